@@ -7,8 +7,9 @@
  *	end 1:	enqueue --> FIFO --> dequeue --/
  *
  * A queue at each end of a link joins the medium of a number. One packet is sent at a time;
- * medium.h says whose. A packet leaves its queue when its last bit has been sent. Nodes in network
- * namespaces of one user namespace may share a medium, which is there as long as a queue is on it.
+ * medium.h says whose. A packet leaves its queue when its last bit has been sent. A medium belongs
+ * to a network namespace: that of the queue's device, or one that the queue names (named_net.h), as
+ * the nodes of a link have a namespace each. It is there as long as a queue is on it.
  *
  * Who has the medium is decided when the clock has passed the start of a transmission, by whoever
  * looks first: either queue, or the medium's timer, which wakes the queue whose packet has been
@@ -33,12 +34,13 @@
 #include "compat/timer.h"
 #include "departures.h"
 #include "medium.h"
+#include "named_net.h"
 
 struct medium_sched_data;
 
 struct medium {
 	struct list_head list;			/* of all media */
-	const struct user_namespace *owner;	/* of the namespaces of its queues, which hold it */
+	struct net *net;			/* where others find it; NULL: that has ended */
 	u32 number;
 	struct list_head queues;		/* under media_lock */
 	struct medium_sched_data *ends[2];	/* that have had packets last; or NULL */
@@ -200,18 +202,17 @@ static const char *medium_conflict(const struct medium *m, struct nlattr **tb)
 	return NULL;
 }
 
-static struct medium *medium_find(const struct user_namespace *owner, u32 number)
+static struct medium *medium_find(const struct net *net, u32 number)
 {
 	struct medium *m;
 
 	list_for_each_entry(m, &media, list)
-		if (m->owner == owner && m->number == number)
+		if (m->net == net && m->number == number)
 			return m;
 	return NULL;
 }
 
-static struct medium *medium_new(const struct user_namespace *owner, u32 number,
-				 struct nlattr **tb)
+static struct medium *medium_new(struct net *net, u32 number, struct nlattr **tb)
 {
 	struct medium *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	u64 gap = tb[TCA_MEDIUM_GAP] ? nla_get_u64(tb[TCA_MEDIUM_GAP]) : 0;
@@ -219,7 +220,7 @@ static struct medium *medium_new(const struct user_namespace *owner, u32 number,
 
 	if (!m)
 		return NULL;
-	m->owner = owner;
+	m->net = net;
 	m->number = number;
 	INIT_LIST_HEAD(&m->queues);
 	spin_lock_init(&m->lock);
@@ -245,19 +246,18 @@ static int medium_free_end(const struct medium *m, const struct Qdisc *sch)
 	return taken[0];
 }
 
-static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
+static int medium_join(struct medium_sched_data *q, struct net *net, struct nlattr **tb,
 		       struct netlink_ext_ack *extack)
 {
-	const struct user_namespace *owner = dev_net(qdisc_dev(q->sch))->user_ns;
 	u32 number = nla_get_u32(tb[TCA_MEDIUM_NUMBER]);
 	const char *problem = NULL;
 	struct medium *m;
 	int err = 0;
 
 	mutex_lock(&media_lock);
-	m = medium_find(owner, number);
+	m = medium_find(net, number);
 	if (!m) {
-		m = medium_new(owner, number, tb);
+		m = medium_new(net, number, tb);
 		err = m ? 0 : -ENOMEM;
 	} else if (medium_free_end(m, q->sch) == MEDIUM_NO_END) {
 		problem = "two queues are on this medium already";
@@ -296,6 +296,22 @@ static void medium_part(struct medium_sched_data *q)
 	mutex_unlock(&media_lock);
 }
 
+/* A network namespace ends, and none joins its media any more. */
+static void __net_exit media_forget(struct net *net)
+{
+	struct medium *m;
+
+	mutex_lock(&media_lock);
+	list_for_each_entry(m, &media, list)
+		if (m->net == net)
+			WRITE_ONCE(m->net, NULL);
+	mutex_unlock(&media_lock);
+}
+
+static struct pernet_operations media_net_ops = {
+	.exit	= media_forget,
+};
+
 /* Options */
 
 static TWOWAY_RANGE medium_gap_range = { .max = TC_MEDIUM_MAX_GAP };
@@ -308,6 +324,8 @@ static const struct nla_policy medium_policy[TCA_MEDIUM_MAX + 1] = {
 	[TCA_MEDIUM_RATE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &medium_rate_range),
 	[TCA_MEDIUM_OVERHEAD]	= DEPARTURES_OVERHEAD_POLICY,
 	[TCA_MEDIUM_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_MEDIUM_NETNS_FD]	= { .type = NLA_U32 },
+	[TCA_MEDIUM_NETNSID]	= { .type = NLA_S32 },
 };
 
 /* Of a change: what is not given stays. */
@@ -328,18 +346,35 @@ static void medium_set(struct Qdisc *sch, struct nlattr **tb)
 	sch_tree_unlock(sch);
 }
 
+static struct net *medium_net(struct Qdisc *sch, struct nlattr **tb,
+			      struct netlink_ext_ack *extack)
+{
+	return named_net_get(sch, tb[TCA_MEDIUM_NETNS_FD], tb[TCA_MEDIUM_NETNSID], extack);
+}
+
 static int medium_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_MEDIUM_MAX + 1];
 	const char *problem;
+	bool same = true;
 	int err;
 
 	err = nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack);
 	if (err)
 		return err;
 	problem = medium_conflict(q->medium, tb);
-	if (tb[TCA_MEDIUM_NUMBER] && nla_get_u32(tb[TCA_MEDIUM_NUMBER]) != q->medium->number)
+	if (tb[TCA_MEDIUM_NUMBER])
+		same = nla_get_u32(tb[TCA_MEDIUM_NUMBER]) == q->medium->number;
+	if (tb[TCA_MEDIUM_NETNS_FD] || tb[TCA_MEDIUM_NETNSID]) {
+		struct net *net = medium_net(sch, tb, extack);
+
+		if (IS_ERR(net))
+			return PTR_ERR(net);
+		same &= net == READ_ONCE(q->medium->net);
+		put_net(net);
+	}
+	if (!same)
 		problem = "a queue stays on its medium";
 	if (problem) {
 		twoway_refuse(extack, problem);
@@ -353,6 +388,7 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_MEDIUM_MAX + 1] = { };
+	struct net *net;
 	int err;
 
 	departures_init(sch, 1000);
@@ -364,7 +400,11 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		return -EINVAL;
 	}
 	q->sch = sch;
-	err = medium_join(q, tb, extack);
+	net = medium_net(sch, tb, extack);
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	err = medium_join(q, net, tb, extack);
+	put_net(net);
 	if (err)
 		return err;
 	medium_set(sch, tb);
@@ -387,10 +427,14 @@ static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
 	struct medium_sched_data *q = qdisc_priv(sch);
 	const struct medium *m = q->medium;
 	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	int err;
 
 	if (!nest)
 		return -EMSGSIZE;
-	if (nla_put_u32(skb, TCA_MEDIUM_NUMBER, m->number) ||
+	mutex_lock(&media_lock);
+	err = named_net_dump(skb, sch, m->net, TCA_MEDIUM_NETNSID);
+	mutex_unlock(&media_lock);
+	if (err || nla_put_u32(skb, TCA_MEDIUM_NUMBER, m->number) ||
 	    nla_put_u64_64bit(skb, TCA_MEDIUM_GAP, m->turns.gap, TCA_MEDIUM_PAD) ||
 	    nla_put_u32(skb, TCA_MEDIUM_TURN, m->turns.turn_packets) ||
 	    nla_put_u64_64bit(skb, TCA_MEDIUM_RATE, q->rate, TCA_MEDIUM_PAD) ||
@@ -418,12 +462,20 @@ MODULE_ALIAS_NET_SCH("medium");
 
 static int __init medium_module_init(void)
 {
-	return register_qdisc(&medium_qdisc_ops);
+	int err = register_pernet_subsys(&media_net_ops);
+
+	if (err)
+		return err;
+	err = register_qdisc(&medium_qdisc_ops);
+	if (err)
+		unregister_pernet_subsys(&media_net_ops);
+	return err;
 }
 
 static void __exit medium_module_exit(void)
 {
 	unregister_qdisc(&medium_qdisc_ops);
+	unregister_pernet_subsys(&media_net_ops);
 }
 
 module_init(medium_module_init);

@@ -10,11 +10,6 @@ LIST_HEAD(dtm_links);
 /* Of names, memberships and the memory of heaps. */
 DEFINE_MUTEX(dtm_links_lock);
 
-bool dtm_link_is_visible(const struct dtm_link *link, const struct net *net)
-{
-	return link->net->user_ns == net->user_ns;
-}
-
 u64 dtm_link_lock(struct dtm_link *link)
 	__acquires(&link->lock)
 {
@@ -34,7 +29,7 @@ static struct dtm_link *dtm_link_find(const struct net *net, const char *name)
 	struct dtm_link *link;
 
 	list_for_each_entry(link, &dtm_links, list)
-		if (dtm_link_is_visible(link, net) && !strcmp(link->name, name))
+		if (link->net == net && !strcmp(link->name, name))
 			return link;
 	return NULL;
 }
@@ -67,7 +62,7 @@ static void dtm_link_unname(struct dtm_link *link)
 {
 	list_del_init(&link->list);
 	link->name[0] = '\0';
-	link->net = NULL;
+	WRITE_ONCE(link->net, NULL);
 	dtm_link_put(link);
 }
 

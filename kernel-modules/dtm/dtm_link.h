@@ -3,9 +3,9 @@
  * Links: a pool of slots with its lock, named and shared, or one channel's own.
  *
  * A named pool is made and removed through generic netlink (dtm_netlink.c), and belongs to the
- * network namespace in which it was made. Channels may join it by its name from every network
- * namespace of the same user namespace: the nodes of a DTM bus have a namespace each, and the
- * bus's slots in common. When its namespace ends a pool loses its name, and goes with its last
+ * network namespace in which that was asked. Channels of that namespace join it by its name, others
+ * by the namespace (named_net.h) and the name: the nodes of a DTM bus have a namespace each, and
+ * the bus's slots in common. When its namespace ends a pool loses its name, and goes with its last
  * channel.
  *
  * Locking: names, memberships and the memory of heaps are protected by dtm_links_lock; the pool and
@@ -57,8 +57,6 @@ static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock
 
 /* Under dtm_links_lock */
 
-/* Whether channels in a namespace may join. */
-bool dtm_link_is_visible(const struct dtm_link *link, const struct net *net);
 int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext_ack *extack);
 int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *extack);
 /* The link of a channel to be, with a free place for it: the named pool, or one of its own. */

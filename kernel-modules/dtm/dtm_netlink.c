@@ -27,6 +27,7 @@
 
 #include "compat/netlink.h"
 #include "dtm_sched.h"
+#include "named_net.h"
 
 /*
  * Events in a ring, a power of two. All steps of a trace may happen under one hold of the link's
@@ -292,7 +293,7 @@ static int dtm_dump_pools(struct sk_buff *msg, struct netlink_callback *cb)
 
 	mutex_lock(&dtm_links_lock);
 	list_for_each_entry(link, &dtm_links, list) {
-		if (!dtm_link_is_visible(link, net))
+		if (link->net != net)
 			continue;
 		if (place >= cb->args[0] && dtm_put_pool(msg, cb, link))
 			break;
@@ -326,6 +327,7 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
 	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||
 	    nla_put_string(msg, DTM_A_POOL, q->link->name) ||
+	    (q->link->net && named_net_dump(msg, q->sch, q->link->net, DTM_A_POOL_NETNSID)) ||
 	    nla_put_u32(msg, DTM_A_TO, slots) ||
 	    nla_put_u32(msg, DTM_A_WANTED, wanted) ||
 	    nla_put_u64_64bit(msg, DTM_A_ESTIMATE, estimate, DTM_A_PAD) ||

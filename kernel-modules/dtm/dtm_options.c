@@ -75,6 +75,8 @@ static const struct nla_policy dtm_policy[TCA_DTM_MAX + 1] = {
 	[TCA_DTM_LEVELS]	= NLA_POLICY_NESTED_ARRAY(dtm_level_policy),
 	[TCA_DTM_STEPS]		= NLA_POLICY_NESTED_ARRAY(dtm_step_policy),
 	[TCA_DTM_N_STEPS]	= { .type = NLA_REJECT },
+	[TCA_DTM_POOL_NETNS_FD]	= { .type = NLA_U32 },
+	[TCA_DTM_POOL_NETNSID]	= { .type = NLA_S32 },
 };
 
 /* Plain options: where their values are, and which allocator they belong to. */
@@ -387,6 +389,12 @@ static int dtm_parse_config(struct dtm_options *options, const struct dtm_config
 	} else if (!tb[TCA_DTM_INITIAL]) {
 		config->initial = clamp(config->initial, config->min_slots, config->max_slots);
 	}
+	options->netns_fd = tb[TCA_DTM_POOL_NETNS_FD];
+	options->netnsid = tb[TCA_DTM_POOL_NETNSID];
+	if ((options->netns_fd || options->netnsid) && !config->pool[0]) {
+		NL_SET_ERR_MSG(extack, "netns needs a pool");
+		return -EINVAL;
+	}
 	options->restart = tb[TCA_DTM_RESTART] || dtm_starts_afresh(before, config);
 	return dtm_check(config, extack);
 }
@@ -523,11 +531,8 @@ static int dtm_put_steps(struct sk_buff *skb, const struct dtm_config *config)
 
 int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config)
 {
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
 	int err;
 
-	if (!nest)
-		return -EMSGSIZE;
 	err = dtm_put_plain(skb, config);
 	if (!err && config->pool[0])
 		err = nla_put_string(skb, TCA_DTM_POOL, config->pool);
@@ -535,9 +540,5 @@ int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config)
 		err = dtm_put_levels(skb, config);
 	if (!err && config->allocator == TC_DTM_TRACE)
 		err = dtm_put_steps(skb, config);
-	if (err) {
-		nla_nest_cancel(skb, nest);
-		return err;
-	}
-	return nla_nest_end(skb, nest);
+	return err;
 }

@@ -44,6 +44,7 @@
 #include "dtm_trace.h"
 
 #include "dtm_sched.h"
+#include "named_net.h"
 
 /* Under the link's lock. */
 void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
@@ -150,12 +151,11 @@ static int dtm_check_room(const struct dtm_pool *pool, u32 before, u32 guarantee
 	return 0;
 }
 
-/* Under dtm_links_lock. */
-static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
+/* With a pool of a namespace, or one of its own; under dtm_links_lock. */
+static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options *options,
 		    struct netlink_ext_ack *extack)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct net *net = dev_net(qdisc_dev(sch));
 	struct dtm_config *config = options->config;
 	struct dtm_link *link = dtm_link_get(net, config->pool, extack);
 	u64 now;
@@ -167,7 +167,7 @@ static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 		config->initial = min(config->initial, link->pool.size);
 	err = dtm_options_check_pool(config, link->pool.size, extack);
 	if (!err)
-		err = dtm_netlink_add(net, q);
+		err = dtm_netlink_add(dev_net(qdisc_dev(sch)), q);
 	if (err)
 		goto put;
 	q->link = link;
@@ -194,6 +194,7 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_options options;
+	struct net *net;
 	int err;
 
 	q->sch = sch;
@@ -207,9 +208,14 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 		err = -EINVAL;
 	}
 	if (!err) {
+		net = named_net_get(sch, options.netns_fd, options.netnsid, extack);
+		err = PTR_ERR_OR_ZERO(net);
+	}
+	if (!err) {
 		mutex_lock(&dtm_links_lock);
-		err = dtm_join(sch, &options, extack);
+		err = dtm_join(sch, net, &options, extack);
 		mutex_unlock(&dtm_links_lock);
+		put_net(net);
 	}
 	if (err)
 		kvfree(options.config);
@@ -239,6 +245,27 @@ static void dtm_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->departures.watchdog);
 }
 
+/* A channel stays in its pool. */
+static int dtm_check_same_pool(struct Qdisc *sch, const struct dtm_options *options,
+			       struct netlink_ext_ack *extack)
+{
+	const struct dtm_sched_data *q = qdisc_priv(sch);
+	bool same = !strcmp(options->config->pool, q->config->pool);
+	struct net *net;
+
+	if (options->netns_fd || options->netnsid) {
+		net = named_net_get(sch, options->netns_fd, options->netnsid, extack);
+		if (IS_ERR(net))
+			return PTR_ERR(net);
+		same &= net == READ_ONCE(q->link->net);
+		put_net(net);
+	}
+	if (same)
+		return 0;
+	NL_SET_ERR_MSG(extack, "a channel joins its pool when it is added");
+	return -EBUSY;
+}
+
 static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
@@ -249,12 +276,9 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	err = dtm_options_parse(&options, q->config, opt, extack);
 	if (err)
 		return err;
-	if (strcmp(options.config->pool, q->config->pool)) {
-		NL_SET_ERR_MSG(extack, "a channel joins its pool when it is added");
-		err = -EBUSY;
-	} else {
+	err = dtm_check_same_pool(sch, &options, extack);
+	if (!err)
 		err = dtm_options_check_pool(options.config, q->link->pool.size, extack);
-	}
 	if (err)
 		goto free;
 	sch_tree_lock(sch);
@@ -278,13 +302,25 @@ free:
 static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
 	int err;
 
+	if (!nest)
+		return -EMSGSIZE;
+	/* Against the end of the pool's namespace. */
+	mutex_lock(&dtm_links_lock);
 	/* Against a change, which replaces it. */
 	spin_lock_bh(&q->link->lock);
 	err = dtm_options_dump(skb, q->config);
 	spin_unlock_bh(&q->link->lock);
-	return err;
+	if (!err && q->config->pool[0])
+		err = named_net_dump(skb, sch, q->link->net, TCA_DTM_POOL_NETNSID);
+	mutex_unlock(&dtm_links_lock);
+	if (err) {
+		nla_nest_cancel(skb, nest);
+		return err;
+	}
+	return nla_nest_end(skb, nest);
 }
 
 static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

@@ -31,11 +31,15 @@ struct dtm_sched_data {
  * @config: all options, given or not; the caller frees it with kvfree()
  * @slots: from now on; 0: not given
  * @restart: the allocator starts afresh
+ * @netns_fd: the network namespace of the pool, by a descriptor; NULL: not given
+ * @netnsid: the same, by its number
  */
 struct dtm_options {
 	struct dtm_config *config;
 	u32 slots;
 	bool restart;
+	const struct nlattr *netns_fd;
+	const struct nlattr *netnsid;
 };
 
 /* Read attributes on top of `before`, or of the defaults for a new channel. */
@@ -44,6 +48,7 @@ int dtm_options_parse(struct dtm_options *options, const struct dtm_config *befo
 /* Whether a channel with these options fits into a pool of `size` slots. */
 int dtm_options_check_pool(const struct dtm_config *config, u32 size,
 			   struct netlink_ext_ack *extack);
+/* Into a nest, under the link's lock. */
 int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config);
 
 /* dtm_netlink.c */

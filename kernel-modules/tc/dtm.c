@@ -18,12 +18,12 @@
 static const char usage[] =
 	"usage: dtm pool add NAME slots N    make a pool of N slots for the channels of a link\n"
 	"       dtm pool del NAME            remove it; it must have no channels\n"
-	"       dtm pool show [-j]           pools that channels of this network namespace may join\n"
+	"       dtm pool show [-j]           the pools of this network namespace\n"
 	"       dtm channel show [-j]        channels of this network namespace\n"
 	"       dtm events [--out FILE]      a row of CSV for each reallocation, until interrupted\n"
 	"\n"
-	"A pool is the slots that several channels share, of any devices in any network namespaces of\n"
-	"one user namespace. Two channels of a bus of 40 slots:\n"
+	"A pool is the slots that several channels share. It belongs to this network namespace; channels\n"
+	"in another name that, too (netns). Two channels of a bus of 40 slots:\n"
 	"\n"
 	"    dtm pool add bus slots 40\n"
 	"    tc qdisc add dev eth0 root dtm slots 4 pool bus owned 20 allocator rate\n"
@@ -128,6 +128,8 @@ static void print_channel(const struct attributes *channel, void *context)
 	print_name("handle", "handle", qdisc);
 	if (*text(channel->at[DTM_A_POOL]))
 		print_name("pool", "pool", text(channel->at[DTM_A_POOL]));
+	if (channel->at[DTM_A_POOL_NETNSID])
+		print_number("netnsid", "netnsid", channel->at[DTM_A_POOL_NETNSID], "");
 	print_number("slots", "slots", channel->at[DTM_A_TO], "");
 	print_number("wanted", "wanted", channel->at[DTM_A_WANTED], "");
 	print_number("estimate", "estimate_bit", channel->at[DTM_A_ESTIMATE], "bit");

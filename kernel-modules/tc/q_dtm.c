@@ -62,6 +62,7 @@ static const struct option {
 	{ "change", "change_ns", TCA_DTM_CHANGE, 8, times, NULL, 0, 3600 * SECOND },
 	{ "signalling", "signalling_ns", TCA_DTM_SIGNALLING, 8, times, NULL, 0, 60 * SECOND },
 	{ "pool", "pool", TCA_DTM_POOL, 0, NULL, NULL, 1, TC_DTM_POOL_NAME - 1 },
+	{ "netnsid", "netnsid", TCA_DTM_POOL_NETNSID, 4, counts, NULL, -1, INT32_MAX },
 	{ "owned", "owned", TCA_DTM_OWNED, 4, counts, NULL, 0, TC_DTM_MAX_SLOTS },
 	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, 1, NULL, allocators,
 	  0, TC_DTM_ALLOCATOR_MAX },
@@ -148,7 +149,8 @@ static void explain(void)
 {
 	fputs("Usage: ... dtm [ slots N | initial N ] [ limit PACKETS ] [ limit-bytes BYTES ]\n"
 	      "               [ overhead BYTES ] [ framed | unframed ] [ min N ] [ max N ] [ change TIME ]\n"
-	      "               [ signalling TIME ] [ pool NAME ] [ owned N ] [ allocator KIND ]\n"
+	      "               [ signalling TIME ] [ pool NAME [ netns NAME | netnsid N ] ]\n"
+	      "               [ owned N ] [ allocator KIND ]\n"
 	      "               [ restart ]\n"
 	      "KIND: static\n"
 	      "    | rate [ sample TIME ] [ shift N | shift-up N shift-down N ] [ margin SLOTS ]\n"
@@ -301,6 +303,7 @@ static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 {
 	const char *name = argv[0], *text = argc > 1 ? argv[1] : NULL;
 	bool framed = !strcmp(name, "framed"), shift = !strcmp(name, "shift");
+	bool netns = !strcmp(name, "netns");
 	const struct option *o = find_option(shift ? "shift-up" : name);
 	const struct list *list = find_list(name);
 
@@ -312,7 +315,7 @@ static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 		addattr_l(n, MESSAGE_BYTES, TCA_DTM_RESTART, NULL, 0);
 		return 1;
 	}
-	if (!o && !list) {
+	if (!o && !list && !netns) {
 		fprintf(stderr, "dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
 			name);
 		*good = false;
@@ -322,6 +325,12 @@ static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 		fprintf(stderr, "dtm: \"%s\" needs a value\n", name);
 		*good = false;
 		return 1;
+	}
+	if (netns) {
+		*good &= add_netns(n, MESSAGE_BYTES, TCA_DTM_POOL_NETNS_FD, text);
+		if (!*good)
+			fprintf(stderr, "dtm: there is no network namespace \"%s\"\n", text);
+		return 2;
 	}
 	*good &= list ? parse_list(n, list, text) : parse_option(n, o, name, text);
 	if (shift && *good)

@@ -31,6 +31,8 @@ static const struct option {
 	{ "overhead", "-64..1024", TCA_MEDIUM_OVERHEAD, 4, counts, 1, -64, 1024, "overhead" },
 	{ "limit", "a number of packets", TCA_MEDIUM_LIMIT, 4, counts, 1, 1, UINT32_MAX,
 	  "limit" },
+	{ "netnsid", "the number of a network namespace", TCA_MEDIUM_NETNSID, 4, counts, 1, -1,
+	  INT32_MAX, "netnsid" },
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(*options))
@@ -38,7 +40,7 @@ static const struct option {
 static void explain(void)
 {
 	fprintf(stderr, "Usage: ... medium number NUMBER rate RATE [ gap TIME ] [ turn PACKETS ]\n"
-			"\t[ overhead BYTES ] [ limit PACKETS ]\n"
+			"\t[ overhead BYTES ] [ limit PACKETS ] [ netns NAME | netnsid N ]\n"
 			"TIME is in s, ms, us or ns, RATE in bit, kbit, Mbit or Gbit. Two queues may be on\n"
 			"a medium; the first says gap and turn, for both.\n");
 }
@@ -48,6 +50,12 @@ static bool parse_option(struct nlmsghdr *n, const char *name, const char *text)
 	const struct option *option = options;
 	int64_t value;
 
+	if (!strcmp(name, "netns")) {
+		if (add_netns(n, MESSAGE_BYTES, TCA_MEDIUM_NETNS_FD, text))
+			return true;
+		fprintf(stderr, "medium: there is no network namespace \"%.60s\"\n", text);
+		return false;
+	}
 	while (option < options + N_OPTIONS && strcmp(name, option->name))
 		option++;
 	if (option == options + N_OPTIONS) {

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 struct qdisc_util {
 	struct qdisc_util *next;
@@ -42,9 +43,22 @@ void close_json_array(int type, const char *delimiter);
 void open_json_object(const char *key);
 void close_json_object(void);
 bool is_json_context(void);
+int netns_get_fd(const char *name);
 struct json_writer *get_json_writer(void);
 void jsonw_name(struct json_writer *json, const char *name);
 void __attribute__((format(printf, 2, 3)))
 jsonw_printf(struct json_writer *json, const char *format, ...);
+
+/* A network namespace by its name, or the path of a file; false if there is none. */
+static inline bool add_netns(struct nlmsghdr *n, int maxlen, int attribute, const char *name)
+{
+	/* The kernel looks at it when the request is sent, which is after this. */
+	static int fd = -1;
+
+	if (fd >= 0)
+		close(fd);
+	fd = netns_get_fd(name);
+	return fd >= 0 && !addattr_l(n, maxlen, attribute, &fd, sizeof(fd));
+}
 
 #endif /* TC_EXPORTS_H */

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 RUN = Path("/mnt/run")
+# The network namespace of the cases, as tc takes it from another.
+HERE = "/proc/1/ns/net"
 
 
 class ClaimError(Exception):

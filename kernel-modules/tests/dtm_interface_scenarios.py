@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from dtm_claims import RUN, claim, expect, run
+from dtm_claims import HERE, RUN, claim, expect, run
 from dtm_genl import Dtm
 from rtnetlink import Rtnetlink, u32
 
@@ -124,17 +125,21 @@ def namespace(name: str) -> Iterator[None]:
 def in_user_namespace(script: str) -> str:
     """Run a script as root of a new user namespace, in a network namespace of its own.
 
+    Its standard input is our network namespace.
+
     Linux makes none for a process whose root folder is not that of its mount namespace, which
     the guest's programs are: go there, to a /proc that can be written.
     """
     whole = f"ip link add e0 type dummy; ip link set e0 up; {script}"
     inside = f"mount -t proc proc /proc; exec unshare -U -r -n sh -c '{whole}'"
-    done = subprocess.run(
-        ["nsenter", "--mount=/proc/self/ns/mnt", "unshare", "-m", "sh", "-c", inside],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with Path(HERE).open() as ours:
+        done = subprocess.run(
+            ["nsenter", "--mount=/proc/self/ns/mnt", "unshare", "-m", "sh", "-c", inside],
+            stdin=ours,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     return done.stdout + done.stderr
 
 
@@ -142,16 +147,25 @@ def pool_in_namespaces() -> None:
     """Nodes in several network namespaces share a pool: freed slots cross from one to the other."""
     run("dtm pool add bus slots 40", "tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
     with namespace("node"):
-        run("tc -n node qdisc add dev e0 root handle 2 dtm slots 20 pool bus")
+        run(f"tc -n node qdisc add dev e0 root handle 2 dtm slots 20 pool bus netns {HERE}")
         inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
         expect("slots of the second node", (inside["slots"], inside["target"]), (10, 20))
         shown = [
             {"pool": "bus", "slots": 40, "used": 40, "guaranteed": 2, "channels": 2, "waiting": 1}
         ]
         expect("pool here", json.loads(run("dtm pool show -j")), shown)
-        expect("pool there", json.loads(run("ip netns exec node dtm pool show -j")), shown)
+        expect("pool there", json.loads(run("ip netns exec node dtm pool show -j")), [])
+        number = inside["options"]["netnsid"]
+        listed = run("ip netns exec node ip netns list-id").split()
+        expect("the namespace's number", listed[:2], ["nsid", str(number)])
         there = json.loads(run("ip netns exec node dtm channel show -j"))
-        expect("channels there", [(c["dev"], c["handle"]) for c in there], [("e0", "2:")])
+        expect(
+            "channels there",
+            [(c["dev"], c["handle"], c["pool"], c["netnsid"]) for c in there],
+            [("e0", "2:", "bus", number)],
+        )
+        for words in f"pool bus netns {HERE}", f"pool bus netnsid {number}", "":
+            run(f"tc -n node qdisc change dev e0 root handle 2 dtm slots 20 {words}")
         run("tc qdisc change dev d0 root handle 1 dtm slots 15")
         inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
         expect("freed slots cross namespaces", inside["slots"], 20)
@@ -159,11 +173,50 @@ def pool_in_namespaces() -> None:
     run("tc qdisc del dev d0 root", "dtm pool del bus")
 
 
+def refused(command: str) -> str:
+    """Return the reason for which a command fails."""
+    done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+    claim(f"{command} is refused", done.returncode != 0)
+    return done.stderr.removeprefix("Error: ").rstrip(".\n")
+
+
+def namespaces_share_no_names() -> None:
+    """Two runs on one host, with the same pool and the same medium, have one each."""
+    queue = "qdisc add dev {} root handle 7 {}"
+    with namespace("one"), namespace("two"):
+        for run_of in "one", "two":
+            run(f"ip -n {run_of} link add e1 type dummy", f"ip -n {run_of} link add e2 type dummy")
+            run(f"ip netns exec {run_of} dtm pool add bus slots 20")
+            for device in "e0", "e1":
+                run(f"tc -n {run_of} {queue.format(device, 'medium number 1 rate 1Mbit')}")
+            third = f"tc -n {run_of} {queue.format('e2', 'medium number 1 rate 1Mbit')}"
+            expect("a third queue", refused(third), "two queues are on this medium already")
+            run(f"tc -n {run_of} {queue.format('e2', 'dtm slots 20 pool bus')}")
+            shown = json.loads(run(f"ip netns exec {run_of} dtm pool show -j"))
+            expect("the pool", [(p["used"], p["channels"]) for p in shown], [(20, 1)])
+        here = "dtm: bus: there is no pool of this name"
+        expect("deleted from elsewhere", refused("dtm pool del bus"), here)
+        expect(
+            "joined by its name",
+            refused(f"tc {queue.format('d0', 'dtm pool bus')}"),
+            "there is no pool of this name: `dtm pool add` makes one",
+        )
+        run("tc -n one qdisc del dev e1 root")
+        run(f"tc {queue.format('d0', 'medium number 1 netns one rate 1Mbit')}")
+        number = json.loads(run("tc -j qdisc show dev d0"))[0]["options"]["netnsid"]
+        change = "tc qdisc change dev d0 root handle 7 medium number 1"
+        run(f"{change} netns one", f"{change} netnsid {number}")
+        stays = "a queue stays on its medium"
+        expect("another namespace's", refused(f"{change} netns two"), stays)
+        run("tc qdisc del dev d0 root")
+
+
 def pool_in_user_namespaces() -> None:
     """Another user namespace neither sees nor joins a pool, and may have one of the same name."""
     run("dtm pool add bus slots 40")
     said = in_user_namespace(
         "dtm pool show; tc qdisc add dev e0 root dtm pool bus;"
+        "tc qdisc add dev e0 root dtm pool bus netns /proc/self/fd/0;"
         "dtm pool add bus slots 7; dtm pool show"
     )
     expect(
@@ -172,6 +225,7 @@ def pool_in_user_namespaces() -> None:
         [
             "pool bus slots 7 used 0 guaranteed 0 channels 0 waiting 0",
             "Error: there is no pool of this name: `dtm pool add` makes one.",
+            "Error: that network namespace is not yours.",
         ],
     )
     run("dtm pool del bus")
@@ -181,10 +235,10 @@ def pool_outlives_its_namespace() -> None:
     """With its namespace a pool's name goes; its channels keep the pool, in which nobody joins."""
     with namespace("maker"):
         run("ip netns exec maker dtm pool add bus slots 40")
-        run("tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
-        run("tc qdisc add dev d1 root handle 2 dtm slots 20 pool bus")
+        run("tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus netns maker")
+        run("tc qdisc add dev d1 root handle 2 dtm slots 20 pool bus netns maker")
     deadline = time.monotonic() + 20
-    while run("dtm pool show"):
+    while channel("d0")["options"]["netnsid"] >= 0:
         claim("the name goes", time.monotonic() < deadline)
         time.sleep(0.1)
     run("tc qdisc change dev d0 root handle 1 dtm slots 15")

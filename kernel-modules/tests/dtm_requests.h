@@ -587,6 +587,8 @@ static void too_much(struct request *r)
 		add(r, TCA_DTM_POOL, other, sizeof(other));
 	else if (!one_in(4))
 		add_pool(r);
+	if (one_in(4))
+		add(r, TCA_DTM_POOL_NETNSID, noise + below(4096), 4);
 	add_value(r, option_of(types[below(ARRAY_SIZE(types))]), 30 + below(POOL_SLOTS));
 }
 

@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dtm_claims import claim, expect, run
+from dtm_claims import HERE, claim, expect, run
 from dtm_event_scenarios import DTM, pool, recording
 from rtnetlink import Qdisc, Rtnetlink
 
@@ -362,7 +362,7 @@ def waits_below_its_parent() -> None:
 def bus() -> None:
     """Channels in two network namespaces share a link's slots: an owner takes its own from afar."""
     with pool("bus", 20), wire(), arrivals() as watcher:
-        run("tc -n far qdisc add dev b0 root handle 2 dtm slots 4 pool bus owned 12")
+        run(f"tc -n far qdisc add dev b0 root handle 2 dtm slots 4 pool bus netns {HERE} owned 12")
         run("tc qdisc add dev a0 root handle 1 dtm slots 16 pool bus")
         with recording() as rows:
             before, after, _ = send_frames([MTU_FRAME] * 8)

@@ -229,7 +229,7 @@ def share_medium() -> None:
     """Both hosts share a medium, which one leaves with packets waiting, and the other keeps."""
     words = ("root", "handle", "6:", "medium", "number", "1", "rate", "8Mbit")
     tc("replace", *words, "gap", "1ms")
-    run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words)
+    run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words, "netns", "a")
     time.sleep(0.1)
     tc("change", "root", "handle", "6:", "medium", "rate", "1Mbit")
     time.sleep(0.1)

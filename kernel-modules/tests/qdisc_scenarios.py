@@ -28,11 +28,13 @@ class Ours(TypedDict):
 
     Attributes:
         options: as it is added.
+        there: what the other end of a wire adds to them.
         frame_ns: what a frame of MTU_FRAME bytes takes on its link.
         refusal: what the kernel says if it is added without options; empty if it needs none.
     """
 
     options: str
+    there: str
     frame_ns: int
     refusal: str
 
@@ -87,7 +89,7 @@ def replaced_by_another(qdisc: Ours, parent: str) -> None:
     """A replacement under another handle takes the place of one with packets: a free link."""
     where = "root" if parent == "root" else "parent 1:1"
     with wire():
-        run(f"tc -n far qdisc add dev b0 root {qdisc['options']}")
+        run(f"tc -n far qdisc add dev b0 root {qdisc['options']} {qdisc['there']}")
         run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 11 {qdisc['options']}")
         for handle in (12, 13):
             send_frames([MTU_FRAME] * 9)

@@ -61,7 +61,7 @@ def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
         for number in parse_attributes(case.options)
     }
     numbers = uapi_numbers()
-    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_N_STEPS"] + 1))
+    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_POOL_NETNSID"] + 1))
     assert options - tried == set()
 
 
@@ -79,7 +79,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
     """tc-dtm(8) has a paragraph on every option of the plugin's tables, and its highest value."""
     row = re.compile(r'^\t\{ "([a-z-]+)", "\w+", TCA_DTM_', re.MULTILINE)
     options = ["shift", *row.findall(PLUGIN.read_text())]
-    assert len(options) == 29
+    assert len(options) == 30
     words = (word for option in options for word in (option, "5bananas-and-more"))
     for option, line in zip(options, plugin_says(guest, *words), strict=True):
         got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5bananas-and-more"', line)

@@ -25,7 +25,7 @@ from twoway.plan import personality
 from twoway.plan.programs import host_names
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.graph import Graph, Interface
-from twoway.spec.links.dtm import Channel
+from twoway.spec.links.dtm import pool_nodes
 from twoway.spec.point import Case
 from twoway.spec.recorded import DEFAULT, Route
 from twoway.spec.shaper import Shaper
@@ -95,17 +95,9 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
 
 def _pools(case: Case) -> Iterable[Command]:
     """Make the pools of slots, each in a node that has a channel of it, and goes with that node."""
-    directions = case.profile.directions
-    for name, slots in case.profile.pools.items():
-        members = [
-            member
-            for member, direction in directions.items()
-            if (channel := direction.elements.find(Channel)) and channel.pool == name
-        ]
-        nodes = [case.graph.queues[direction][0].node for direction in members]
-        if nodes:
-            run = f"{GUEST_BIN}/dtm pool add {name} slots {slots}"
-            yield Command(node=nodes[0], run=tuple(run.split()))
+    for name, node in pool_nodes(case.profile, case.graph).items():
+        run = f"{GUEST_BIN}/dtm pool add {name} slots {case.profile.pools[name]}"
+        yield Command(node=node, run=tuple(run.split()))
 
 
 def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
@@ -170,7 +162,8 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]
     for shaper in shapers:
         name = shaper.interface.name
         if shaper.interface.node == node:
-            lines.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
+            words = " ".join((*shaper.arguments, *shaper.home))
+            lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
     if node not in case.graph.routers:

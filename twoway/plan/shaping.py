@@ -11,6 +11,7 @@ from twoway.contract.links.rate import Rate
 from twoway.spec import links
 from twoway.spec.experiment import Direction, Profile
 from twoway.spec.graph import Graph, Interface
+from twoway.spec.links.dtm import Channel, pool_nodes
 from twoway.spec.links.half_duplex import media
 from twoway.spec.shaper import Shaper
 
@@ -37,7 +38,10 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
                 for i in graph.queues[name]
             ]
         else:
-            shapers += [_preceded(_queue(i, direction), direction) for i in graph.queues[name]]
+            queues = [_queue(i, direction) for i in graph.queues[name]]
+            if (channel := direction.elements.find(Channel)) and channel.pool:
+                queues = [q.in_namespace(pool_nodes(profile, graph)[channel.pool]) for q in queues]
+            shapers += [_preceded(queue, direction) for queue in queues]
         if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers

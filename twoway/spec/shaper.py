@@ -1,6 +1,6 @@
 """An interface's root qdisc."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from twoway.spec.graph import Interface
@@ -18,6 +18,7 @@ class Shaper:
         arguments: the qdisc's kind and options, as for tc.
         readback: what must be read back.
         inner: lines of a tc batch that add the classes, qdiscs and filters inside.
+        home: words of tc for the namespace of its pool or medium, given when it is added.
         older_tc: tc may be older than a qdisc of the kernel's, and needs our plugin.
     """
 
@@ -26,6 +27,13 @@ class Shaper:
     readback: Readback
     inner: tuple[str, ...] = ()
     older_tc: bool = False
+    home: tuple[str, ...] = ()
+
+    def in_namespace(self, node: str) -> "Shaper":
+        """Join a pool or medium of a node's namespace, which tc names unless it is its own."""
+        if node == self.interface.node:
+            return self
+        return replace(self, home=("netns", node))
 
     @property
     def is_channel(self) -> bool:

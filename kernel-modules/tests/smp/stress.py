@@ -133,7 +133,7 @@ class Pair:
         pass
 
     def _place_medium(self) -> None:
-        tc(self.far, f"qdisc replace dev eth0 root handle 1: {MEDIA[0]}")
+        tc(self.far, f"qdisc replace dev eth0 root handle 1: {MEDIA[0]} netns {self.near}")
 
     def _place_mq(self) -> None:
         tc(self.near, "qdisc replace dev eth0 root handle 1: mq")

@@ -187,6 +187,7 @@ def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
     joins = [i for i, (_, run) in enumerate(commands) if "pool bus owned 5" in run]
     assert commands[made] == ("n1", "/mnt/bin/dtm pool add bus slots 20")
     assert [commands[i][0] for i in joins] == ["n1", "n2"]
+    assert ["netns n1" in commands[i][1] for i in joins] == [False, True]
     assert made < min(joins)
 
 

@@ -36,21 +36,22 @@ def test_both_ends_are_on_one_medium(tmp_path: Path) -> None:
     """Each end has its rate, overhead and limit; both name medium, gap and turn."""
     profile = _load(tmp_path, {"gap_us": 16.004}, rate_mbit=5.000001, overhead_bytes=-14)
     shapers = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))
-    queues = [" ".join(s.arguments) for s in shapers if s.arguments[0] == "medium"]
+    queues = [" ".join((*s.arguments, *s.home)) for s in shapers if s.arguments[0] == "medium"]
     assert queues == [
         "medium number 0 gap 16004ns turn 1 rate 20000000bit overhead 0 limit 9",
-        "medium number 0 gap 16004ns turn 1 rate 5000000bit overhead -14 limit 9",
+        "medium number 0 gap 16004ns turn 1 rate 5000000bit overhead -14 limit 9 netns r1",
     ]
     assert {s.module for s in shapers} == {"sch_medium", None}
     assert (("options", "gap_ns"), 16004) in shapers[0].readback
 
 
 def test_each_link_is_a_medium() -> None:
-    """Links are numbered, and the queues at both ends of one have its number."""
+    """Links are numbered, and the queues at both ends of one have its number and namespace."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 3})
-    numbers = media(graph)
+    places = media(graph)
     for direction in ("down", "up"):
-        assert [numbers[i.name] for i in graph.queues[direction]] == [0, 1, 2]
+        found = [places[i.name] for i in graph.queues[direction]]
+        assert found == [("j1", 0), ("j2", 1), ("j3", 2)]
 
 
 def test_a_medium_has_two_ends(tmp_path: Path) -> None:

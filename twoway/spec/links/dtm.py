@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from twoway.contract.links import dtm
-from twoway.spec.graph import Interface
+from twoway.spec.graph import Graph, Interface
 from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper, options
 
@@ -189,6 +189,16 @@ def _(trace: dtm.Trace) -> str:
 def _(trace: dtm.Trace) -> dict[str, Any]:
     steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in trace.steps]
     return {"steps": steps}
+
+
+def pool_nodes(profile: "Profile", graph: Graph) -> Mapping[str, str]:
+    """Find each pool's node, in whose network namespace it is: the first that has a channel."""
+    nodes: dict[str, str] = {}
+    for name, direction in profile.directions.items():
+        channel = direction.elements.find(Channel)
+        if channel and channel.pool and graph.queues[name]:
+            nodes.setdefault(channel.pool, graph.queues[name][0].node)
+    return nodes
 
 
 def _level_problems(levels: list[dtm.Level]) -> list[str]:

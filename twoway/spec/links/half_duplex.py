@@ -1,7 +1,7 @@
 """tc's words for a half-duplex medium that both directions of a link share."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from twoway.contract.links import medium
 from twoway.spec.graph import Graph, Interface
@@ -11,17 +11,24 @@ if TYPE_CHECKING:
     from twoway.spec.experiment import Direction
 
 
+class Place(NamedTuple):
+    """The place of a medium: the node in whose network namespace it has a number."""
+
+    node: str
+    number: int
+
+
 class HalfDuplex(medium.HalfDuplex):
     """One medium for both directions of a link: one packet at a time, the ends take turns.
 
     There are no collisions and no random back-off.
     """
 
-    def shaper(self, interface: Interface, direction: "Direction", number: int) -> Shaper:
-        """Build a queue at one end of a link, whose medium has a number."""
+    def shaper(self, interface: Interface, direction: "Direction", place: Place) -> Shaper:
+        """Build a queue at one end of a link, whose medium has a place."""
         medium, rate = self.medium, round(direction.start_mbit * 1e6) // 8
         said = {
-            "number": number,
+            "number": place.number,
             "gap_ns": medium.gap_ns,
             "turn_packets": medium.turn_packets,
             "rate": rate,
@@ -29,19 +36,22 @@ class HalfDuplex(medium.HalfDuplex):
             "limit": direction.queue_packets,
         }
         words = (
-            f"medium number {number} gap {medium.gap_ns}ns turn {medium.turn_packets} "
+            f"medium number {place.number} gap {medium.gap_ns}ns turn {medium.turn_packets} "
             f"rate {8 * rate}bit overhead {direction.overhead_bytes} "
             f"limit {direction.queue_packets}"
         )
-        return Shaper(interface, tuple(words.split()), options("medium", said))
+        shaper = Shaper(interface, tuple(words.split()), options("medium", said))
+        return shaper.in_namespace(place.node)
 
 
-def media(graph: Graph) -> Mapping[str, int]:
-    """Count the links whose queues share a medium: each link's number by its interfaces."""
-    shaped = _shaped(graph)
-    links = dict.fromkeys(frozenset((i.name, i.peer_name)) for i in shaped.values())
-    numbers = {link: number for number, link in enumerate(links)}
-    return {name: numbers[frozenset((name, i.peer_name))] for name, i in shaped.items()}
+def media(graph: Graph) -> Mapping[str, Place]:
+    """Place a medium for each link whose queues share one: each link's by its interfaces."""
+    places: dict[str, Place] = {}
+    for name, interface in _shaped(graph).items():
+        if name not in places:
+            place = Place(node=interface.node, number=len(places) // 2)
+            places |= {name: place, interface.peer_name: place}
+    return places
 
 
 def one_way_links(graph: Graph) -> list[str]:

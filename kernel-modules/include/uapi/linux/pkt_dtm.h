@@ -101,6 +101,9 @@ enum {
 	/* trace */
 	TCA_DTM_STEPS,		/* 1..1024 nests TCA_DTM_ENTRY of TCA_DTM_STEP_*; required */
 	TCA_DTM_N_STEPS,	/* u32, only dumped: instead of STEPS where those find no room */
+	/* The network namespace of the pool, if another than the device's */
+	TCA_DTM_POOL_NETNS_FD,	/* u32, never dumped: by an open file */
+	TCA_DTM_POOL_NETNSID,	/* s32: by its number in the device's; -1: it has ended */
 	__TCA_DTM_MAX
 };
 
@@ -203,9 +206,8 @@ struct tc_dtm_xstats {
  * @DTM_CMD_SYNC: without attributes, for anybody: answered when all events that happened before
  *	have been sent, with the DTM_A_SEQUENCE that the next one will have at least
  * @DTM_CMD_POOL_NEW: make a pool of DTM_A_POOL_SLOTS slots with the name DTM_A_POOL
- * @DTM_CMD_POOL_DEL: remove a pool, which must have no channels
- * @DTM_CMD_POOL_GET: dump the pools that channels of this network namespace may join: those made
- *	in network namespaces of the same user namespace
+ * @DTM_CMD_POOL_DEL: remove a pool of this network namespace, which must have no channels
+ * @DTM_CMD_POOL_GET: dump the pools of this network namespace
  * @DTM_CMD_CHANNEL_GET: dump the channels of this network namespace
  */
 enum dtm_command {
@@ -258,6 +260,7 @@ enum {
 	DTM_A_POOL_GUARANTEED,	/* u32: those that channels own or have as their minimum */
 	DTM_A_POOL_CHANNELS,	/* u32: members */
 	DTM_A_POOL_WAITING,	/* u32: members that were denied slots and wait for some */
+	DTM_A_POOL_NETNSID,	/* s32: of a channel's pool in another network namespace */
 	__DTM_A_MAX
 };
 

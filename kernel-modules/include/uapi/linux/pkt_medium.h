@@ -11,13 +11,16 @@
 
 enum {
 	TCA_MEDIUM_UNSPEC,
-	TCA_MEDIUM_NUMBER,	/* u32: which medium, of those of a user namespace */
+	TCA_MEDIUM_NUMBER,	/* u32: which medium, of those of a network namespace */
 	TCA_MEDIUM_GAP,		/* u64: ns that a turn holds the medium before its first bit */
 	TCA_MEDIUM_TURN,	/* u32: packets of a turn at most */
 	TCA_MEDIUM_RATE,	/* u64: of this end, bytes/s */
 	TCA_MEDIUM_OVERHEAD,	/* s32: bytes that this end adds to a packet */
 	TCA_MEDIUM_LIMIT,	/* u32: packets in this end's queue, the one being sent included */
 	TCA_MEDIUM_PAD,
+	/* The network namespace of the medium, if another than the device's */
+	TCA_MEDIUM_NETNS_FD,	/* u32, never dumped: by an open file */
+	TCA_MEDIUM_NETNSID,	/* s32: by its number in the device's; -1: it has ended */
 	__TCA_MEDIUM_MAX
 };
 

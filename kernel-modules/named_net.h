@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The network namespace whose pool or medium a qdisc joins: that of its device, or one that a
+ * request names, by a file descriptor or by its number in the device's namespace, as of a link.
+ */
+#ifndef NAMED_NET_H
+#define NAMED_NET_H
+
+#include <net/net_namespace.h>
+#include <net/sch_generic.h>
+
+/* Held until put_net(). Who asks must be its administrator. */
+struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
+			  struct netlink_ext_ack *extack);
+/* Into a dump, unless it is the device's: -1 if it has ended. May sleep. */
+int named_net_dump(struct sk_buff *skb, struct Qdisc *sch, struct net *net, int nsid);
+
+#endif /* NAMED_NET_H */
