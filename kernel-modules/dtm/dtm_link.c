@@ -7,6 +7,8 @@
 #include "dtm_link.h"
 
 LIST_HEAD(dtm_links);
+/* Not 0, which stands for the beginning of a dump. */
+u32 dtm_links_changes = 1;
 /* Of names, memberships and the memory of heaps. */
 DEFINE_MUTEX(dtm_links_lock);
 
@@ -60,6 +62,7 @@ void dtm_link_put(struct dtm_link *link)
 
 static void dtm_link_unname(struct dtm_link *link)
 {
+	dtm_links_changes++;
 	list_del_init(&link->list);
 	link->name[0] = '\0';
 	WRITE_ONCE(link->net, NULL);
@@ -83,6 +86,7 @@ int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext
 		return -ENOMEM;
 	strscpy(link->name, name, sizeof(link->name));
 	link->net = net;
+	dtm_links_changes++;
 	list_add_tail(&link->list, &dtm_links);
 	return 0;
 }

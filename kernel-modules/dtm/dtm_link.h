@@ -46,6 +46,8 @@ struct dtm_link {
 
 extern struct mutex dtm_links_lock;
 extern struct list_head dtm_links;
+/* Rises with each pool and channel that comes or goes: a dump tells whether one did meanwhile. */
+extern u32 dtm_links_changes;
 
 /* Lock a link and let happen what is due: the time. Softirqs are off: packets come and go so. */
 u64 dtm_link_lock(struct dtm_link *link) __acquires(&link->lock);

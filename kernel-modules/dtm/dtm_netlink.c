@@ -253,8 +253,12 @@ static int dtm_pool_del(struct sk_buff *request, struct genl_info *info)
 
 static void *dtm_put_header(struct sk_buff *msg, struct netlink_callback *cb, u8 command)
 {
-	return genlmsg_put(msg, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &dtm_family,
-			   NLM_F_MULTI, command);
+	void *header = genlmsg_put(msg, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				   &dtm_family, NLM_F_MULTI, command);
+
+	if (header)
+		genl_dump_check_consistent(cb, header);
+	return header;
 }
 
 static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct dtm_link *link)
@@ -292,6 +296,7 @@ static int dtm_dump_pools(struct sk_buff *msg, struct netlink_callback *cb)
 	long place = 0;
 
 	mutex_lock(&dtm_links_lock);
+	cb->seq = dtm_links_changes;
 	list_for_each_entry(link, &dtm_links, list) {
 		if (link->net != net)
 			continue;
@@ -347,6 +352,7 @@ static int dtm_dump_channels(struct sk_buff *msg, struct netlink_callback *cb)
 	long place = 0;
 
 	mutex_lock(&dtm_links_lock);
+	cb->seq = dtm_links_changes;
 	list_for_each_entry(q, &dn->channels, list) {
 		if (place >= cb->args[0] && dtm_put_channel(msg, cb, dn, q))
 			break;
@@ -400,12 +406,14 @@ int dtm_netlink_add(struct net *net, struct dtm_sched_data *q)
 		dn->ring = kvmalloc_array(DTM_EVENTS, sizeof(*dn->ring), GFP_KERNEL_ACCOUNT);
 	if (!dn->ring)
 		return -ENOMEM;
+	dtm_links_changes++;
 	list_add_tail(&q->list, &dn->channels);
 	return 0;
 }
 
 void dtm_netlink_remove(struct dtm_sched_data *q)
 {
+	dtm_links_changes++;
 	list_del(&q->list);
 }
 

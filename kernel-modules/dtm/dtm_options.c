@@ -383,10 +383,11 @@ static int dtm_parse_config(struct dtm_options *options, const struct dtm_config
 		err = dtm_parse_lists(tb, config, extack);
 	if (err)
 		return err;
+	options->sized = tb[TCA_DTM_SLOTS] || tb[TCA_DTM_INITIAL];
 	if (tb[TCA_DTM_SLOTS]) {
 		options->slots = nla_get_u32(tb[TCA_DTM_SLOTS]);
 		config->initial = options->slots;
-	} else if (!tb[TCA_DTM_INITIAL]) {
+	} else if (!options->sized) {
 		config->initial = clamp(config->initial, config->min_slots, config->max_slots);
 	}
 	options->netns_fd = tb[TCA_DTM_POOL_NETNS_FD];

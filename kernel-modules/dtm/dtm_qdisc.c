@@ -163,7 +163,7 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 
 	if (IS_ERR(link))
 		return PTR_ERR(link);
-	if (!options->slots && config->min_slots <= link->pool.size)
+	if (!options->sized && config->min_slots <= link->pool.size)
 		config->initial = min(config->initial, link->pool.size);
 	err = dtm_options_check_pool(config, link->pool.size, extack);
 	if (!err)

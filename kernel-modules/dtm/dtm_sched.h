@@ -30,6 +30,7 @@ struct dtm_sched_data {
  * struct dtm_options - what a request asks for
  * @config: all options, given or not; the caller frees it with kvfree()
  * @slots: from now on; 0: not given
+ * @sized: slots at the start are given
  * @restart: the allocator starts afresh
  * @netns_fd: the network namespace of the pool, by a descriptor; NULL: not given
  * @netnsid: the same, by its number
@@ -37,6 +38,7 @@ struct dtm_sched_data {
 struct dtm_options {
 	struct dtm_config *config;
 	u32 slots;
+	bool sized;
 	bool restart;
 	const struct nlattr *netns_fd;
 	const struct nlattr *netnsid;

@@ -113,6 +113,7 @@ static const char *extack(const struct nlmsghdr *nlh)
 int genl_receive(const struct genl *genl, genl_each *each, void *context, const char **sentence)
 {
 	static char message[MESSAGE_BYTES];
+	bool interrupted = false;
 
 	for (;;) {
 		ssize_t size = recv(genl->fd, message, sizeof(message), 0);
@@ -123,12 +124,15 @@ int genl_receive(const struct genl *genl, genl_each *each, void *context, const 
 		for (; NLMSG_OK(nlh, (size_t)size); nlh = NLMSG_NEXT(nlh, size)) {
 			struct attributes found;
 
+			interrupted |= nlh->nlmsg_flags & NLM_F_DUMP_INTR;
 			if (nlh->nlmsg_type == NLMSG_ERROR) {
 				*sentence = extack(nlh);
 				return -((const struct nlmsgerr *)NLMSG_DATA(nlh))->error;
 			}
-			if (nlh->nlmsg_type == NLMSG_DONE)
-				return 0;
+			if (nlh->nlmsg_type == NLMSG_DONE) {
+				*sentence = "the list changed: some may be missing or twice";
+				return interrupted ? EINTR : 0;
+			}
 			parse_message(&found, nlh);
 			each(&found, context);
 		}

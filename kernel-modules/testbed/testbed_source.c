@@ -35,7 +35,7 @@
 #define ZERO_ORDER	4
 #define ZERO_BYTES	(PAGE_SIZE << ZERO_ORDER)
 /* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
-#define MOST_PACING	1000000000000UL
+#define MOST_PACING	(ULONG_MAX < 1000000000000ULL ? ULONG_MAX : 1000000000000ULL)
 
 struct source {
 	struct end end;

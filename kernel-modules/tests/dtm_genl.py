@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import socket
 import struct
+from collections.abc import Callable
 from typing import Self
 
 from dtm_uapi import uapi_numbers
@@ -23,7 +24,7 @@ _NETLINK_GENERIC = 16
 _SOL_NETLINK = 270
 _ADD_MEMBERSHIP, _CAP_ACK, _EXT_ACK = 1, 10, 11
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
-_NLM_F_ACK, _NLM_F_DUMP = 0x004, 0x300
+_NLM_F_ACK, _NLM_F_DUMP_INTR, _NLM_F_DUMP = 0x004, 0x010, 0x300
 _GENL_ID_CTRL, _CTRL_CMD_GETFAMILY = 0x10, 3
 _CTRL_ATTR_FAMILY_ID, _CTRL_ATTR_FAMILY_NAME, _CTRL_ATTR_MCAST_GROUPS = 1, 2, 7
 _CTRL_ATTR_MCAST_GRP_ID = 2
@@ -31,6 +32,10 @@ _GENLMSG = struct.Struct("=BBxx")
 
 Message = dict[str, int | str]
 """Attributes of a message by name, without DTM_A_."""
+
+
+class ChangedMeanwhileError(Exception):
+    """What a dump lists changed before its end."""
 
 
 class Dtm:
@@ -72,12 +77,21 @@ class Dtm:
                 if kind == _NLMSG_ERROR:
                     return parse_ack(flags, payload)
 
-    def dump(self, command: str) -> list[Message]:
-        """Return what a dump has, in its order; events that come in between are dropped."""
+    def dump(self, command: str, meanwhile: Callable[[], object] = lambda: None) -> list[Message]:
+        """Return what a dump has, in its order; events that come in between are dropped.
+
+        Args:
+            command: of the family.
+            meanwhile: called when the dump has begun.
+        Raises: ChangedMeanwhileError if what it lists changed.
+        """
         found: list[Message] = []
         self._send(self._family, _NLM_F_DUMP, _GENLMSG.pack(NUMBERS[command], 1))
+        meanwhile()
         while True:
             for kind, flags, payload in self._receive():
+                if flags & _NLM_F_DUMP_INTR:
+                    raise ChangedMeanwhileError
                 if kind == _NLMSG_ERROR:
                     raise OSError(str(parse_ack(flags, payload)))
                 if kind == _NLMSG_DONE:

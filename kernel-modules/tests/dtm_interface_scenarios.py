@@ -4,6 +4,7 @@ Devices are d0 and d1. Each scenario leaves no pool and no namespace.
 """
 
 import contextlib
+import functools
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dtm_claims import HERE, RUN, claim, expect, run
-from dtm_genl import Dtm
+from dtm_genl import ChangedMeanwhileError, Dtm
 from rtnetlink import Rtnetlink, u32
 
 TCA_DTM_N_STEPS = 32
@@ -292,7 +293,7 @@ def dump_and_events_agree() -> None:
 
 
 def many_channels_are_dumped() -> None:
-    """A dump of more channels and pools than a message holds has each of them once."""
+    """A dump of more than a message holds has each once, or says that one went meanwhile."""
     run("tc qdisc add dev d0 root handle 1 drr")
     for k in range(1, 101):
         run(
@@ -304,6 +305,14 @@ def many_channels_are_dumped() -> None:
     for command in "DTM_CMD_CHANNEL_GET", "DTM_CMD_POOL_GET":
         with Dtm() as dtm:
             expect(command, [found["POOL"] for found in dtm.dump(command)], names)
+    for command, gone in (
+        ("DTM_CMD_CHANNEL_GET", "tc qdisc del dev d0 parent 1:1"),
+        ("DTM_CMD_POOL_GET", "dtm pool del p1"),
+    ):
+        with Dtm() as dtm, contextlib.suppress(ChangedMeanwhileError):
+            found = dtm.dump(command, functools.partial(run, gone))
+            claim(f"{command} says that it was interrupted: {found}", False)
+    names.remove("p1")
     run("tc qdisc del dev d0 root")
     for name in names:
         run(f"dtm pool del {name}")

@@ -160,6 +160,8 @@ CASES = [
     Raw("an attribute that a later kernel may know", attribute(99, b"\1\0\0\0"), UNKNOWN),
     Raw("restart with a value", tca("RESTART", u32(1)),
         (errno.ERANGE, "Attribute failed policy validation")),
+    Raw("more slots than the pool has", tca("POOL", b"bus\0") + tca("INITIAL", u32(11)),
+        (errno.EINVAL, "slots must not exceed the pool's"), setup=("dtm pool add bus slots 10",)),
     Raw("a pool's name without an end", tca("POOL", b"bus"), POLICY),
     Raw("a pool's name that is too long", tca("POOL", b"abcdefghijklmnop\0"), POLICY),
     Raw("no levels", HYSTERESIS + tca_nest("LEVELS"), (errno.EINVAL, "levels must be 2..32")),
