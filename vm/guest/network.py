@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import subprocess
 from contextlib import contextmanager
 from functools import cache
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
+# An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
+# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
+INSTRUMENTS = ("recorders", "captures", "sinks", "sources")
+MOST_DESCRIPTORS = 1024
+SPARE_DESCRIPTORS = 100
 
 libc = ctypes.CDLL(None, use_errno=True)
 # What has been carried out, in the words of `twoway plan`.
@@ -37,6 +43,14 @@ def note(node: str | None, words: Iterable[str], lines: Iterable[str] = ()) -> N
     where = f"[{node or 'guest'}]"
     carried_out.append(" ".join((where, *words)))
     carried_out.extend(f"{where}     {line}" for line in lines)
+
+
+def limit_descriptors(plan: dict[str, Any]) -> None:
+    """Have as many descriptors as the plan needs, and not many more."""
+    nodes = {step["node"] for step in plan["setup"]}
+    needed = sum(len(plan[kind]) for kind in INSTRUMENTS) + len(nodes) + SPARE_DESCRIPTORS
+    most = max(MOST_DESCRIPTORS, needed)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -50,6 +49,7 @@ from network import (  # noqa: E402 - after the loader above
     GuestError,
     carried_out,
     libc,
+    limit_descriptors,
     namespace,
     note,
     run_program,
@@ -78,11 +78,6 @@ ABSENT_MEANS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
 }
-# An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
-# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
-INSTRUMENTS = ("recorders", "captures", "sinks", "sources")
-MOST_DESCRIPTORS = 1024
-SPARE_DESCRIPTORS = 100
 
 
 def native() -> bool:
@@ -417,14 +412,6 @@ def has_signal(interface: str) -> bool:
     with namespace(node):
         (link,) = json.loads(run_program(node, ["ip", "-j", "link", "show", "dev", interface]))
     return "LOWER_UP" in link["flags"]
-
-
-def limit_descriptors(plan: dict[str, Any]) -> None:
-    """Have as many descriptors as the plan needs, and not many more."""
-    nodes = {step["node"] for step in plan["setup"]}
-    needed = sum(len(plan[kind]) for kind in INSTRUMENTS) + len(nodes) + SPARE_DESCRIPTORS
-    most = max(MOST_DESCRIPTORS, needed)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def perform(plan: dict[str, Any]) -> None:
