@@ -29,6 +29,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "cell-headers": {"cell_bytes": 48, "cell_overhead_bytes": 5},
     "policer": {"policer": {"rate_mbit": 4, "burst_bytes": 15140}},
     "losses": {"loss": {"percent": 1}},
+    "one-in-ten": {"loss": {"every": 10}},
     "bursts": {"loss": {"percent": 1, "burst_packets": 3}},
     "jitter": {"impairments": {"jitter_ms": 4}},
     "overtaking": {"impairments": {"jitter_ms": 4, "jitter_reorders": True}},

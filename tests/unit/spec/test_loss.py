@@ -2,7 +2,12 @@
 
 import pytest
 
+from twoway.paths import TOPOLOGIES
+from twoway.spec.experiment import Profile
 from twoway.spec.links.loss import Loss
+from twoway.spec.placement import placement_problems
+from twoway.spec.rules import profile_problems
+from twoway.spec.topology import load_topology
 
 
 def test_single_losses() -> None:
@@ -25,3 +30,41 @@ def test_bursts_keep_the_share() -> None:
         ("options", "loss-gemodel", "1-h"): 1,
         ("options", "loss-gemodel", "1-k"): 0,
     }
+
+
+def test_one_in_a_number_is_counted_by_an_action() -> None:
+    """The kernel's counter drops each N-th packet, and netem none."""
+    loss = Loss(every=4)
+    assert (loss.arguments, loss.readback(), loss.share, loss.mean_burst) == ((), (), 0.25, 1)
+    assert loss.lines("r1-eth0") == (
+        "qdisc add dev r1-eth0 clsact",
+        "filter add dev r1-eth0 egress matchall action gact pass random determ drop 4",
+    )
+    assert loss.counted_out(9).nonzero()[0].tolist() == [3, 7]
+
+
+@pytest.mark.parametrize(
+    ("loss", "problem"),
+    [
+        ({}, ": takes one of percent and every; got none"),
+        ({"percent": 1, "every": 9}, ": takes one of percent and every; got both"),
+        ({"every": 9, "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
+    ],
+)
+def test_a_link_loses_by_chance_or_by_count(loss: dict[str, float], problem: str) -> None:
+    """A share and a count exclude each other, and bursts have a share."""
+    direction = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8, "loss": loss}
+    profile = Profile.model_validate(
+        {"schema": 1, "title": "t", "directions": {"forward": direction}}
+    )
+    assert profile_problems(profile) == [f"directions.forward.loss{problem}"]
+
+
+def test_a_count_is_of_one_place() -> None:
+    """Where a direction has delays at two places, packets of neither are counted together."""
+    line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
+    directions = {"forward": line | {"loss": {"every": 9}}, "reverse": line}
+    profile = Profile.model_validate({"schema": 1, "title": "t", "directions": directions})
+    graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 2})
+    (problem,) = placement_problems(profile, graph)
+    assert problem.startswith("directions.forward.loss: takes a direction with one queue")

@@ -1,7 +1,9 @@
-"""Packets that a link loses: each by itself, or in bursts."""
+"""Packets that a link loses: each by itself, in bursts, or one in a number."""
 
 from typing import Annotated, ClassVar
 
+import numpy as np
+from capture_analysis.columns import BoolArray
 from pydantic import Field
 
 from twoway.contract.links import BehindQueue
@@ -11,13 +13,20 @@ class Loss(BehindQueue):
     """How a link loses packets, after its queue.
 
     Each packet by itself, or in bursts: the link goes from a good state to a bad one, in which all
-    packets are lost, and back, each with a constant chance per packet (Gilbert 1960).
+    packets are lost, and back, each with a constant chance per packet (Gilbert 1960). Or no chance
+    is in it: a packet of a number is lost, as RFC 9438 assumes.
     """
 
     FIELD: ClassVar = "loss"
     DESCRIPTION: ClassVar = "packets that the link loses, after its queue; none by default"
 
-    percent: Annotated[float, Field(gt=0, le=50)] = Field(description="share of packets, %")
+    percent: Annotated[float, Field(gt=0, le=50)] | None = Field(
+        default=None, description="share of packets, %"
+    )
+    every: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
+        default=None,
+        description="instead of percent: one packet in this number is lost, by count",
+    )
     burst_packets: Annotated[float, Field(ge=1, le=10_000)] | None = Field(
         default=None,
         description="mean length of a burst of losses; without it each packet is lost by itself",
@@ -26,12 +35,17 @@ class Loss(BehindQueue):
     @property
     def share(self) -> float:
         """The share of packets that are lost."""
-        return self.percent / 100
+        return 1 / self.every if self.every else (self.percent or 0) / 100
 
     @property
     def mean_burst(self) -> float:
         """The mean number of packets that are lost one after the other."""
-        return self.burst_packets or 1 / (1 - self.share)
+        return 1 if self.every else self.burst_packets or 1 / (1 - self.share)
+
+    def counted_out(self, packets: int) -> BoolArray:
+        """Mark which of some packets, in their order, are lost by count; shape (packets,)."""
+        number = np.arange(1, packets + 1)
+        return number % self.every == 0 if self.every else np.zeros(packets, dtype=bool)
 
     def chances(self) -> tuple[float, float]:
         """Compute the chances per packet that a burst begins, and that it ends.

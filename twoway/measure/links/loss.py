@@ -15,15 +15,20 @@ and the mean of k bursts' lengths, which are geometric, b (b - 1) / k.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from capture_analysis.columns import BoolArray, Packets
 from capture_analysis.definition import Definition
 
 from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
+from twoway.contract.network import Queue
 from twoway.measure import checks
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queues import repeated, times_after
+from twoway.measure.real_time import ClockError
 
 LINK_LOSS = Definition(
     "link_loss",
@@ -67,7 +72,7 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
     loss = analysis.run.element(travel.queue, Loss)
-    if not loss:
+    if not loss or loss.every:
         return share, length, math.nan, math.nan
     return share, length, *deviations(loss, share, len(lost), length, bursts)
 
@@ -92,6 +97,54 @@ def deviations(
     return (share - p) / math.sqrt(variance), (length - least) / spread if spread else math.nan
 
 
+def check(
+    analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
+) -> list[FidelityRow]:
+    """Compare which packets a link that counts has lost with which it had to lose.
+
+    It counts what leaves the queue, in that order, which clocks do not change.
+    """
+    del error
+    run, queue = analysis.run, view.queue
+    loss = run.element(queue, Loss)
+    if not loss or not loss.every:
+        return []
+    sent = run.leaving(queue)
+    due, total, odd = loss.counted_out(len(sent)), 0, 0
+    keys = sent.key()
+    for mine, lost, known in _fates(analysis, queue):
+        total += int(known.sum())
+        odd += int((due[np.isin(keys, mine.key())] != lost)[known].sum())
+    what = f"{direction}: packets of {total} that were lost, or not, against the count"
+    return [checks.row(what, odd, "0", odd == 0)]
+
+
+def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
+    """List of each flow whose last queue it is: packets, which were lost, and which are known.
+
+    What was under way as the captures ended is not known, nor what looks like another packet.
+    """
+    for each in analysis.connections.values():
+        for forward in (True, False):
+            travel = analysis.travel(each.connection, forward=forward)
+            if travel.queue == queue:
+                known = (travel.lost | (travel.came_ns >= 0)) & ~repeated(travel.sent)
+                yield travel.sent, travel.lost, known
+    yield from _fates_of_datagrams(analysis, queue)
+
+
+def _fates_of_datagrams(
+    analysis: Analysis, queue: Queue
+) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
+    run = analysis.run
+    for flow in run.manifest.datagrams:
+        if flow.directions[-1:] == (queue.direction,):
+            sent = run.of_datagrams(flow, queue.interface)
+            came_ns = times_after(sent, run.of_datagrams(flow, flow.sink_interface))
+            known = (came_ns >= 0) | (sent.time_ns + queue.delay_ns < run.last_seen_ns)
+            yield sent, came_ns < 0, known
+
+
 def check_run(analysis: Analysis) -> list[FidelityRow]:
     """Compare losses behind queues with the kernel's count of packets that it took away.
 
@@ -110,8 +163,15 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
         for view in analysis.connections.values()
         for forward in (True, False)
     ]
+    others = [
+        fate
+        for view in analysis.queues.values()
+        for fate in _fates_of_datagrams(analysis, view.queue)
+    ]
     lost = sum(int(each.lost.sum()) for each in travels)
-    under_way = sum(int(each.under_way.sum()) for each in travels)
+    lost += sum(int((gone & known).sum()) for _, gone, known in others)
+    unknown = [~known for *_, known in others]
+    under_way = sum(int(each.sum()) for each in [*(e.under_way for e in travels), *unknown])
     what = f"packets lost behind queues in the captures less the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
     return [checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)]

@@ -1,0 +1,39 @@
+"""Packets that a link loses by count: the captures know which they had to be."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from running import SMALL, carry_out, write_experiment
+
+from twoway.contract.judge import Verdict
+from twoway.contract.links.loss import Loss
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+
+
+def test_one_packet_in_twenty_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data, ACKs and datagrams are lost by their count, and a count 1 off is noticed."""
+    line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "loss": {"every": 20}}
+    profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
+    (tmp_path / "counted.yml").write_text(yaml.safe_dump(profile))
+    flows = [{"name": "tcp", "from": "h1", "to": "h2", "congestion": "reno"}]
+    datagrams = [{"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 1}]
+    document: dict[str, Any] = {**SMALL, "profile": "counted", "flows": flows}
+    document |= {"datagrams": datagrams, "duration_s": 5}
+    folder = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    found = compute(Analysis(folder)).fidelity
+    assert {row.verdict for row in found} == {Verdict.PASS}
+    (there, _) = (row for row in found if row.check.endswith("against the count"))
+    assert int(there.check.split()[3]) > 500
+    monkeypatch.setattr(Loss, "counted_out", _shifted)
+    rows = [row for row in compute(Analysis(folder)).fidelity if "against the count" in row.check]
+    assert [row.verdict for row in rows] == [Verdict.FAIL] * 2
+
+
+def _shifted(loss: Loss, packets: int) -> Any:
+    """The packets before those that the kernel lost."""
+    counted = (n % (loss.every or 1) == 0 for n in range(2, packets + 2))
+    return np.fromiter(counted, dtype=bool, count=packets)
