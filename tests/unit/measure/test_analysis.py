@@ -100,6 +100,8 @@ def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
     view = analysis_of(Ends(sent=sent, acks_in=acks)).connections["0"]
     assert view.window.time_ns.tolist() == [10, 12, 20, 30, 40, 45, 50]
     assert view.window.packets.tolist() == [2, 2, 1, 2, 1, 1, 1]
+    later = Ends(sent=sent, acks_in=packets(time_ns=[5], ack=[first]))
+    assert analysis_of(later).connections["0"].window.packets.tolist() == [0, 2, 3, 3]
 
 
 def test_no_window_without_data_and_acks() -> None:
