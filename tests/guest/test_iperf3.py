@@ -14,7 +14,7 @@ from twoway.paths import EXPERIMENTS
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# By which iperf3's server tells a test's connections; it does not count them.
+# The server tells connections of a test apart by a cookie, and does not count its bytes.
 COOKIE_BYTES = 37
 
 
