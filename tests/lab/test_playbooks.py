@@ -27,10 +27,10 @@ TRIAL = {"twoway_trial": "kalampoukas-5.5@delay=3.368,opposite=1"}
 VARIABLES = {**TRIAL, "twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
 
-# Have a host's disk end while the environment, with its archive 690 MB, is unpacked there.
+# Have a host's disk end while the environment, with its archive 570 MB, is unpacked there.
 FILL = """
 (until [ -e /opt/twoway/environment.new ]; do sleep 0.02; done
-mount -o remount,size=600m /run/lab/disk) &
+mount -o remount,size=400m /run/lab/disk) &
 """
 
 pytestmark = [
