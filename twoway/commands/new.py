@@ -33,7 +33,7 @@ _LINK = """\
 schema: 1
 title: A link of {down:g} and {up:g} Mbit/s, {delay:g} ms each way
 directions:
-  # In packets of any size. In place of this drop-tail queue: aqm: {{kind: fq_codel}}
+  # In packets of any size. In place of this drop-tail queue: aqm: fq_codel
   forward: {{rate_mbit: {down:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
   reverse: {{rate_mbit: {up:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
 """
