@@ -187,10 +187,10 @@ def run(experiment: Experiment, *, name: str = "notebook", results: Path | None 
 
     Raises: SpecError with every problem found; RunError if the run fails; UsageError for a sweep.
     """
-    sweeped = sweep(experiment, name=name, results=results, points=1)
-    for reason in sweeped.failed.values():
+    one = sweep(experiment, name=name, results=results, points=1)
+    for reason in one.failed.values():
         raise RunError(reason)
-    return next(iter(sweeped.runs.values()))
+    return next(iter(one.runs.values()))
 
 
 def sweep(
@@ -231,7 +231,7 @@ def sweep(
     except ValueError as error:
         raise RunError(f"the sweep ended with status {done.returncode}") from error
     runs = [Run(Path(each["folder"])) for each in outcomes if each["folder"]]
-    failed = {each["name"]: each["error"] for each in outcomes if not each["folder"]}
+    failed = {each["id"]: each["error"] for each in outcomes if not each["folder"]}
     return Sweep({each.name: each for each in runs}, failed)
 
 

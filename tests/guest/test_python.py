@@ -114,8 +114,8 @@ def test_a_failed_point_leaves_the_others(results: Path) -> None:
     fields = FIELDS | {"programs": [program], "matrix": matrix}
     sweep = twoway.sweep(fields, name="checks", results=results)
     assert list(sweep.runs) == ["checks@command=0"]
-    (reason,) = sweep.failed.values()
-    assert "check" in reason
+    assert list(sweep.failed) == ["checks@command=1"]
+    assert "check" in sweep.failed["checks@command=1"]
     with pytest.raises(RunError, match="check"):
         twoway.run(FIELDS | {"programs": [program | {"exit_code": 1}]}, results=results)
 
@@ -158,6 +158,6 @@ def test_the_notebook_shows_what_it_gives() -> None:
 
 
 def _texts(cell: Any) -> list[str]:
-    """What a cell printed and gave, as text."""
+    """A cell's printed text and its result's text."""
     outputs = [each for each in cell.get("outputs", []) if each.get("name") != "stderr"]
     return [each.get("text") or each["data"]["text/plain"] for each in outputs]

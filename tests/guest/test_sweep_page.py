@@ -33,9 +33,9 @@ SWEEP: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a sweep leaves half of whose points fail."""
+    """The folder of a sweep; half of its points failed."""
     folder = tmp_path_factory.mktemp("swept")
-    experiment = write_experiment(folder, SWEEP)
+    experiment = write_experiment(folder, SWEEP).rename(folder / "small.yaml")
     done = twoway("sweep", experiment, "--results", folder / "results", "--metric", "queue_p95")
     assert done.returncode == 1
     assert f"report: {folder}/results/{experiment.stem}/index.html" in done.stderr

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import (
@@ -21,6 +20,7 @@ from twoway.contract.writing import chown_like_parent
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
+    from twoway.report.results import Experiment
     from twoway.sweeps.sweep import Outcome
 
 HELP = "run experiments, all by default, and every point of theirs that is not there yet"
@@ -34,37 +34,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run all points of experiments; skip those with a finished run."""
+    from twoway.report.results import read_results
+    from twoway.report.sweep_page import write_sweep_pages
+
     outcomes = run_all(args, args.metric)
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
-    elif not console().quiet:
-        _print_flows(outcomes)
-    pages = _write_pages(outcomes, args)
+    experiments = read_results(outcome.folder for outcome in outcomes if outcome.folder)
+    if not args.json and not console().quiet:
+        _print_flows(outcomes, experiments)
+    failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
+    pages = write_sweep_pages(experiments, args.results, failed, args.metric)
+    for page in pages:
+        chown_like_parent(page.parent)
     status = judge_points(outcomes)
     for page in pages:
         say(f"report: {shown(page)}", markup=False)
     return status
 
 
-def _write_pages(outcomes: "list[Outcome]", args: argparse.Namespace) -> list[Path]:
-    """Write a page for each sweep that has a run."""
-    from twoway.report.sweep_page import write_sweep_page
-
-    done = [outcome.folder for outcome in outcomes if outcome.folder]
-    failed = {Path(o.name).name.replace(".yml@", "@"): o.error for o in outcomes if not o.folder}
-    pages = write_sweep_page(done, args.results, failed, args.metric)
-    for page in pages:
-        chown_like_parent(page.parent)
-    return pages
-
-
-def _print_flows(outcomes: "list[Outcome]") -> None:
+def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> None:
     """Print what came out of each point."""
-    from twoway.contract.manifest import read_manifest
-    from twoway.contract.metrics import METRICS, Metrics
     from twoway.report.flow_table import sweep_table
 
-    done = [(outcome.name, outcome.folder) for outcome in outcomes if outcome.folder]
-    runs = ((name, read_manifest(at), Metrics.read(at / METRICS)) for name, at in done)
-    for line in sweep_table(runs):
+    results = {each.folder: each for experiment in experiments for each in experiment.results}
+    done = [(each.name, results[each.folder]) for each in outcomes if each.folder]
+    for line in sweep_table((name, result.manifest, result.metrics) for name, result in done):
         print(line)

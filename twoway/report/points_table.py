@@ -10,6 +10,7 @@ import pyarrow.parquet
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metrics
+from twoway.contract.statements import label
 from twoway.contract.writing import written_aside
 
 CSV, PARQUET = "points.csv", "points.parquet"
@@ -45,16 +46,18 @@ def _axis(values: list[Any]) -> pa.Array:
     """Make an axis' column: numbers if all values are, else their words."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return pa.array(values)
-    words = ["+".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in values]
-    return pa.array(words)
+    return pa.array([label(value) for value in values])
+
+
+def units_of(table: pa.Table) -> dict[str, str]:
+    """List the metrics among a table's columns, with their units."""
+    return {f.name: f.metadata[b"unit"].decode() for f in table.schema if f.metadata}
 
 
 def write_points(table: pa.Table, folder: Path) -> None:
     """Write the table as CSV, with units in the header's words, and as Parquet."""
-    titles = [
-        f"{field.name} [{field.metadata[b'unit'].decode()}]" if field.metadata else field.name
-        for field in table.schema
-    ]
+    units = units_of(table)
+    titles = [f"{name} [{units[name]}]" if name in units else name for name in table.column_names]
     with written_aside(folder / CSV) as file:
         pyarrow.csv.write_csv(table.rename_columns(titles), file)
     with written_aside(folder / PARQUET) as file:

@@ -7,8 +7,8 @@ from pathlib import Path
 from twoway.contract.statements import label
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves
-from twoway.report.points_table import CSV, PARQUET, points_table, write_points
-from twoway.report.results import Experiment, Result, read_results
+from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
+from twoway.report.results import Experiment, Result
 
 PAGE = "index.html"
 # Figures of every sweep, unless something is said of the family.
@@ -24,25 +24,23 @@ _USUAL = (
 )
 
 
-def write_sweep_page(
-    folders: Iterable[Path], site: Path, failed: Mapping[str, str], metrics: Sequence[str] = ()
+def write_sweep_pages(
+    experiments: Iterable[Experiment],
+    site: Path,
+    failed: Mapping[str, str],
+    metrics: Sequence[str] = (),
 ) -> list[Path]:
-    """Write a page, points.csv and points.parquet for each sweep among finished runs.
+    """Write a page, points.csv and points.parquet for each sweep.
 
     Args:
-        folders: of finished, analysed runs.
+        experiments: with their runs; those that are no sweep get no page.
         site: the folder of results; a sweep's page is in its folder ID there.
-        failed: why a point has no run, by the point's name.
+        failed: why a point has no run, by the point's id.
         metrics: families to draw first, such as goodput.
 
     Returns: the pages.
-    Raises: AnalysisError naming a folder that is no analysed run.
     """
-    return [
-        _write(experiment, site, failed, metrics)
-        for experiment in read_results(folders)
-        if experiment.axes
-    ]
+    return [_write(each, site, failed, metrics) for each in experiments if each.axes]
 
 
 def _write(
@@ -63,7 +61,8 @@ def _write(
     }
     figures = {name: drawn[name] for name in metrics if name in drawn} | said | drawn
     runs = {each.id: (each.manifest, each.metrics) for each in experiment.results}
-    write_points(points_table(runs), folder)
+    table = points_table(runs)
+    write_points(table, folder)
     pages.write(
         folder / PAGE,
         "sweep.html.j2",
@@ -71,20 +70,15 @@ def _write(
         experiment=experiment,
         link=link,
         label=label,
-        shown=_shown(experiment, figures),
+        shown=_shown(units_of(table), figures),
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
         tables=(CSV, PARQUET),
     )
     return folder / PAGE
 
 
-def _shown(experiment: Experiment, families: Iterable[str]) -> dict[str, str]:
+def _shown(units: Mapping[str, str], families: Iterable[str]) -> dict[str, str]:
     """List the metrics of the families that are drawn, with units, in the figures' order."""
-    units = {
-        name: metric.unit
-        for result in experiment.results
-        for name, metric in result.metrics.metrics.items()
-    }
     return {
         name: unit
         for family in families

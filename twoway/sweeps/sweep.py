@@ -33,7 +33,7 @@ class Outcome:
     """The outcome of one point.
 
     Attributes:
-        name: the experiment's id and the point's name.
+        name: as the command line has it: an id or a file, with the point's name.
         folder: the run's folder; None if the run failed.
         error: a sentence, if the run failed.
         missed: predictions, claims and fidelity checks that fail the run, a line each.
@@ -41,6 +41,7 @@ class Outcome:
         headline: the verdict on the run, in words.
         kept: an earlier run was kept.
         wall_s: wall time spent on the point now.
+        id: the experiment's id, with the point's name.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Outcome:
     headline: str = ""
     kept: bool = False
     wall_s: float = 0.0
+    id: str = ""
 
     @property
     def good(self) -> bool:
@@ -120,7 +122,7 @@ def run_points(
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
-        outcomes[name] = future.result()
+        outcomes[name] = replace(future.result(), id=cases[name].id)
         on_outcome(cases[name], outcomes[name])
     return [_rejudged(outcomes[name]) for name in cases]
 
