@@ -15,28 +15,16 @@ from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.first_pass import UNKNOWN, Survey
-from capture_analysis.two_captures.match_rows import Rows, joined, take, where
+from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
 
-# Laid out as match_rows.ROW, with the packet's columns from the first tap on its way.
-CROSSING = np.dtype(
-    [
-        ("first_ns", "<i8"),
-        ("order", "<i8"),
-        ("second_ns", "<i8"),
-        ("flow", "<u4"),
-        ("seq", "<u4"),
-        ("ack", "<u4"),
-        ("payload_bytes", "<u4"),
-        ("frame_bytes", "<u4"),
-        ("flags", "<u2"),
-        ("half", "u1"),
-        ("kind", "u1"),
-    ]
-)
+# A row of match_rows, with the packet's columns from the first tap on its way: a crossing has the
+# times at both taps in the places of a row's time and key.
+_TIMES = {"time_ns": "first_ns", "key": "second_ns"}
+CROSSING = np.dtype([(_TIMES.get(name, name), ROW[name]) for name in ROW.names or ()])
 
 
 class View:
