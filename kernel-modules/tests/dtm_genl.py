@@ -35,7 +35,7 @@ Message = dict[str, int | str]
 
 
 class ChangedMeanwhileError(Exception):
-    """What a dump lists changed before its end."""
+    """A list changed while it was dumped."""
 
 
 class Dtm:

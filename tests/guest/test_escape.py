@@ -248,7 +248,7 @@ __main__._commands = lambda topo: [*made(topo), ("h1", {command!r})]
 def test_a_topology_adds_no_command_to_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: str, command: str
 ) -> None:
-    """What a topology records beside a network's commands, however it does, ends the loading."""
+    """A topology that records a command of another kind, in whatever form, does not load."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "two_node.py"
     sound = (ROOT / "topologies/two_node.py").read_text()

@@ -1,4 +1,4 @@
-"""What iperf3 reports of itself is what the captures hold."""
+"""The figures that iperf3 reports equal those of the captures."""
 
 import json
 from pathlib import Path

@@ -27,7 +27,7 @@ def _set_up(name: str) -> Plan:
 
 
 def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
-    """What there is in each node after some words of the shell, which a guest runs alone."""
+    """Run a shell script in a guest that runs nothing else; read each node's state after it."""
     folder.mkdir()
     (folder / "script").write_text(words + seen(plan, "network.txt"))
     give(folder)
@@ -49,7 +49,7 @@ def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) 
 
 
 def test_nothing_runs_that_is_not_in_the_plan(guest: Guest, tmp_path: Path) -> None:
-    """What a run carries out, by its log, is what `twoway plan` prints before it, in that order."""
+    """The log of a run has the commands that `twoway plan` prints, in the same order."""
     path = write_experiment(tmp_path, SMALL)
     printed = twoway("plan", str(path)).stdout
     assert printed.count("link add") == 3

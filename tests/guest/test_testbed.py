@@ -40,7 +40,7 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the guest found of the module's claims, in one boot."""
+    """The findings of one boot that tries each claim of the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/testbed_claims_in_guest.py")
     return dict(json.loads((folder / "found.json").read_text()))
@@ -65,7 +65,7 @@ def test_files_are_regular(found: dict[str, Any]) -> None:
 
 
 def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
-    """Of a burst larger than a tap's blocks the rest is dropped, and each packet is counted."""
+    """A tap drops the packets that its blocks have no room for, and counts each."""
     burst = found["burst"]
     assert burst["received"] == burst["sent"]
     assert burst["captured"] + burst["dropped"] == burst["sent"]

@@ -53,7 +53,7 @@ def refusal(line: str) -> str:
 
 
 def without_capability() -> bool:
-    """Whether root without CAP_NET_ADMIN is refused."""
+    """Tell whether the device refuses root without CAP_NET_ADMIN."""
     bounds = ["setpriv", "--inh-caps=-net_admin", "--bounding-set=-net_admin"]
     done = subprocess.run([*bounds, "cat", DEVICE], check=False, stderr=subprocess.PIPE, text=True)
     return done.returncode == 1 and "not permitted" in done.stderr

@@ -21,7 +21,7 @@ from reference.parser.tunnels import MOST_TUNNELS, inside
 
 
 class NumpyParser:
-    """See Parser in parsing.py."""
+    """The parser in Python; Parser in parsing.py describes its methods."""
 
     def __init__(self, *, every_protocol: bool = False, inside: bool = False) -> None:
         self._every_protocol, self._inside = every_protocol, inside
@@ -36,34 +36,34 @@ class NumpyParser:
 
     @property
     def connections(self) -> int:
-        """See Parser."""
+        """The number of connections so far."""
         return len(self.flows)
 
     @property
     def flows(self) -> FlowTable:
-        """See Parser."""
+        """The table of connections so far."""
         return self._connections.table
 
     @property
     def format(self) -> str:
-        """See Parser."""
+        """The name of the file's format."""
         return self._records.format if self._records else ""
 
     @property
     def link_types(self) -> list[int]:
-        """See Parser."""
+        """The link types of the interfaces so far."""
         return self._records.link_types if self._records else []
 
     @property
     def broken(self) -> str | None:
-        """See Parser."""
+        """The sentence on damage that ends the reading; None if there is none."""
         found = self._records.broken if self._records and self._over else None
         return self._no_room or found
 
     def parse(
         self, data: NDArray[np.uint8], columns: Packets, row: int, *, last: bool = False
     ) -> tuple[int, int]:
-        """See Parser."""
+        """Read the packets of a chunk into columns, from a row on."""
         taken = self._open(data)
         if (records := self._records) is None:
             return 0, row
