@@ -210,7 +210,7 @@ def test_other_backends_build_none(tmp_path: Path) -> None:
     """A backend that cannot build an experiment's module says so before it changes anything."""
     plan = build_plan(load_case(str(_toy(tmp_path, TOY))))
     folder = run_folder(tmp_path / "run", plan)
-    with pytest.raises(UsageError, match="tcp_aimd: the backend native builds none, uml does"):
+    with pytest.raises(UsageError, match="tcp_aimd: the backend native has none, uml does"):
         Native(tmp_path).run(folder, lambda _: None)
 
 

@@ -56,20 +56,10 @@ class Backend(Protocol):
 
 
 def refuse_what_uml_has(plan: Plan, backend: str) -> None:
-    """Raise UsageError if a plan needs what only user-mode Linux's guest does.
-
-    Such is sch_timetable, too: its tables start at a time of the plan's clock, which other guests
-    are told after set-up. Who has a half-duplex medium follows from the order of arrivals to the
-    nanosecond, which captures of other clocks do not know.
-    """
-    if "sch_medium.ko" in plan.modules:
-        raise UsageError(f"half_duplex: the backend {backend} has none, uml does")
-    if "sch_timetable.ko" in plan.modules:
-        raise UsageError(f"a rate or delay that changes: the backend {backend} has none, uml does")
-    for step in plan.own_modules:
-        raise UsageError(f"own_modules: {step.module}: the backend {backend} builds none, uml does")
-    for program in plan.user_programs:
-        raise UsageError(f"programs: {program.name}: the backend {backend} runs none, uml does")
+    """Raise UsageError if a plan needs what only user-mode Linux's guest has."""
+    if plan.guest_only:
+        fields = (f"{what}: the backend {backend} has none, uml does" for what in plan.guest_only)
+        raise UsageError("\n".join(fields))
 
 
 @dataclass(frozen=True)

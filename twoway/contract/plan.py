@@ -312,7 +312,7 @@ class Plan(Document):
     Without steps it is the plan of a guest that runs another program.
     """
 
-    schema_: Literal[4] = Field(default=4, description="version of this format: 4")
+    schema_: Literal[5] = Field(default=5, description="version of this format: 5")
     experiment: str = Field(default="none", description="the experiment's id, with its point")
     mode: Literal["run", "shell"] = Field(
         default="run", description="`shell` stops after set-up with Mininet's prompt"
@@ -322,6 +322,9 @@ class Plan(Document):
     topology: Topology | None = Field(default=None, description="of the mode `shell` alone")
     ipv6: bool = Field(default=False, description="nodes have IPv6, too")
     clock: Times = Times()
+    guest_only: Words = Field(
+        default=(), description="the spec's fields that need the guest of user-mode Linux"
+    )
     share: Share | None = Field(
         default=None, description="one host's share of a multi-host run; null for a whole plan"
     )

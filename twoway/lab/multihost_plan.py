@@ -38,19 +38,14 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
         places: hosts by name.
 
     Returns: plans by the names of hosts.
-    Raises: UsageError with all problems: nodes without a host, links without an interface,
-        programs, half-duplex links.
+    Raises: UsageError with all problems: nodes without a host, links without an interface, and
+        what needs the guest of user-mode Linux.
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
-    problems += [
-        f"programs.{program.name}: the hosts of a lab run none, the backend uml does"
-        for program in case.experiment.programs
-    ]
-    if case.profile.half_duplex:
-        problems.append("half_duplex: both ends of a medium are in one kernel, the backend uml's")
+    plan = build_plan(case)
+    problems += [f"{what}: the hosts of a lab have none, uml does" for what in plan.guest_only]
     if problems:
         raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
-    plan = build_plan(case)
     return {name: _share(plan, place) for name, place in places.items()}
 
 

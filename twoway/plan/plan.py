@@ -51,6 +51,11 @@ def build_plan(
         else None,
         ipv6=case.experiment.has_ipv6,
         clock=Times(stop_ns=stop_ns(case)),
+        guest_only=(
+            *case.profile.guest_only,
+            *(f"own_modules.{module.name}" for module in case.own_modules),
+            *(f"programs.{program.name}" for program in chosen.programs),
+        ),
         setup=setup_steps(case, shapers, buffer, instruments=taps or samples or sends),
         recorders=channel_recorders(shapers),
         captures=found,

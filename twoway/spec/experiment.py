@@ -106,6 +106,18 @@ class Profile(Model):
         default={}, description="links whose slots DTM channels share: how many, by a pool's name"
     )
 
+    @property
+    def guest_only(self) -> tuple[str, ...]:
+        """The fields that need the guest of user-mode Linux."""
+        shared = (field for field, value in self if getattr(value, "NEEDS_GUEST", False))
+        of_one = (
+            f"directions.{name}.{element.FIELD}"
+            for name, direction in self.directions.items()
+            for element in direction.parts
+            if element.NEEDS_GUEST
+        )
+        return (*shared, *of_one)
+
 
 class TopologyRef(Model):
     """The Mininet topology: `topologies/<name>.py`."""

@@ -18,6 +18,7 @@ class Shaper:
         arguments: the qdisc's kind and options, as for tc.
         readback: what must be read back.
         inner: lines of a tc batch that add the classes, qdiscs and filters inside.
+        is_ours: its kind is a module of ours, with a plugin for tc.
         home: words of tc for the namespace of its pool or medium, given when it is added.
         older_tc: tc may be older than a qdisc of the kernel's, and needs our plugin.
     """
@@ -27,6 +28,7 @@ class Shaper:
     readback: Readback
     inner: tuple[str, ...] = ()
     older_tc: bool = False
+    is_ours: bool = False
     home: tuple[str, ...] = ()
 
     def in_namespace(self, node: str) -> "Shaper":
@@ -42,9 +44,8 @@ class Shaper:
 
     @property
     def module(self) -> str | None:
-        """The module of ours that it needs, with a plugin for tc; None for the kernel's own."""
-        kind = self.arguments[0]
-        return f"sch_{kind}" if kind in ("dtm", "medium", "timetable") else None
+        """The module of ours that it needs; None for the kernel's own."""
+        return f"sch_{self.arguments[0]}" if self.is_ours else None
 
 
 def options(kind: str, values: dict[str, Any]) -> Readback:

@@ -47,7 +47,7 @@ def by_table(interface: Interface, table: Timetable, limit: int, overhead: int =
         f"qdisc change dev {interface.name} root timetable {table.kind} {_steps(table, first)}"
         for first in range(_MESSAGE_STEPS, len(table.steps), _MESSAGE_STEPS)
     )
-    return Shaper(interface, tuple(words.split()), options("timetable", said), more)
+    return Shaper(interface, tuple(words.split()), options("timetable", said), more, is_ours=True)
 
 
 def _steps(table: Timetable, first: int) -> str:

@@ -136,5 +136,5 @@ def test_other_backends_have_no_medium() -> None:
         with pytest.raises(UsageError, match=f"half_duplex: the backend {backend} has none"):
             refuse_what_uml_has(build_plan(case), backend)
     here = Place(nodes=["h1", "r1", "r2", "h2"], links={})
-    with pytest.raises(UsageError, match="half_duplex: both ends of a medium are in one kernel"):
+    with pytest.raises(UsageError, match="half_duplex: the hosts of a lab have none, uml does"):
         shares(case, {"here": here})

@@ -6,7 +6,7 @@ queue.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from twoway.contract import links
 from twoway.spec.graph import Interface
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 class Element(links.Element):
-    """Something that a link does to packets, checked and in tc's words."""
+    """Something that a link does to packets, checked and in tc's words.
+
+    Attributes:
+        NEEDS_GUEST: it needs a clock on which traffic starts at a time known before set-up, and
+            captures exact to the nanosecond, as user-mode Linux's guest alone has them.
+    """
+
+    NEEDS_GUEST: ClassVar[bool] = False
 
     def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
         """Read the files that it names, from its profile's folder.

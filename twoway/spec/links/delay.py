@@ -1,6 +1,6 @@
 """tc's words for a propagation delay that changes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from twoway.contract.links import delay
 from twoway.spec.graph import Interface
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 class ChangingDelay(delay.ChangingDelay, Delay):
     """A propagation delay by a table."""
+
+    NEEDS_GUEST: ClassVar = True
 
     def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions between fields."""

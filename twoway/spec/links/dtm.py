@@ -105,7 +105,7 @@ class Channel(dtm.Channel, RatedQueue):
         """Build our qdisc dtm."""
         limits = (direction.queue_packets, direction.overhead_bytes)
         readback = options("dtm", self.readback(*limits))
-        return Shaper(interface, tuple(self.arguments(*limits)), readback)
+        return Shaper(interface, tuple(self.arguments(*limits)), readback, is_ours=True)
 
 
 @singledispatch

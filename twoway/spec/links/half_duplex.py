@@ -1,7 +1,7 @@
 """tc's words for a half-duplex medium that both directions of a link share."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from twoway.contract.links import medium
 from twoway.spec.graph import Graph, Interface
@@ -22,7 +22,12 @@ class HalfDuplex(medium.HalfDuplex):
     """One medium for both directions of a link: one packet at a time, the ends take turns.
 
     There are no collisions and no random back-off.
+
+    Attributes:
+        NEEDS_GUEST: the order of arrivals, to the nanosecond, decides which end holds the medium.
     """
+
+    NEEDS_GUEST: ClassVar = True
 
     def shaper(self, interface: Interface, direction: "Direction", place: Place) -> Shaper:
         """Build a queue at one end of a link, whose medium has a place."""
@@ -40,7 +45,7 @@ class HalfDuplex(medium.HalfDuplex):
             f"rate {8 * rate}bit overhead {direction.overhead_bytes} "
             f"limit {direction.queue_packets}"
         )
-        shaper = Shaper(interface, tuple(words.split()), options("medium", said))
+        shaper = Shaper(interface, tuple(words.split()), options("medium", said), is_ours=True)
         return shaper.in_namespace(place.node)
 
 

@@ -1,0 +1,44 @@
+"""What only the guest of user-mode Linux has is refused elsewhere, by its field."""
+
+from pathlib import Path
+
+import pytest
+from running import SMALL, write_experiment
+
+from twoway.backends.backend import refuse_what_uml_has
+from twoway.errors import UsageError
+from twoway.lab.multihost_plan import Place, shares
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+from twoway.spec.point import Case
+
+PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
+
+
+def _case(folder: Path, profile: str) -> Case:
+    document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
+    return load_case(str(write_experiment(folder, document)))
+
+
+@pytest.mark.parametrize(
+    ("profile", "fields"),
+    [
+        ("stepped-8-2mbit", ["directions.forward.rate"]),
+        ("leo-20mbit", ["directions.forward.delay", "directions.reverse.delay"]),
+        ("access-8mbit", []),
+    ],
+)
+def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) -> None:
+    """A backend and a run over several hosts name all fields that need uml's guest."""
+    case = _case(tmp_path, profile)
+    fields = [*fields, "programs.it"]
+    with pytest.raises(UsageError) as caught:
+        refuse_what_uml_has(build_plan(case), "qemu")
+    assert str(caught.value).splitlines() == [
+        f"{field}: the backend qemu has none, uml does" for field in fields
+    ]
+    with pytest.raises(UsageError) as caught:
+        shares(case, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
+    assert str(caught.value).splitlines()[: len(fields)] == [
+        f"{case.id}: {field}: the hosts of a lab have none, uml does" for field in fields
+    ]
