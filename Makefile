@@ -123,7 +123,7 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
-	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/*.sh \
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/lab/*.sh \
 		vm/fetch-newest-source packaging/make-deb packaging/make-image debian/depends debian/man-pages debian/completions \
 		tests/distros/*.sh $$(find playbooks -path '*/files/*' -type f)
 
@@ -133,16 +133,16 @@ lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), ns3, speed or lab (as root)
 
 bench-of-speed: setup qemu-packages
-	@PYTHONPATH=tests/support $(BIN)/python bench/speed.py
+	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py
 
 bench-of-ns3: setup bench-packages
-	@PYTHONPATH=tests/support $(BIN)/python bench/beside_ns3.py
+	@$(BIN)/python bench/beside_ns3.py
 
 bench-of-captures: setup test-packages
 	@$(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
 
 bench-of-lab: setup
-	@$(BIN)/python bench/lab_speed.py
+	@PYTHONPATH=tests/support/lab $(BIN)/python bench/lab_speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)

@@ -30,8 +30,8 @@ from twoway.guest.kernel import call
 from twoway.spec.recorded import Up
 from twoway.spec.topology import load_topology
 
-HOST_CALLS = ROOT / "tests/support/host_calls"
-OUTLAST = ROOT / "tests/support/outlast.py"
+HOST_CALLS = ROOT / "tests/support/guest/host_calls"
+OUTLAST = ROOT / "tests/support/guest/outlast.py"
 USER = 54321
 
 # In the guest, as its root; with a second mount of what user-mode Linux sees of the host.
@@ -88,7 +88,7 @@ def _start(
     kernel.chmod(0o755)
     for made in (folder, *folder.rglob("*")):
         os.chown(made, *((USER, USER) if who else (-1, -1)))
-    program = ROOT / "tests/support/as_user.py"
+    program = ROOT / "tests/support/guest/as_user.py"
     words = [*who, sys.executable, str(program), what, str(folder), str(kernel), str(programs)]
     return subprocess.Popen(
         [*words, *argv],

@@ -33,7 +33,7 @@ from twoway.spec.point import Case
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32
 PIPE_PACKETS = BASE_US / PACKET_US
-VEGAS_INFO = (ROOT / "tests/support/vegas_info.py").read_text("utf-8")
+VEGAS_INFO = (ROOT / "tests/support/guest/vegas_info.py").read_text("utf-8")
 TCP_CA_RECOVERY, TCP_CA_LOSS = 3, 4
 
 
@@ -119,7 +119,7 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
 
     What is given is what the sysctls of every namespace say at first. Their ranges are the same.
     """
-    run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/fast_parameters.py")
+    run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
     found = json.loads((tmp_path / "run/loaded.json").read_text())
     assert {row["case"]: row["said"][-1] for row in found if row["status"]} == REFUSED
     loaded = [row for row in found if not row["status"]]

@@ -39,7 +39,7 @@ Samples = Sequence[SimpleNamespace]
 def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Samples]:
     """What TCP_INFO said in each situation."""
     folder = tmp_path_factory.mktemp("guest") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/fast_flows.py")
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_flows.py")
     said: dict[str, list[dict[str, Any]]] = json.loads((folder / "flows.json").read_text())
     return {name: [SimpleNamespace(**each) for each in samples] for name, samples in said.items()}
 

@@ -72,7 +72,9 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
         "windows=30,25,30": "windows: 30 is given twice",
     }
     attempts = ("windows=65535,1", *refused)
-    run_in_guest(guest, folder, ROOT / "tests/support/load_modules.py", "tcp_fixed", *attempts)
+    run_in_guest(
+        guest, folder, ROOT / "tests/support/guest/load_modules.py", "tcp_fixed", *attempts
+    )
     found = json.loads((folder / "loads.json").read_text())
     assert found["windows=65535,1"]["registers"] == ["fixed1", "fixed65535"]
     for parameter, sentence in refused.items():
@@ -87,7 +89,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Who could choose which of our congestion controls, and what became of names taken."""
     folder = tmp_path_factory.mktemp("names") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/control_names.py")
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())
     return found
 

@@ -100,7 +100,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "pool": {"pools": {"bus": 16}},
     "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
 }
-# What needs another kernel (tests/unit/spec/test_dualpi2.py, experiments/lab/dualpi2.yml).
+# What needs another kernel (tests/unit/spec/links/test_dualpi2.py, experiments/lab/dualpi2.yml).
 ELSEWHERE = {"directions.aqm=dualpi2"}
 
 

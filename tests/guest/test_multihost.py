@@ -44,7 +44,7 @@ EXCHANGE: dict[str, Any] = {
 def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
     """What the guest said of hosts that were not left as they were, or of what else went wrong."""
     said = run_in_guest(
-        guest, folder, ROOT / "tests/support/multihost_in_guest.py", how, **settings
+        guest, folder, ROOT / "tests/support/lab/multihost_in_guest.py", how, **settings
     )
     return "\n".join(line for line in said.splitlines() if line.startswith("multihost:"))
 

@@ -125,7 +125,7 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
     three digits hide, before that to the packet by which an increase may be short of its w.
     """
     folder = tmp_path / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/fast_trace.py")
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_trace.py")
     assert "fast_update" not in (folder / "off.txt").read_text()
     lines = re.findall(
         r"fast_update: src=10.0.0.1:\d+ dest=10.0.3.2:5001 (.*)", (folder / "on.txt").read_text()

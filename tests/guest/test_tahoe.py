@@ -221,7 +221,7 @@ def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
     flow of cubic starts with the reordering of any new host; and all of the flows have ended.
     """
     folder = tmp_path / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/tahoe_metrics.py")
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")
     rows = json.loads((folder / "metrics.json").read_text())
     assert {(row["control"], row["ending"]) for row in rows} == set(product(CONTROLS, ENDINGS))
     for row in rows:
@@ -240,7 +240,7 @@ def test_tcp_tahoe_checks_its_rule(guest: Guest, tmp_path: Path) -> None:
     starts = ("slow_start=bsd", "slow_start=late")
     thresholds = ("ssthresh=paper", "ssthresh=bsd", "ssthresh=half")
     timers = ("timer=linux", "timer=bsd", "timer=bsd4.3")
-    program = ROOT / "tests/support/load_modules.py"
+    program = ROOT / "tests/support/guest/load_modules.py"
     run_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *thresholds, *timers)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}

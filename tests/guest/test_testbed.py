@@ -21,7 +21,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
     A tap counts a ping's six packets twice, going out and coming in; one whose interface goes ends
     well; and the module can be unloaded.
     """
-    program = ROOT / "tests/support/instruments_in_guest.py"
+    program = ROOT / "tests/support/guest/instruments_in_guest.py"
     run_in_guest(guest, tmp_path / "run", program)
     found = json.loads((tmp_path / "run/found.json").read_text())
     assert found["otherwise"] == []
@@ -42,7 +42,7 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The findings of one boot that tries each claim of the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/testbed_claims_in_guest.py")
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
     return dict(json.loads((folder / "found.json").read_text()))
 
 

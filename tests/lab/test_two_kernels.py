@@ -70,7 +70,7 @@ def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
     """On a stock kernel `native` runs to its end and is killed, and leaves no trace either way."""
     Plan(memory_mib=600, experiment=yaml.safe_dump(SLOW)).write(tmp_path / PLAN)
-    program = "/mnt/twoway/tests/support/native_in_guest.py"
+    program = "/mnt/twoway/tests/support/lab/native_in_guest.py"
     paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
     runner = ["/usr/bin/env", paths, "/mnt/venv/bin/python", program]
     accelerator = qemu.best_accelerator(stock)

@@ -14,7 +14,7 @@ LONGEST_GAP_NS = 1_000_000_000
 _BELOW_MEAN = 0.95
 # A true mode has this share of the gaps at least, and more of few gaps: random gaps have a tenth
 # within AGREES of some rate now and then, and of n of them chance adds up to 2 / sqrt(n)
-# (metrics/bottleneck_rate.py; tests/test_false_alarms.py).
+# (metrics/bottleneck_rate.py; tests/facts/test_false_alarms.py).
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
 # It stands out: of the gaps within _AROUND of the rate this share lies within AGREES.
 _AROUND, _STANDS_OUT = 0.2, 0.5

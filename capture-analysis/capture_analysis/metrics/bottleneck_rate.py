@@ -11,9 +11,9 @@ share the link. By data it is the narrowest link *before* the tap, by ACKs that 
 
 It is a **true mode** if of all n gaps a share of 0.1 + 2 / sqrt(n) or more lies within 5 % of it,
 half or more of those within 20 %. Of samples of random gaps (exponential, uniform, lognormal,
-Pareto) 1 in 1000 has one, at most (`tests/test_false_alarms.py`). It is still a guess if there were
-fewer than three pauses of twice the pace, unless several connections share the link (a pace without
-a pause may be the application's); if a segment lasts fewer than ten ticks of the capture's clock;
+Pareto) 1 in 1000 has one, at most (`tests/facts/test_false_alarms.py`). It is still a guess if
+there were fewer than three pauses of twice the pace, unless several connections share the link
+(a pace without a pause may be the application's); if a segment lasts fewer than ten clock ticks;
 if segments are small or merged by an offload; if all connections one way delivered more together,
 so that it may be a share of their link; or, by ACKs, if they delivered less than a quarter of it,
 so that it may be the rate of the ACKs' own link.

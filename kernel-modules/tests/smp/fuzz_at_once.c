@@ -11,4 +11,4 @@ static int sleep_less(const struct timespec *span)
 
 #define CLOCK_GOES_ON 1
 #define nanosleep(span, left) sleep_less(span)
-#include "../dtm_fuzz.c"
+#include "../dtm/dtm_fuzz.c"

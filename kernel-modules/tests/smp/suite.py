@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "dtm")]
 
 import dtm_in_guest  # noqa: E402 - python -I leaves the folders out
 import endurance  # noqa: E402

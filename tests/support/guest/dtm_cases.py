@@ -14,7 +14,7 @@ from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 CASES = ROOT / "kernel-modules/tests"
-sys.path.insert(0, str(CASES))
+sys.path[:0] = [str(CASES / "dtm"), str(CASES)]
 
 
 def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[str, str]]:
@@ -30,7 +30,7 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
     """
     for tool in (TDC, YNL):
         shutil.copytree(kernel_tools() / tool, folder / tool)
-    run_in_guest(guest, folder, CASES / "dtm_in_guest.py", f"only={only}")
+    run_in_guest(guest, folder, CASES / "dtm/dtm_in_guest.py", f"only={only}")
     results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
     return results
 

@@ -7,7 +7,7 @@ import pytest
 from both_parsers import assert_alike
 from hand_built import captures
 
-ARCHIVE = Path(__file__).parents[1] / "clib" / "fuzz" / "corpus.tar.xz"
+ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-TC = Path(__file__).resolve().parent.parent / "tc"
+TC = Path(__file__).resolve().parents[2] / "tc"
 UNITS: dict[str, dict[str, int]] = {
     "counts": {"": 1},
     "thousandths": {"": 1000},

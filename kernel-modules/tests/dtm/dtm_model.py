@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+MODULES = HERE.parents[1]
 CAUSES = ("allocator", "denied", "reclaimed", "operator", "start", "granted", "left")
 ALLOCATORS = {"static": 0, "rate": 1, "buffer": 2, "hysteresis": 3, "trace": 4}
 MAX_SLOTS = 65535
@@ -90,11 +91,11 @@ def config(allocator: str = "static", **settings: Any) -> Config:
 def build(folder: Path) -> Path:
     """Compile the model; the library."""
     library = folder / "dtm_model.so"
-    kernel = [HERE.parent / "dtm/dtm_core.c", *sorted(HERE.parent.glob("dtm/dtm_alloc_*.c"))]
+    kernel = [MODULES / "dtm/dtm_core.c", *sorted(MODULES.glob("dtm/dtm_alloc_*.c"))]
     subprocess.run(
         f"cc -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -shared -fPIC "
-        f"-I {HERE}/userspace -I {HERE.parent}/dtm -I {HERE.parent}/include/uapi "
-        f"-o {library} {HERE}/userspace/dtm_model.c {' '.join(map(str, kernel))}".split(),
+        f"-I {HERE.parent}/userspace -I {MODULES}/dtm -I {MODULES}/include/uapi "
+        f"-o {library} {HERE}/dtm_model.c {' '.join(map(str, kernel))}".split(),
         check=True,
     )
     return library

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../include/uapi/linux/pkt_dtm.h"
+#include "../../include/uapi/linux/pkt_dtm.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define LARGEST 60000		/* bytes of an attribute that is far too long */

@@ -23,7 +23,7 @@ from dtm_claims import HERE, claim, expect, run
 from dtm_event_scenarios import DTM, pool, recording
 from rtnetlink import Qdisc, Rtnetlink
 
-MANUAL = Path(__file__).parent.parent / "tc/tc-dtm.8"
+MANUAL = Path(__file__).parents[2] / "tc/tc-dtm.8"
 
 ADDRESSES = {"a0": "02:00:00:00:00:01", "b0": "02:00:00:00:00:02"}
 ETH_P_ALL = 0x0003

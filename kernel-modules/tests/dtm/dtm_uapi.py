@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-MODULES = Path(__file__).resolve().parent.parent
+MODULES = Path(__file__).resolve().parents[2]
 HEADER = MODULES / "include/uapi/linux/pkt_dtm.h"
 # Files that answer requests.
 REFUSING = ("dtm_options.c", "dtm_link.c", "dtm_netlink.c", "dtm_qdisc.c")

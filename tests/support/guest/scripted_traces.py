@@ -14,6 +14,6 @@ Trace = list[dict[str, Any]]
 
 def play_scenarios(guest: Guest, folder: Path, prefix: str) -> dict[str, Trace]:
     """Play the scenarios whose names start so, in one boot; each one's steps by name."""
-    run_in_guest(guest, folder, ROOT / "tests/support/scripted_receiver.py", prefix)
+    run_in_guest(guest, folder, ROOT / "tests/support/guest/scripted_receiver.py", prefix)
     document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
     return document

@@ -11,6 +11,7 @@ import pytest
 from twoway.contract.links.medium import Hold, Medium, bits_ns
 
 HERE = Path(__file__).parent
+MODULES = HERE.parents[1]
 US, MS = 10**3, 10**6
 # Bytes/s of either end.
 RATES = (2_500_000, 750_001)
@@ -23,8 +24,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("medium") / "medium_model"
     subprocess.run(
         f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
-        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
-        f"-o {made} {HERE}/userspace/medium_model.c".split(),
+        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
+        f"-o {made} {HERE}/medium_model.c".split(),
         check=True,
     )
     return made

@@ -11,7 +11,7 @@ from hand_built import captures
 
 pytestmark = pytest.mark.slow
 
-CLIB = Path(__file__).parents[1] / "clib"
+CLIB = Path(__file__).parents[2] / "clib"
 FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WORKERS = ROOT / "playbooks/roles/workers"
 PRELOAD = "twoway.sweeps.scheduler"
 WITHOUT_PAGES = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")

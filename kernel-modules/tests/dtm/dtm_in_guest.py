@@ -1,9 +1,9 @@
-"""Runs all cases for sch_dtm in the guest, as root, with the real tc; see dtm/README.md.
+"""Runs all cases for sch_dtm in the guest, as root, with the real tc; see README.md.
 
     python -I dtm_in_guest.py [only=PREFIX]        # writes /mnt/run/results.json
 
-The kernel's own tdc runs tdc/dtm.json, and those of our other qdiscs there. Those of dtm are then
-run once more, for what tdc cannot say: what was refused changed nothing, and what a channel
+The kernel's own tdc runs the cases of ../tdc, our other qdiscs' too. Those of dtm are then run
+once more, for what tdc cannot say: what was refused changed nothing, and what a channel
 shows changes nothing when it is given back to it, and makes the same channel elsewhere.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+HERE = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HERE / "dtm"), str(HERE)]
 
 import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_interface_scenarios  # noqa: E402

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests/support")]
+sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests/support/lab")]
 
 from lab_hosts import Lab, LabHost, lab
 from multihost_places import CABLES, PLACES

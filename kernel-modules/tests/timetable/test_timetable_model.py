@@ -11,6 +11,7 @@ import pytest
 from twoway.contract.timetable import Kind, Timetable
 
 HERE = Path(__file__).parent
+MODULES = HERE.parents[1]
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
 # With a byte less, the longest table whose laps carry a packet's bytes in two: 2^20 steps a packet.
@@ -27,8 +28,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("timetable") / "timetable_model"
     subprocess.run(
         f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
-        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
-        f"-o {made} {HERE}/userspace/timetable_model.c".split(),
+        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
+        f"-o {made} {HERE}/timetable_model.c".split(),
         check=True,
     )
     return made
