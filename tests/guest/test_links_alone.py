@@ -30,6 +30,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "policer": {"policer": {"rate_mbit": 4, "burst_bytes": 15140}},
     "losses": {"loss": {"percent": 1}},
     "one-in-ten": {"loss": {"every": 10}},
+    "losses-by-time": {"loss": {"schedule": [[0, 1], [0.4, 5]], "repeat_s": 0.7}},
     "bursts": {"loss": {"percent": 1, "burst_packets": 3}},
     "jitter": {"impairments": {"jitter_ms": 4}},
     "overtaking": {"impairments": {"jitter_ms": 4, "jitter_reorders": True}},

@@ -1,11 +1,13 @@
-"""How the guest's runner loads its own modules."""
+"""How the guest's runner loads its own modules, and which changes it refuses."""
 
 import os
 import py_compile
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import run
+from network import GuestError
 
 
 def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
@@ -22,3 +24,11 @@ def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
     cached.unlink()
     run._Compiled("module", str(source)).exec_module(module)
     assert not cached.exists()
+
+
+def test_a_change_that_lasts_is_refused() -> None:
+    """A change of a link that ends after its time fails the run, with how late it was."""
+    change = {"kind": "command", "node": None, "run": ["true"], "stdin": ["qdisc change"]}
+    run.change(change | {"at_ns": 0, "by_ns": run.plan_now_ns() + 10**12})
+    with pytest.raises(GuestError, match=r"qdisc change: in force after \d+ us"):
+        run.change(change | {"at_ns": run.plan_now_ns(), "by_ns": run.plan_now_ns()})

@@ -12,7 +12,7 @@ HELP = "the commands of a run once it has nodes and interfaces, in order"
 # In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
-    *("at_start", "user_programs", "teardown"),
+    *("at_start", "changes", "user_programs", "teardown"),
 )
 
 

@@ -14,6 +14,8 @@ CONNECT_NS = BOOT_NS + 10_000_000_000
 START_NS = BOOT_NS + 30_000_000_000
 # From the end of traffic to the end of the captures: tcpdump's ring may keep a block for 1 s.
 SETTLE_NS = 3_000_000_000
+# How long a change of links during the traffic may take: a command a node, of some 15 us.
+CHANGE_NS = 1_000_000
 
 IpVersion = Literal[4, 6]
 ETHERNET_BYTES = 14

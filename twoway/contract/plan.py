@@ -138,6 +138,13 @@ class Command(_Step):
     stdin: Words = Field(default=(), description="lines of its standard input")
 
 
+class TimedCommand(Command):
+    """Run a command at a time during the traffic."""
+
+    at_ns: int = Field(description="when, ns on the plan's clock")
+    by_ns: int = Field(description="when it must be over")
+
+
 class Save(_Step):
     """Run a command and keep its output."""
 
@@ -336,6 +343,9 @@ class Plan(Document):
         default=(), description="the observer, and programs that send connections' data"
     )
     at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
+    changes: tuple[TimedCommand, ...] = Field(
+        default=(), description="of links during the traffic, by time"
+    )
     user_programs: tuple[UserProgram, ...] = Field(
         default=(), description="programs that the experiment names, by time"
     )

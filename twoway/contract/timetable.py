@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 IntArray = NDArray[np.int64]
-Kind = Literal["rates", "opportunities", "delays"]
+Kind = Literal["rates", "opportunities", "delays", "shares"]
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
 Repeat = Annotated[float, Field(gt=0, le=100_000)]
 
@@ -34,8 +34,9 @@ class Timetable:
     """A table of steps, the first at 0.
 
     Attributes:
-        kind: what the values are: bytes/s from the step on, bytes that may leave at its time, or
-            ns from arrival to departure from the step on.
+        kind: what the values are: bytes/s from the step on, bytes that may leave at its time, ns
+            from arrival to departure from the step on, or millionths of a percent of packets that
+            are lost from the step on.
         steps: times in ns since the start, ascending, and values.
         period_ns: ns after which the table starts again; 0: its last step lasts.
     """

@@ -9,8 +9,14 @@ from twoway.contract.plan import Plan, Times, Topology
 from twoway.plan.buffers import buffers_mib, receive_buffer_bytes
 from twoway.plan.captures import captures
 from twoway.plan.programs import user_programs
-from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
-from twoway.plan.shaping import compile_profile
+from twoway.plan.setup import (
+    channel_recorders,
+    channel_restarts,
+    link_changes,
+    queue_statistics,
+    setup_steps,
+)
+from twoway.plan.shaping import changing_shapers, compile_profile
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import (
     datagram_sink,
@@ -69,6 +75,7 @@ def build_plan(
             *(source(case, c) for c in case.connections),
             *(datagram_source(case, flow) for flow in case.datagrams),
         ),
+        changes=link_changes(changing_shapers(case.profile, case.graph, stop_ns(case))),
         user_programs=user_programs(case),
         teardown=queue_statistics(shapers),
     )

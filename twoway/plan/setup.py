@@ -3,9 +3,10 @@
 Every setting is read back.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from twoway.contract.network import IpVersion
+from twoway.contract.network import CHANGE_NS, IpVersion
 from twoway.contract.plan import (
     GUEST_BIN,
     Check,
@@ -20,6 +21,7 @@ from twoway.contract.plan import (
     SetOffloads,
     SetSysctls,
     Step,
+    TimedCommand,
 )
 from twoway.plan import personality
 from twoway.plan.programs import host_names
@@ -212,6 +214,25 @@ def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
         )
         for shaper in shapers
         if shaper.is_channel
+    )
+
+
+def link_changes(changing: Iterable[tuple[int, Shaper]]) -> tuple[TimedCommand, ...]:
+    """List the commands that change qdiscs during the traffic, by time."""
+    lines: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for at_ns, shaper in changing:
+        words = " ".join(shaper.arguments)
+        line = f"qdisc change dev {shaper.interface.name} root {words}"
+        lines[at_ns, shaper.interface.node].append(line)
+    return tuple(
+        TimedCommand(
+            node=node,
+            run=("tc", "-batch", "-"),
+            stdin=tuple(lines[at_ns, node]),
+            at_ns=at_ns,
+            by_ns=at_ns + CHANGE_NS,
+        )
+        for at_ns, node in sorted(lines)
     )
 
 

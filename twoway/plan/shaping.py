@@ -4,6 +4,7 @@ spec/placement.py has checked the interfaces.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +46,21 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
         if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
+
+
+def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[tuple[int, Shaper]]:
+    """List what becomes of the qdiscs behind queues during the traffic, with times in ns.
+
+    Args:
+        profile: rates, queues and delays by direction.
+        graph: the interfaces of each direction.
+        stop_ns: when the traffic stops.
+    """
+    for name, direction in profile.directions.items():
+        for element in direction.behind_queue:
+            for at_ns, becomes in element.changes(stop_ns):
+                then = direction.model_copy(update={element.FIELD: becomes})
+                yield from ((at_ns, _delay(i, then)) for i in graph.delays[name])
 
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:

@@ -109,12 +109,12 @@ class Profile(Model):
     @property
     def guest_only(self) -> tuple[str, ...]:
         """The fields that need the guest of user-mode Linux."""
-        shared = (field for field, value in self if getattr(value, "NEEDS_GUEST", False))
+        shared = (field for field, value in self if getattr(value, "needs_guest", False))
         of_one = (
             f"directions.{name}.{element.FIELD}"
             for name, direction in self.directions.items()
             for element in direction.parts
-            if element.NEEDS_GUEST
+            if element.needs_guest
         )
         return (*shared, *of_one)
 

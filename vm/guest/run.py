@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
 from pathlib import Path
@@ -102,8 +102,24 @@ def report_progress() -> None:
 def execute(step: dict[str, Any]) -> None:
     """Carry out a step of set-up, start or teardown."""
     report_progress()
+    carry_out(step)
+
+
+def carry_out(step: dict[str, Any]) -> None:
+    """Carry out a step."""
     with namespace(step["node"]):
         STEPS[step["kind"]](step)
+
+
+def change(step: dict[str, Any]) -> None:
+    """Carry out a step during the traffic, which must not last.
+
+    Raises: GuestError if it ends too late.
+    """
+    carry_out(step)
+    if (now_ns := plan_now_ns()) > step["by_ns"]:
+        late_us = (now_ns - step["at_ns"]) // 1000
+        raise GuestError(f"{step['node']}: {step['stdin'][0]}: in force after {late_us} us")
 
 
 def _command(step: dict[str, Any]) -> None:
@@ -438,7 +454,9 @@ def perform(plan: dict[str, Any]) -> None:
     for step in plan["at_start"]:
         execute(step)
     named = UserPrograms(plan["user_programs"], RUN / "programs", plan_now_ns)
-    for at_ns, act in sorted(named.events(), key=itemgetter(0)):
+    events = named.events()
+    events += ((step["at_ns"], partial(change, step)) for step in plan["changes"])
+    for at_ns, act in sorted(events, key=itemgetter(0)):
         sleep_until(at_ns)
         act()
     sleep_until(plan["clock"]["stop_ns"])

@@ -10,14 +10,8 @@ from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
-from twoway.spec.point import Case
 
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
-
-
-def _case(folder: Path, profile: str) -> Case:
-    document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
-    return load_case(str(write_experiment(folder, document)))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +24,8 @@ def _case(folder: Path, profile: str) -> Case:
 )
 def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) -> None:
     """A backend and a run over several hosts name all fields that need uml's guest."""
-    case = _case(tmp_path, profile)
+    document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
+    case = load_case(str(write_experiment(tmp_path, document)))
     fields = [*fields, "programs.it"]
     with pytest.raises(UsageError) as caught:
         refuse_what_uml_has(build_plan(case), "qemu")

@@ -20,7 +20,7 @@ PLACES = {
     "middle": Place(nodes=["r1", "r2"], links={"r1-eth0": "enp1s0", "r2-eth0": "enp2s0"}),
     "right": Place(nodes=["h2"], links={"h2-eth0": "enp1s0"}),
 }
-PARTS = ("setup", "recorders", "captures", "at_start", "sinks", "sources", "teardown")
+PARTS = ("setup", "recorders", "captures", "at_start", "changes", "sinks", "sources", "teardown")
 
 
 @pytest.fixture

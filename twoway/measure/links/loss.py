@@ -18,17 +18,24 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from capture_analysis.columns import BoolArray, Packets
+from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.definition import Definition
+from numpy.typing import NDArray
 
 from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.network import Queue
+from twoway.contract.network import CHANGE_NS, Queue
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queues import repeated, times_after
 from twoway.measure.real_time import ClockError
+from twoway.measure.run_folder import Run
+
+# Shares of a schedule are kept in millionths of a percent.
+_PER_SHARE = 1e8
+# A sound run has a smaller chance once in a thousand million.
+_LEAST_CHANCE = 1e-9
 
 LINK_LOSS = Definition(
     "link_loss",
@@ -72,7 +79,7 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
     loss = analysis.run.element(travel.queue, Loss)
-    if not loss or loss.every:
+    if not loss or not loss.percent:
         return share, length, math.nan, math.nan
     return share, length, *deviations(loss, share, len(lost), length, bursts)
 
@@ -100,23 +107,66 @@ def deviations(
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
+    """Compare the packets that a link has lost with its count, or with its schedule."""
+    del error
+    loss = analysis.run.element(view.queue, Loss)
+    if loss and loss.every:
+        return [_check_of_count(analysis, direction, view.queue, loss)]
+    if loss and loss.schedule:
+        return [_check_of_schedule(analysis, direction, view.queue, loss)]
+    return []
+
+
+def _check_of_count(analysis: Analysis, direction: str, queue: Queue, loss: Loss) -> FidelityRow:
     """Compare which packets a link that counts has lost with which it had to lose.
 
     It counts what leaves the queue, in that order, which clocks do not change.
     """
-    del error
-    run, queue = analysis.run, view.queue
-    loss = run.element(queue, Loss)
-    if not loss or not loss.every:
-        return []
-    sent = run.leaving(queue)
+    sent = analysis.run.leaving(queue)
     due, total, odd = loss.counted_out(len(sent)), 0, 0
     keys = sent.key()
     for mine, lost, known in _fates(analysis, queue):
         total += int(known.sum())
         odd += int((due[np.isin(keys, mine.key())] != lost)[known].sum())
     what = f"{direction}: packets of {total} that were lost, or not, against the count"
-    return [checks.row(what, odd, "0", odd == 0)]
+    return checks.row(what, odd, "0", odd == 0)
+
+
+def _check_of_schedule(analysis: Analysis, direction: str, queue: Queue, loss: Loss) -> FidelityRow:
+    """Compare how many packets a link has lost by the shares in force as they left its queue.
+
+    Of n packets with the chance p, k or more (or fewer) are lost with a chance of at most
+    exp(-n D), where D is the divergence of k / n from p (Chernoff 1952). Packets that follow a
+    change before it must be over are left out.
+    """
+    run = analysis.run
+    shares, lost = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    for mine, gone, known in _fates(analysis, queue):
+        if len(mine):
+            share = _in_force(loss, run, mine.time_ns)
+            settled = share == _in_force(loss, run, mine.time_ns - CHANGE_NS)
+            chosen = known & settled & (mine.time_ns < run.stop_ns)
+            shares.append(share[chosen])
+            lost.append(gone[chosen])
+    share, gone = np.concatenate(shares), np.concatenate(lost)
+    found = {float(p): gone[share == p] for p in np.unique(share)}
+    chances = {p: math.exp(-len(of) * _divergence(float(of.mean()), p)) for p, of in found.items()}
+    told = ", ".join(f"{len(of)} at {100 * p:g} %" for p, of in found.items())
+    what = f"{direction}: least chance of as many losses, of packets: {told}"
+    least = min(chances.values(), default=1)
+    return checks.row(what, least, f"at least {_LEAST_CHANCE:g}", least >= _LEAST_CHANCE)
+
+
+def _in_force(loss: Loss, run: Run, time_ns: IntArray) -> NDArray[np.float64]:
+    """Look up the shares of losses at some times; the first holds before the start."""
+    time_ns = np.maximum(time_ns, run.start_ns)
+    return loss.table.value_at(run.start_ns, time_ns) / _PER_SHARE
+
+
+def _divergence(found: float, due: float) -> float:
+    """Compute the Kullback-Leibler divergence of a share from another, in nats."""
+    pairs = ((found, due), (1 - found, 1 - due))
+    return sum(math.inf if not q else p * math.log(p / q) for p, q in pairs if p)
 
 
 def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:

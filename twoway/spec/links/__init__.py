@@ -5,8 +5,9 @@ Its base says where on the link it acts: before the queue, as the queue, as the 
 queue.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 from twoway.contract import links
 from twoway.spec.graph import Interface
@@ -17,14 +18,7 @@ if TYPE_CHECKING:
 
 
 class Element(links.Element):
-    """Something that a link does to packets, checked and in tc's words.
-
-    Attributes:
-        NEEDS_GUEST: it needs a clock on which traffic starts at a time known before set-up, and
-            captures exact to the nanosecond, as user-mode Linux's guest alone has them.
-    """
-
-    NEEDS_GUEST: ClassVar[bool] = False
+    """Something that a link does to packets, checked and in tc's words."""
 
     def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
         """Read the files that it names, from its profile's folder.
@@ -40,6 +34,15 @@ class Element(links.Element):
     def setting_problems(self, experiment: "Experiment") -> list[str]:  # noqa: ARG002
         """List what an experiment's stack or kernel does not allow, each after the field."""
         return []
+
+    @property
+    def needs_guest(self) -> bool:
+        """True if it needs the guest of user-mode Linux.
+
+        Traffic starts there at a time known before set-up, and captures are exact to the
+        nanosecond.
+        """
+        return False
 
     @property
     def has_own_delay(self) -> bool:
@@ -117,6 +120,10 @@ class BehindQueue(links.BehindQueue, Element):
 
     def readback(self) -> Readback:
         """List what `tc -j qdisc show` must print of them."""
+        return ()
+
+    def changes(self, stop_ns: int) -> Iterable[tuple[int, Self]]:  # noqa: ARG002 - for subclasses
+        """List what it becomes during the traffic, with times in ns on the plan's clock."""
         return ()
 
     def lines(self, dev: str) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses

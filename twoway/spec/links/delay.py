@@ -1,6 +1,6 @@
 """tc's words for a propagation delay that changes."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from twoway.contract.links import delay
 from twoway.spec.graph import Interface
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 class ChangingDelay(delay.ChangingDelay, Delay):
     """A propagation delay by a table."""
 
-    NEEDS_GUEST: ClassVar = True
+    @property
+    def needs_guest(self) -> bool:
+        """True: the table starts with the traffic."""
+        return True
 
     def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions between fields."""

@@ -1,7 +1,7 @@
 """tc's words for a half-duplex medium that both directions of a link share."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from twoway.contract.links import medium
 from twoway.spec.graph import Graph, Interface
@@ -22,12 +22,12 @@ class HalfDuplex(medium.HalfDuplex):
     """One medium for both directions of a link: one packet at a time, the ends take turns.
 
     There are no collisions and no random back-off.
-
-    Attributes:
-        NEEDS_GUEST: the order of arrivals, to the nanosecond, decides which end holds the medium.
     """
 
-    NEEDS_GUEST: ClassVar = True
+    @property
+    def needs_guest(self) -> bool:
+        """True: the order of arrivals, to the nanosecond, decides which end holds the medium."""
+        return True
 
     def shaper(self, interface: Interface, direction: "Direction", place: Place) -> Shaper:
         """Build a queue at one end of a link, whose medium has a place."""

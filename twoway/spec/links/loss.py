@@ -1,12 +1,19 @@
 """tc's words for losses: netem's, or those of an action that counts, before it."""
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import loss
+from twoway.contract.network import CHANGE_NS, START_NS
 from twoway.spec.links import BehindQueue
+from twoway.spec.timetable import order_problems
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Profile
+    from twoway.spec.experiment import Direction, Experiment, Profile
+
+# Each is a process in the guest.
+_MOST_CHANGES = 1000
 
 
 class Loss(loss.Loss, BehindQueue):
@@ -16,12 +23,48 @@ class Loss(loss.Loss, BehindQueue):
         """List contradictions between fields."""
         del direction, profile
         found = []
-        if bool(self.percent) == bool(self.every):
-            got = "both" if self.every else "none"
-            found.append(f": takes one of percent and every; got {got}")
-        if self.every and self.burst_packets:
+        given = [name for name in ("percent", "every", "schedule") if getattr(self, name)]
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            found.append(f": takes one of percent, every and schedule; got {got}")
+        if self.burst_packets and not self.percent:
             found.append(f".burst_packets: needs percent, got {self.burst_packets:g}")
-        return found
+        if self.repeat_s and not self.schedule:
+            found.append(f".repeat_s: needs a schedule, got {self.repeat_s:g}")
+        return [*found, *self._schedule_problems()]
+
+    def _schedule_problems(self) -> Iterator[str]:
+        if not self.schedule:
+            return
+        yield from order_problems(self.schedule, self.repeat_s)
+        ends_s = [s for s, _ in self.schedule[1:]] + ([self.repeat_s] if self.repeat_s else [])
+        steps = [end_s - s for (s, _), end_s in zip(self.schedule, ends_s, strict=False)]
+        if steps and 0 < min(steps) < CHANGE_NS / 1e9:
+            yield f".schedule: a share lasts {CHANGE_NS / 1e6:g} ms at least, got {min(steps):g} s"
+
+    def setting_problems(self, experiment: "Experiment") -> list[str]:
+        """Refuse a schedule with more changes than a run can have."""
+        laps = math.ceil(experiment.duration_s / self.repeat_s) if self.repeat_s else 1
+        changes = laps * len(self.schedule or ())
+        if changes <= _MOST_CHANGES:
+            return []
+        return [f".schedule: a run has {_MOST_CHANGES} changes at most, got {changes}"]
+
+    @property
+    def needs_guest(self) -> bool:
+        """True if it changes: the schedule starts with the traffic."""
+        return self.schedule is not None
+
+    def changes(self, stop_ns: int) -> Iterator[tuple[int, Self]]:
+        """List the shares that follow the first, each as a loss without a schedule."""
+        if self.schedule:
+            times_ns, values = self.table.laps(START_NS, START_NS, stop_ns)
+            for at_ns, value in zip(times_ns.tolist(), values.tolist(), strict=True):
+                if START_NS < at_ns < stop_ns:
+                    yield at_ns, self._constant(value / 1e6)
+
+    def _constant(self, percent: float) -> Self:
+        return self.model_copy(update={"schedule": None, "repeat_s": None, "percent": percent})
 
     @property
     def has_one_delay(self) -> bool:
@@ -31,7 +74,9 @@ class Loss(loss.Loss, BehindQueue):
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of netem."""
-        if self.every:
+        if self.schedule:
+            return self._constant(self.schedule[0][1]).arguments
+        if not self.percent:
             return ()
         if self.burst_packets is None:
             return ("loss", "random", f"{self.percent:.9g}%")
@@ -40,7 +85,9 @@ class Loss(loss.Loss, BehindQueue):
 
     def readback(self) -> tuple[tuple[tuple[str, ...], float], ...]:
         """List what `tc -j qdisc show` must print: paths, and values of six digits."""
-        if self.every:
+        if self.schedule:
+            return self._constant(self.schedule[0][1]).readback()
+        if not self.percent:
             return ()
         if self.burst_packets is None:
             kind, values = "loss-random", {"loss": self.share}

@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import rate
 from twoway.contract.links.rate import MOST_STEPS
@@ -23,7 +23,10 @@ _MOST_BYTES = 1 << 24
 class Rate(rate.Rate, RatedQueue):
     """A rate by a table."""
 
-    NEEDS_GUEST: ClassVar = True
+    @property
+    def needs_guest(self) -> bool:
+        """True: the table starts with the traffic."""
+        return True
 
     def read(self, folder: Path) -> Self:
         """Read the trace, if it is a file.

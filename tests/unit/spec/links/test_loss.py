@@ -1,8 +1,18 @@
 """Losses of a link: what netem is told, and what of it must be read back."""
 
-import pytest
+from pathlib import Path
+from typing import Any
 
+import pytest
+import yaml
+from running import SMALL, write_experiment
+
+from twoway.contract.network import START_NS
+from twoway.contract.plan import Check
+from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
 from twoway.spec.experiment import Profile
 from twoway.spec.links.loss import Loss
 from twoway.spec.placement import placement_problems
@@ -46,18 +56,73 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
 @pytest.mark.parametrize(
     ("loss", "problem"),
     [
-        ({}, ": takes one of percent and every; got none"),
-        ({"percent": 1, "every": 9}, ": takes one of percent and every; got both"),
+        ({}, ": takes one of percent, every and schedule; got none"),
+        (
+            {"percent": 1, "every": 9},
+            ": takes one of percent, every and schedule; got percent and every",
+        ),
+        (
+            {"every": 9, "schedule": [[0, 1]]},
+            ": takes one of percent, every and schedule; got every and schedule",
+        ),
         ({"every": 9, "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
+        ({"schedule": [[0, 1]], "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
+        ({"percent": 1, "repeat_s": 2}, ".repeat_s: needs a schedule, got 2"),
+        ({"schedule": [[1, 1]]}, ".schedule.0: the first is from 0 s on, got 1"),
+        (
+            {"schedule": [[0, 1], [1, 2]], "repeat_s": 1},
+            ".repeat_s: must be after the last (1 s), got 1",
+        ),
+        (
+            {"schedule": [[0, 1], [1, 2]], "repeat_s": 1.0005},
+            ".schedule: a share lasts 1 ms at least, got 0.0005 s",
+        ),
     ],
 )
-def test_a_link_loses_by_chance_or_by_count(loss: dict[str, float], problem: str) -> None:
-    """A share and a count exclude each other, and bursts have a share."""
+def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], problem: str) -> None:
+    """A share, a count and a schedule exclude each other, and each has fields of its own."""
     direction = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8, "loss": loss}
     profile = Profile.model_validate(
         {"schema": 1, "title": "t", "directions": {"forward": direction}}
     )
     assert profile_problems(profile) == [f"directions.forward.loss{problem}"]
+
+
+def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
+    """What netem has is set before the traffic, and changed at each time until the traffic ends."""
+    loss = {"schedule": [[0, 0], [0.5, 2.5]], "repeat_s": 0.8}
+    plan = build_plan(load_case(str(_experiment(tmp_path, loss, 1.5))))
+    queues = (s for s in plan.setup if isinstance(s, Check) and "tc" in s.run)
+    (before,) = (step.stdin for step in queues if step.node == "r2")
+    assert "qdisc replace dev r2-eth0 root handle 1: netem limit 1482 delay 8000us" in before
+    start = "qdisc change dev r2-eth0 root netem limit 1482 delay 8000us"
+    assert [(each.at_ns - START_NS, each.node, *each.stdin) for each in plan.changes] == [
+        (500_000_000, "r2", f"{start} loss random 2.5%"),
+        (800_000_000, "r2", start),
+        (1_300_000_000, "r2", f"{start} loss random 2.5%"),
+    ]
+    assert plan.guest_only == ("directions.forward.loss",)
+
+
+def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
+    """A schedule that repeats more often than a run's processes allow is refused, with a number."""
+    loss = {"schedule": [[0, 0], [0.001, 1]], "repeat_s": 0.002}
+    load_case(str(_experiment(tmp_path, loss, 1)))
+    with pytest.raises(SpecError) as caught:
+        load_case(str(_experiment(tmp_path, loss, 1.001)))
+    (problem,) = caught.value.problems
+    assert problem.endswith("loss.schedule: a run has 1000 changes at most, got 1002")
+
+
+def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
+    """An experiment whose link loses packets there, and none back."""
+    line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
+    directions = {"forward": line | {"loss": loss}, "reverse": line}
+    profile = {"schema": 1, "title": "t", "directions": directions}
+    (folder / "lossy.yml").write_text(yaml.safe_dump(profile))
+    stack = {"mtu_bytes": 1500}
+    times = {"duration_s": duration_s, "warm_up_s": 0.1}
+    return write_experiment(folder, {**SMALL, "profile": "lossy", "stack": stack, **times})
 
 
 def test_a_count_is_of_one_place() -> None:

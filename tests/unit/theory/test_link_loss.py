@@ -1,0 +1,22 @@
+"""Gilbert's model is of losses by chance, with a constant share."""
+
+from dataclasses import replace
+
+import pytest
+
+from twoway.contract.links import Elements
+from twoway.contract.links.loss import Loss
+from twoway.runs.cases import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory.predictions.link_loss import predict
+
+
+@pytest.mark.parametrize("loss", [{"every": 100}, {"schedule": [[0, 1]]}])
+def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -> None:
+    """A link that loses by count or by a schedule has no deviation from a share."""
+    case = load_case("link-loss@control=reno,burst=1,seed=1")
+    setup = setup_of(case.experiment, case.profile, case.graph, case.connections)
+    assert predict(setup)["link_loss_deviation.flow"] == 0
+    link = replace(setup.links["forward"], elements=Elements([Loss.model_validate(loss)]))
+    with pytest.raises(ValueError, match="forward loses no constant share of packets by chance"):
+        predict(replace(setup, links={**setup.links, "forward": link}))
