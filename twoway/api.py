@@ -88,15 +88,21 @@ class Run:
         """Return a time series as a table with the columns `time_s` and QUANTITY_UNIT.
 
         Args:
-            name: QUANTITY.CONNECTION with goodput, cwnd, ssthresh or smoothed_rtt, or queue.QUEUE.
+            name: QUANTITY.CONNECTION with goodput, goodput_by_second, cwnd, ssthresh or
+                smoothed_rtt; queue.QUEUE; or jain_index, of all connections by second.
 
-        Returns: times are s after the start of traffic. Goodput stands at its interval's start; a
-            queue's length holds until the next row.
+        Returns: times are s after the start of traffic. Goodput and index stand at the start of
+            their interval; a queue's length holds until the next row. Seconds in which a
+            connection, or two of them, do not send throughout are left out.
         Raises: UsageError with the names there are.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes long to load
 
-        from twoway.report.series import run_series, tabulated  # noqa: PLC0415 - reads captures
+        from twoway.report.series import (  # noqa: PLC0415 - reads captures
+            run_series,
+            seconds_of,
+            tabulated,
+        )
 
         run = self._analysis.run
         quantity, _, subject = name.partition(".")
@@ -104,7 +110,12 @@ class Run:
             packets = self._analysis.queues[subject].all_packets
             times, values = run.seconds(packets.time_ns), packets.packets
             return pa.table({"time_s": times, "queue_packets": values})
-        known = [f"queue.{queue}" for queue in self._analysis.queues]
+        by_second = seconds_of(self._analysis)
+        if name in by_second:
+            begin_s, found = by_second[name]
+            unit = "" if name == "jain_index" else "_mbit_per_s"
+            return pa.table({"time_s": begin_s, f"{quantity}{unit}": found})
+        known = [*by_second, *(f"queue.{queue}" for queue in self._analysis.queues)]
         for row in tabulated(run_series(self._analysis)):
             known.append(f"{row.quantity}.{row.connection}")
             if known[-1] == name:

@@ -67,8 +67,10 @@ FROM_ONE = {
     "rtt_min": ("source", 0.0),
     "rtt_median": ("source", BIN),
     "rtt_p95": ("source", BIN),
+    "rtt_p99": ("source", BIN),
     # What was sent before the cut is not known to be sent again.
     "retransmissions": ("source", 0.02),
+    "retransmitted": ("source", 0.02),
     "goodput": ("sink", 0.0),
     "ack_to_data": ("sink", 0.0),
 }

@@ -34,7 +34,9 @@ from twoway.measure.queues import (
     times_after,
     transmitted,
 )
+from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
+from twoway.measure.seconds import Seconds, by_second
 from twoway.theory.dtm import SLOT_BIT
 
 
@@ -162,6 +164,11 @@ class ConnectionView:
     def _matched(self) -> tuple[AckTimes, int]:
         return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
 
+    @cached_property
+    def round_trips(self) -> RoundTrips:
+        """The round trips of its data."""
+        return round_trips(self.sent.data(), self.acks_in)
+
     @property
     def queued(self) -> Occupancy:
         """Its data in the bottleneck's queue over time."""
@@ -273,6 +280,12 @@ class Analysis:
     def connections(self) -> dict[str, ConnectionView]:
         """Connections by name."""
         return {c.name: self._connection(c) for c in self.run.connections}
+
+    @cached_property
+    def seconds(self) -> Seconds:
+        """The goodputs of all connections in each second."""
+        arrived = ((v.connection, v.arrived.data()) for v in self.connections.values())
+        return by_second(self.run, arrived)
 
     @cached_property
     def datagrams(self) -> dict[str, DatagramView]:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from capture_analysis import match
 from capture_analysis.columns import TCP, UDP, IntArray, Packets
-from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P95
+from capture_analysis.metrics.round_trip_time import RTT_SPREAD
 
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.measure.queues import lost_between
@@ -149,7 +149,7 @@ def _way(
         rtt_ns = round_trips(sent.data(), back).rtt_ns
     elif protocol == _ICMP and end == 0:
         rtt_ns = _echoes_ns(sent, heard, answers, back)
-    found = zip((RTT_MIN, RTT_MEDIAN, RTT_P95), spread_ms(rtt_ns), strict=True)
+    found = zip(RTT_SPREAD, spread_ms(rtt_ns), strict=True)
     return Way(
         packets=len(sent),
         payload_bytes=int(sent.payload_bytes.sum()),

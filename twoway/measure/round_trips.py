@@ -51,12 +51,11 @@ def round_trips(data: Packets, acks: Packets) -> RoundTrips:
     return RoundTrips(acked_ns, rtt_ns, data.time_ns[~is_new])
 
 
-def spread_ms(rtt_ns: IntArray) -> tuple[float, float, float]:
-    """Return minimum, median and 95th percentile, ms; NaN without a round trip."""
+def spread_ms(rtt_ns: IntArray) -> list[float]:
+    """Return minimum, median, 95th and 99th percentile, ms; NaN without a round trip."""
     if not len(rtt_ns):
-        return math.nan, math.nan, math.nan
-    least, median, p95 = np.quantile(rtt_ns / 1e6, (0, 0.5, 0.95)).tolist()
-    return least, median, p95
+        return [math.nan] * 4
+    return [float(ms) for ms in np.quantile(rtt_ns / 1e6, (0, 0.5, 0.95, 0.99))]
 
 
 def unwrapped(numbers: IntArray, origin: int) -> IntArray:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.queue import QUEUE_MEAN
-from capture_analysis.metrics.retransmissions import RETRANSMISSIONS
+from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P95
 
 from twoway.contract.manifest import Manifest
@@ -22,7 +22,7 @@ from twoway.report.connections import shown_names, summary
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "median", "95 %, ms")
-_TITLES = ("Mbit/s", "sent again", "queue mean", "95 %", *_RTT_TITLES)
+_TITLES = ("Mbit/s", "sent again, %", "queue mean", "95 %", *_RTT_TITLES)
 _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
 # Programs' flows that are listed, the first ones.
@@ -46,7 +46,7 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
 
 
 def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[str]:
-    """List goodput, retransmissions, queue and round trips; of many, how they are distributed."""
+    """List goodput, share sent again, queue and round trips; of many, how they are distributed."""
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
     rows = [(each.name, *_row(each, metrics)) for each in connections]
@@ -71,9 +71,10 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
 
 
 def _row(connection: Connection, metrics: Metrics) -> Row:
-    """Format a connection's goodput, retransmissions, queue and round trips."""
+    """Format a connection's goodput, share sent again, queue and round trips."""
     return (
-        *_of(connection.name, metrics, (GOODPUT, RETRANSMISSIONS)),
+        *_of(connection.name, metrics, (GOODPUT,)),
+        *_of(connection.name, metrics, (RETRANSMITTED,), scale=100),
         *_of(connection.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
         *_of(connection.name, metrics, _RTT),
     )
@@ -90,14 +91,16 @@ def _directions(flow: FoundFlow) -> Iterable[Row]:
         yield f"{flow.protocol} {ends}", *sizes, *(_value(sent.metrics.get(d.name)) for d in _RTT)
 
 
-def _of(name: str, metrics: Metrics, definitions: Sequence[Definition]) -> list[str]:
+def _of(
+    name: str, metrics: Metrics, definitions: Sequence[Definition], scale: int = 1
+) -> list[str]:
     """Format metrics of a flow or queue."""
-    return [_value(metrics.metrics.get(f"{each.name}.{name}")) for each in definitions]
+    return [_value(metrics.metrics.get(f"{each.name}.{name}"), scale) for each in definitions]
 
 
-def _value(metric: Metric | None) -> str:
-    """Format a metric; a dash if there is none."""
-    return "-" if metric is None or metric.value is None else f"{metric.value:.4g}"
+def _value(metric: Metric | None, scale: int = 1) -> str:
+    """Format a metric times a number; a dash if there is none."""
+    return "-" if metric is None or metric.value is None else f"{metric.value * scale:.4g}"
 
 
 def _aligned(rows: Sequence[Row], left: int = 1) -> list[str]:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.network import Connection
 from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.metrics.fairness_by_second import jain_by_second
 from twoway.measure.throughput import rate_bit
 from twoway.report.figures import goodput_edges_ns
 
@@ -60,6 +62,21 @@ def run_series(analysis: Analysis) -> RunSeries:
     edges_ns = goodput_edges_ns(analysis)
     connections = tuple(_series(analysis, view, edges_ns) for view in analysis.connections.values())
     return RunSeries(analysis.run.manifest, edges_ns, connections)
+
+
+def seconds_of(analysis: Analysis) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """List the series by second: times and values by name, goodputs in Mbit/s."""
+    seconds = analysis.seconds
+    begin_s, jain = analysis.run.seconds(seconds.begin_ns), jain_by_second(seconds)
+    rows = zip(seconds.connections, seconds.goodput_bit, seconds.sending, strict=True)
+    known = np.isfinite(jain)
+    return {
+        **{
+            f"goodput_by_second.{each.name}": (begin_s[sending], bit[sending] / 1e6)
+            for each, bit, sending in rows
+        },
+        "jain_index": (begin_s[known], jain[known]),
+    }
 
 
 class Tabulated(NamedTuple):

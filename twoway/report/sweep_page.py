@@ -15,7 +15,7 @@ PAGE = "index.html"
 _USUAL = (
     "goodput",
     "utilisation",
-    "retransmissions",
+    "retransmitted",
     "queue_mean",
     "rtt_median",
     "rtt_p95",

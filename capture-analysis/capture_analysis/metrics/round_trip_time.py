@@ -3,8 +3,8 @@
     rtt = time of the packet that acknowledges first - time of the newest segment it acknowledges
 
 Unit ms. Data that were sent again are left out (Karn, Partridge 1987). The delay of a delayed ACK
-counts only where the newest segment waited for it. Median and 95th percentile from bins 1/128 wide,
-the minimum exact.
+counts only where the newest segment waited for it. Median and percentiles from bins 1/128 wide, the
+minimum exact.
 
 The handshake's three packets give the whole round trip from anywhere on the path, before there is a
 queue of the connection's own: SYN to the first packet that answers the SYN-ACK, if neither was sent
@@ -38,10 +38,14 @@ RTT_MEDIAN = Definition(
 RTT_P95 = Definition(
     "rtt_p95", "ms", "95th percentile of the time at the tap from data to their acknowledgement"
 )
+RTT_P99 = Definition(
+    "rtt_p99", "ms", "99th percentile of the time at the tap from data to their acknowledgement"
+)
 HANDSHAKE_RTT = Definition(
     "handshake_rtt", "ms", "time from SYN to the answer to its SYN-ACK, the round trip of the path"
 )
 RTT_SAMPLES = Definition("rtt_samples", "1", "round trips that were measured")
+RTT_SPREAD = (RTT_MIN, RTT_MEDIAN, RTT_P95, RTT_P99)
 
 
 class RoundTripTime(FromOne):
@@ -51,9 +55,7 @@ class RoundTripTime(FromOne):
     picture = "rtt"
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Definition]] = (
-        RTT_MIN,
-        RTT_MEDIAN,
-        RTT_P95,
+        *RTT_SPREAD,
         RTT_SAMPLES,
         HANDSHAKE_RTT,
     )
@@ -73,11 +75,11 @@ class RoundTripTime(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
-        quantiles = [bins.quantile(q) for q in (0.5, 0.95)]
+        quantiles = [bins.quantile(q) for q in (0.5, 0.95, 0.99)]
         low = int(bins.low[0]) if len(bins) else None
         times = {
             each: NONE if time is None else time / 1e6
-            for each, time in zip((RTT_MIN, RTT_MEDIAN, RTT_P95), (low, *quantiles), strict=True)
+            for each, time in zip(RTT_SPREAD, (low, *quantiles), strict=True)
         }
         return {
             **times,

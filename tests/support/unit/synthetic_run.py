@@ -392,8 +392,9 @@ def _queue_samples() -> bytes:
 
 def _tcp_info() -> bytes:
     lines = ["# rtt: us", "time_ns,source_port,cwnd,ssthresh,rtt_us"]
-    for time_us, cwnd, ssthresh in ((0, 10, -1), (19000, 5, 5)):
+    for time_us, cwnd, ssthresh, rtt_us in ((0, 10, -1, 1500), (19000, 5, 5, 2500)):
         lines += [
-            f"{START_NS + time_us * 1000},{port},{cwnd},{ssthresh},2500" for port in (40001, 40002)
+            f"{START_NS + time_us * 1000},{port},{cwnd},{ssthresh},{rtt_us}"
+            for port in (40001, 40002)
         ]
     return "\n".join([*lines, ""]).encode()

@@ -33,6 +33,14 @@ QUEUES = {
     "queue_peak_data.forward": 4,
     # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
     "queue_mean.forward": (5000 + 4850 + 3 * 500 + 7 * 50) / 20000,
+    # Seven ACKs of 0.05 ms; data of 0.5 five times, 1 twice, 1.45, 1.5, 1.9 and 2.
+    "sojourn_median.forward": 0.5,
+    "sojourn_p95.forward": 1.915,
+    "sojourn_p99.forward": 1.983,
+    # Eight packets of 0.05 ms, three of 0.5; 1, 1.05, 1.5 twice, 1.95, 2 and 2.5.
+    "sojourn_median.reverse": 0.5,
+    "sojourn_p95.reverse": 2.075,
+    "sojourn_p99.reverse": 2.415,
     "busy_periods.forward": 3,  # from segments 1, 6 and 10; that from 11 is the last
     "busy_period_segments.forward": 4,  # of 4, 5 and 1
     "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
@@ -88,7 +96,10 @@ RUN = {
     "neither_busy": 0.545,  # 1 - 5850/20000 - 4050/20000 + 0.04
     "synchronisation": None,  # no queue in some tenths of the window
     "synchronisation_error": None,
+    **dict.fromkeys(("jain_index_median", "jain_index_least")),
 }
+NAMES = ("first", "second")
+BY_SECOND = ("goodput_least", "goodput_most", "share_least", "convergence_time")
 IMPAIRED = ("jitter", "overtaking", "copies")
 CONNECTIONS = {
     # Windows of 20 ms have no whole second, and no whole cycle.
@@ -151,11 +162,19 @@ CONNECTIONS = {
     "rtt_min.first": 2.55,
     "rtt_median.first": 4.95,
     "rtt_p95.first": 5.04,
+    "rtt_p99.first": 5.048,
     "retransmissions.first": 1,
+    "retransmitted.first": 1 / 12,  # of segments 1 to 11, one of them twice
+    "retransmissions_needless.first": 0,
     "rtt_min.second": 2.55,
     "rtt_median.second": 3.05,
     "rtt_p95.second": 4.4,
+    "rtt_p99.second": 4.52,
     "retransmissions.second": 0,
+    "retransmitted.second": 0,
+    "retransmissions_needless.second": 0,
+    **{f"smoothed_rtt_{q}.{c}": 2.5 for q in ("median", "p95", "p99") for c in NAMES},
+    **{f"{metric}.{c}": None for metric in BY_SECOND for c in NAMES},
 }
 
 
@@ -183,9 +202,6 @@ def test_every_metric(tmp_path: Path) -> None:
         assert got.pop(f"queue_p95.{name}") == sorted(counted)[len(counted) * 95 // 100 - 1]
     del_measured_elsewhere(got)
     assert got == approximately(RUN | QUEUES | CONNECTIONS)
-
-
-NAMES = ("first", "second")
 
 
 def counted_levels() -> list[list[int]]:
@@ -293,7 +309,8 @@ def test_connection_without_acks(tmp_path: Path) -> None:
         "compression_factor.first",
         "compression_factor_bound.first",
         "effective_pipe.first",
-        *("rtt_min.first", "rtt_median.first", "rtt_p95.first"),
+        *("rtt_min.first", "rtt_median.first", "rtt_p95.first", "rtt_p99.first"),
+        *(f"{metric}.first" for metric in BY_SECOND),
     }
 
 
@@ -324,7 +341,9 @@ def test_connection_without_data(tmp_path: Path) -> None:
         "compression_factor.first",
         "compression_factor_bound.first",
         "effective_pipe.first",
-        *("rtt_min.first", "rtt_median.first", "rtt_p95.first"),
+        *("rtt_min.first", "rtt_median.first", "rtt_p95.first", "rtt_p99.first"),
+        *(f"{metric}.first" for metric in BY_SECOND),
+        "retransmitted.first",
         "clustering.first",
         "cluster_mean.first",
         "epoch_losses.first",
@@ -358,6 +377,7 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "idle_periods.reverse": 0,
         "idle_period_mean.reverse": None,
         "idle_period_max.reverse": 0,
+        **{f"sojourn_{q}.reverse": None for q in ("median", "p95", "p99")},
         "oscillation_period.reverse": None,
         "plateau_high.reverse": None,
         "plateau_low.reverse": None,

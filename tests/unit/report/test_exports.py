@@ -48,7 +48,7 @@ def test_csv_has_a_row_per_point(run: Path) -> None:
         assert goodputs == pytest.approx(mbit)
         assert series.pop((name, "cwnd")) == [(0, 10), (0.019, 5)]
         assert series.pop((name, "ssthresh")) == [(0.019, 5)]
-        assert series.pop((name, "smoothed_rtt")) == [(0, 2.5), (0.019, 2.5)]
+        assert series.pop((name, "smoothed_rtt")) == [(0, 1.5), (0.019, 2.5)]
     assert not series
 
 
@@ -69,7 +69,7 @@ def test_flent_reads_its_file(run: Path) -> None:
         times_s, windows = zip(*found.raw_series(series, raw_key="tcp_cwnd"), strict=True)
         assert times_s == pytest.approx((0, 0.019), abs=1e-6)  # of s since 1970, a double's last
         assert windows == (10, 5)
-        assert [rtt for _, rtt in found.raw_series(series, raw_key="tcp_rtt")] == [2.5, 2.5]
+        assert [rtt for _, rtt in found.raw_series(series, raw_key="tcp_rtt")] == [1.5, 2.5]
     both = [sum(pair) for pair in zip(*MBIT.values(), strict=True)]
     assert found.series("TCP totals") == pytest.approx(both)
 

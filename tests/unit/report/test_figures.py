@@ -147,7 +147,7 @@ def test_socket_figures(figures: dict[str, Figure]) -> None:
     # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
     assert points(line(figures["cwnd"], "first: segments dropped")) == [(0.01, 10.0)]
     assert "second: segments dropped" not in [each.name for each in figures["cwnd"].lines]
-    assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 2.5), (0.019, 2.5)]
+    assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 1.5), (0.019, 2.5)]
 
 
 def test_run_without_traffic(tmp_path: Path) -> None:

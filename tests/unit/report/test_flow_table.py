@@ -43,11 +43,11 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     manifest, metrics = read_manifest(folder), compute(Analysis(folder))
     assert sweep_table([("grid@n=1", manifest, metrics), ("grid@n=20", manifest, metrics)]) == [
-        "point      flow    Mbit/s  sent again  queue mean  95 %  rtt min  median  95 %, ms",
-        "grid@n=1   first     1.98           1       0.585     3     2.55    4.95      5.04",
-        "grid@n=1   second    1.26           0        0.67     5     2.55    3.05       4.4",
-        "grid@n=20  first     1.98           1       0.585     3     2.55    4.95      5.04",
-        "grid@n=20  second    1.26           0        0.67     5     2.55    3.05       4.4",
+        "point      flow    Mbit/s  sent again, %  queue mean  95 %  rtt min  median  95 %, ms",
+        "grid@n=1   first     1.98          8.333       0.585     3     2.55    4.95      5.04",
+        "grid@n=1   second    1.26              0        0.67     5     2.55    3.05       4.4",
+        "grid@n=20  first     1.98          8.333       0.585     3     2.55    4.95      5.04",
+        "grid@n=20  second    1.26              0        0.67     5     2.55    3.05       4.4",
     ]
     assert sweep_table([]) == []
 

@@ -1,0 +1,99 @@
+"""Goodput, shares and fairness of whole seconds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from column_run import Ends, analysis_of
+from packet_columns import packets
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.metrics.fairness_by_second import fairness_by_second, jain_by_second
+from twoway.measure.metrics.goodput_by_second import goodput_by_second
+from twoway.measure.metrics.share import convergence_time, share_least
+
+S = 1_000_000_000
+KBIT = 125  # bytes
+
+
+def sender(*kbit: int, start_s: float = 0, **fields: Any) -> Ends:
+    """A connection whose receiver gets so much, in a segment, in each second from 0."""
+    at = [int((second + 0.5) * S) for second, each in enumerate(kbit) if each]
+    sizes = [each * KBIT for each in kbit if each]
+    arrived = packets(
+        time_ns=at, seq=[sum(sizes[:row]) for row in range(len(sizes))], payload_bytes=sizes
+    )
+    return Ends(arrived=arrived, fields={"start_ns": int(start_s * S), **fields})
+
+
+def run_of(*connections: Ends, steady_s: float = 0, stop_s: float = 5) -> Analysis:
+    """A run of some connections."""
+    return analysis_of(*connections, steady_ns=int(steady_s * S), stop_ns=int(stop_s * S))
+
+
+def of(analysis: Analysis, estimator: Any) -> list[list[float]]:
+    """What an estimator says of each connection."""
+    return [[*estimator.measure(analysis, view)] for view in analysis.connections.values()]
+
+
+def test_goodput_of_the_worst_and_the_best_second() -> None:
+    """The extremes are of whole seconds of the steady window, silent ones included."""
+    analysis = run_of(sender(9, 4, 0, 6, 8), steady_s=0.5, stop_s=4.9)
+    assert of(analysis, goodput_by_second) == [[0, 6e-3]]
+
+
+def test_seconds_before_a_start_and_behind_an_end_do_not_count() -> None:
+    """A connection has seconds from its start to its end; a transfer ends with its last data."""
+    late = sender(0, 1, 5, 6, 7, start_s=1.5)
+    early = sender(3, 2, 1, 0, 0, stop_ns=2 * S)
+    done = sender(4, 5, 1, 0, 0, transfer_bytes=10 * KBIT)
+    analysis = run_of(late, early, done)
+    assert of(analysis, goodput_by_second) == [[5e-3, 7e-3], [2e-3, 3e-3], [4e-3, 5e-3]]
+
+
+def test_no_whole_second_has_no_value() -> None:
+    """In a run of less than a second all of these are undefined."""
+    analysis = run_of(sender(1), sender(1), stop_s=0.9)
+    for estimator in (goodput_by_second, share_least, convergence_time):
+        assert np.isnan(of(analysis, estimator)).all()
+    assert np.isnan(fairness_by_second.measure(analysis)).all()
+
+
+def test_the_least_share() -> None:
+    """A share is of the connections in the same queue; where none has goodput there is none."""
+    opposite = sender(9, 9, 9, 9, directions=["back"], direction="back")
+    analysis = run_of(sender(1, 3, 0, 1), sender(3, 1, 0, 1), opposite, stop_s=4)
+    assert of(analysis, share_least) == [[0.25], [0.25], [1]]
+
+
+def test_convergence_from_the_latest_start() -> None:
+    """Both of two are fair from one second on, and the time begins as the second of them starts."""
+    analysis = run_of(sender(100, 100, 90, 56, 54), sender(0, 0, 10, 44, 46, start_s=1.5))
+    assert of(analysis, convergence_time) == [[2.5], [2.5]]
+
+
+@pytest.mark.parametrize(("more", "less", "time_s"), [(549, 451, 0), (551, 449, np.nan)])
+def test_fair_is_within_a_tenth(more: int, less: int, time_s: float) -> None:
+    """Shares of 0.549 and 0.451 are fair, 0.551 and 0.449 are not."""
+    analysis = run_of(sender(more), sender(less), stop_s=1)
+    np.testing.assert_allclose(of(analysis, convergence_time), [[time_s]] * 2, equal_nan=True)
+
+
+def test_alone_is_not_convergence() -> None:
+    """A connection that always has its queue alone has no time of convergence."""
+    opposite = sender(1, 1, directions=["back"], direction="back")
+    analysis = run_of(sender(1, 1), opposite, stop_s=2)
+    assert np.isnan(of(analysis, convergence_time)).all()
+
+
+def test_jain_by_second() -> None:
+    """Two that take turns have the index 1/2 in each second, though their goodputs are equal."""
+    analysis = run_of(sender(8, 0, 8, 0, 1), sender(0, 8, 0, 8, 1))
+    assert jain_by_second(analysis.seconds).tolist() == [0.5, 0.5, 0.5, 0.5, 1]
+    assert fairness_by_second.measure(analysis) == (0.5, 0.5)
+
+
+def test_jain_needs_two_and_goodput() -> None:
+    """Seconds with one sender, or with none that has goodput, have no index."""
+    analysis = run_of(sender(8, 3, 0, 8), sender(0, 1, 0, 8, start_s=1), stop_s=4, steady_s=1)
+    assert fairness_by_second.measure(analysis) == pytest.approx((0.9, 0.8))

@@ -1,0 +1,57 @@
+"""A connection's share of its bottleneck: how small it becomes, and when it is fair.
+
+    share = goodput in a second / goodput of all connections with the same slowest queue
+
+In whole seconds from the start of traffic in which the connection has data to send. The share is
+fair in a second if it is within a tenth of 1/n, n connections having data to send: delta = 0.1 of
+the delta-fair convergence time of RFC 5166. That time begins with the latest start
+of the connections which then share the queue, so it is the newcomer's and the others' alike.
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.metric import Scope, estimates
+
+SHARE_LEAST = Definition(
+    "share_least",
+    "1",
+    "least share, in a second of steady traffic, of the goodput of all with the same slowest queue",
+    most=1,
+)
+CONVERGENCE_TIME = Definition(
+    "convergence_time",
+    "s",
+    "from the latest start to the first second with a share of its queue within 10 % of the equal",
+    "RFC 5166",
+)
+DELTA = 0.1
+
+
+@estimates(Scope.CONNECTION, SHARE_LEAST)
+def share_least(analysis: Analysis, view: ConnectionView) -> tuple[float]:
+    """Return the least share; NaN without a whole second that has goodput."""
+    seconds = analysis.seconds
+    share = seconds.share(view.connection)[seconds.begin_ns >= analysis.run.steady_ns]
+    share = share[np.isfinite(share)]
+    return (float(share.min()) if len(share) else math.nan,)
+
+
+@estimates(Scope.CONNECTION, CONVERGENCE_TIME)
+def convergence_time(analysis: Analysis, view: ConnectionView) -> tuple[float]:
+    """Return the time, from the start of traffic on; NaN if never fair, or always alone."""
+    seconds = analysis.seconds
+    rivals = seconds.sending & seconds.rivals(view.connection)[:, np.newaxis]
+    count = rivals.sum(axis=0)
+    off = np.abs(seconds.share(view.connection) * count - 1)
+    fair = np.flatnonzero((count > 1) & (off <= DELTA))
+    if not len(fair):
+        return (math.nan,)
+    first = fair[0]
+    sharing = (
+        each for each, here in zip(seconds.connections, rivals[:, first], strict=True) if here
+    )
+    return (float(seconds.begin_ns[first] - max(each.start_ns for each in sharing)) / 1e9,)

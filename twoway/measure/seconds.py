@@ -1,0 +1,79 @@
+"""Goodput of connections second by second, and their shares of what they share."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from numpy.typing import NDArray
+
+from twoway.contract.network import Connection
+from twoway.measure.run_folder import Run
+from twoway.measure.throughput import rate_bit
+
+SECOND_NS = 1_000_000_000
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Connections in each whole second of traffic.
+
+    Attributes:
+        connections: n of them, in the run's order.
+        begin_ns: shape (k,), when each second begins, on the plan's clock.
+        goodput_bit: shape (n, k), new payload at the receiver, bit/s.
+        sending: shape (n, k), True if the connection has data to send in all of the second.
+    """
+
+    connections: tuple[Connection, ...]
+    begin_ns: IntArray
+    goodput_bit: FloatArray
+    sending: BoolArray
+
+    def row(self, connection: Connection) -> int:
+        """Find a connection's row."""
+        return self.connections.index(connection)
+
+    def rivals(self, connection: Connection) -> BoolArray:
+        """Mark the connections whose data have the same slowest queue, itself one; shape (n,)."""
+        return np.array([each.direction == connection.direction for each in self.connections])
+
+    def share(self, connection: Connection) -> FloatArray:
+        """Divide a connection's goodput by that of all its rivals; shape (k,).
+
+        NaN in seconds in which it does not send, or none of them has goodput.
+        """
+        row = self.row(connection)
+        total = self.goodput_bit[self.rivals(connection)].sum(axis=0)
+        share = np.full(len(total), np.nan)
+        known = self.sending[row] & (total > 0)
+        share[known] = self.goodput_bit[row, known] / total[known]
+        return share
+
+
+def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets]]) -> Seconds:
+    """Cut traffic into whole seconds from its start; a part of a second at its end is left out.
+
+    Args:
+        run: the run.
+        arrived: each connection, and its segments at its receiver, from its start.
+    """
+    edges_ns = np.arange(run.start_ns, run.stop_ns + 1, SECOND_NS)
+    found = [(each, rate_bit(data, edges_ns), _end_ns(run, each, data)) for each, data in arrived]
+    shape = len(found), len(edges_ns) - 1
+    began_ns = np.array([each.start_ns for each, _, _ in found]).reshape(-1, 1)
+    ended_ns = np.array([end_ns for _, _, end_ns in found]).reshape(-1, 1)
+    return Seconds(
+        tuple(each for each, _, _ in found),
+        edges_ns[:-1],
+        np.array([goodput for _, goodput, _ in found]).reshape(shape),
+        np.asarray((began_ns <= edges_ns[:-1]) & (ended_ns >= edges_ns[1:])).reshape(shape),
+    )
+
+
+def _end_ns(run: Run, connection: Connection, data: Packets) -> int:
+    """Tell when a connection has no more to send: a transfer ends with its last data."""
+    if connection.transfer_bytes is not None:
+        return int(data.time_ns.max(initial=0))
+    return connection.stop_ns or run.stop_ns
