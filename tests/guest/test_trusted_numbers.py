@@ -1,4 +1,4 @@
-"""Metrics of connections and queues in a run of two CUBIC flows, of which one starts late.
+"""Metrics of connections and queues in a run of two CUBIC flows; one starts late.
 
 The link's delay varies and lets packets overtake, so that segments are sent again in vain. The
 steady window is all of the traffic, and each sender's capture has its connection from the first SYN
