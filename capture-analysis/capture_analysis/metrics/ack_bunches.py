@@ -90,7 +90,6 @@ class AckBunches(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that were still open at the capture's end."""
         self._take(self._finder.finish())
 
     def _take(self, bunches: Streaks) -> None:

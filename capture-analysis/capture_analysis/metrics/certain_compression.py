@@ -77,7 +77,6 @@ class CertainCompression(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that were still open at the capture's end."""
         self._take(self._finder.finish())
 
     def _take(self, events: Streaks) -> None:

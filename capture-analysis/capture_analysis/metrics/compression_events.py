@@ -120,7 +120,6 @@ class EventsByTimeStamps(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
 
     def _take(self, streaks: Streaks, facts: Facts) -> None:
@@ -183,7 +182,6 @@ class EventsBetweenTaps(FromPair):
 
     @override
     def finish(self) -> None:
-        """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 

@@ -172,7 +172,6 @@ class CompressionVerdict(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the runs that were still open at the capture's end."""
         self._take_fast(self._faster.finish(), facts)
         self._take_shrunk(self._shrunk.finish(), facts)
 

@@ -74,7 +74,6 @@ class DataCompression(FromPair):
 
     @override
     def finish(self) -> None:
-        """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 

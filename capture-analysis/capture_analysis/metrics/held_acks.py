@@ -104,7 +104,6 @@ class BunchesByCause(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
 
     def _take(self, streaks: Streaks, facts: Facts) -> None:
@@ -169,7 +168,6 @@ class HeldAcks(FromPair):
 
     @override
     def finish(self) -> None:
-        """Take the streaks that were still open at the captures' end."""
         for finder in self._finders:
             self._count(finder.finish())
 

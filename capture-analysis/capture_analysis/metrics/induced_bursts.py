@@ -97,7 +97,6 @@ class InducedBursts(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that were still open at the capture's end."""
         self._take(self._finder.finish())
 
     def _take(self, streaks: Streaks) -> None:

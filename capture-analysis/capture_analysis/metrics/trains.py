@@ -73,7 +73,6 @@ class Trains(FromOne):
 
     @override
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that were still open at the capture's end."""
         self._take(self._finder.finish())
 
     def _take(self, streaks: Streaks) -> None:

@@ -37,7 +37,7 @@ class FromOne:
         """Take the next packets."""
 
     def finish(self, facts: Facts) -> None:
-        """Finish after the last packet; called before `merge` and the results."""
+        """Take what was open at the capture's end; called before `merge` and the results."""
 
     def merge(self, other: Self) -> None:
         """Add the results of another instance, which took other connections."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import FlowTable
@@ -13,6 +14,7 @@ from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, que
 from capture_analysis.two_captures.from_pair import Step
 from capture_analysis.two_captures.match_rows import Rows
 from capture_analysis.two_captures.packets_between import View, is_ack
+from capture_analysis.two_captures.pair import Sink
 from capture_analysis.two_captures.pair_document import analyse_pair
 
 _WAYS = ("A to B", "B to A")
@@ -26,7 +28,7 @@ FIGURES = {
 BUDGET_PACKETS = 200_000
 
 
-class PictureSink:
+class PictureSink(Sink):
     """Keeps the part of the packets in which most ACKs are compressed.
 
     Args:
@@ -40,9 +42,8 @@ class PictureSink:
         self._best: tuple[int, list[tuple[Rows, Rows]]] = (-1, [])
         self.total = 0
 
+    @override
     def add(self, step: Step, flows: FlowTable) -> None:
-        """Take the next packets."""
-        del flows
         a_to_b, b_to_a = step.ways
         self._open.append((a_to_b.both, b_to_a.both))
         self._score += _compressed(a_to_b.acks) + _compressed(b_to_a.acks)

@@ -57,7 +57,7 @@ class FromPair:
         """Take the next packets."""
 
     def finish(self) -> None:
-        """Finish after the last packet; called before the results."""
+        """Take what was open at the captures' end; called before the results."""
 
     def of_direction(self, direction: int) -> Values:
         """Return the quantities of `per_direction`: numbers or reasons for none."""

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from capture_analysis.columns import FlowTable
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import Step
 from capture_analysis.two_captures.packets_between import ABSENT, Crossings
+from capture_analysis.two_captures.pair import Sink
 
 SCHEMA = pa.schema(
     [
@@ -37,7 +39,7 @@ _TAPS = pa.array(["a", "b"])
 _SEEN = pa.array(["both", "a", "b"])
 
 
-class PairsFile(TableFile):
+class PairsFile(TableFile, Sink):
     """A file of packets with both their times; gets its name when complete.
 
     Rows come in blocks, first one direction of the path, then the other; within each in the order
@@ -53,9 +55,8 @@ class PairsFile(TableFile):
     def __init__(self, target: Path) -> None:
         super().__init__(target, SCHEMA)
 
+    @override
     def add(self, step: Step, flows: FlowTable) -> None:
-        """Take the next packets."""
-        del flows
         for crossings in step.ways:
             if len(crossings.sent):
                 self.write(table(crossings))
