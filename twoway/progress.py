@@ -62,7 +62,7 @@ class RunClock:
     """A run's live line: times, speed, current goodput and queue."""
 
     def __init__(self, title: str, start_ns: int, stop_ns: int) -> None:
-        self._start_ns, self._stop_ns = start_ns, stop_ns
+        self._start_ns = start_ns
         self._began = time.monotonic()
         self._traffic_began: float | None = None
         self._last = (start_ns, 0)

@@ -102,19 +102,24 @@ def mean_interval_ns(packet_bytes: int, rate_mbit: float) -> int:
     return round(packet_bytes * 8e3 / rate_mbit)
 
 
-class DatagramFlow(Record):
-    """UDP from one host to another, at times of its own."""
+class _Sent(Record):
+    """What one host sends to another."""
 
     name: FileName = Field(description="its name in metrics")
-    from_: FileName = Field(description="the host that sends")
-    to: FileName = Field(description="the host that receives")
-    source: str = Field(description="address of the host that sends")
-    destination: str = Field(description="address of the host that receives")
+    from_: FileName = Field(description="the host that sends data")
+    to: FileName = Field(description="the host that receives it")
+    source: str = Field(description="address of the host that sends data")
+    destination: str = Field(description="address of the host that receives it")
     source_port: int = Field(description="the sender's port")
     port: int = Field(description="the receiver's port")
     source_interface: FileName = Field(description="the sender's interface, captured")
     sink_interface: FileName = Field(description="the receiver's interface, captured")
-    directions: tuple[FileName, ...] = Field(description="the queues that it passes, in order")
+    directions: tuple[FileName, ...] = Field(description="the queues that its data pass, in order")
+
+
+class DatagramFlow(_Sent):
+    """UDP from one host to another, at times of its own."""
+
     packet_bytes: int = Field(description="size of its IP packets")
     rate_mbit: float = Field(description="rate of its packets while it sends")
     poisson: bool = Field(description="its packets are a Poisson process; else at equal intervals")
@@ -141,21 +146,9 @@ class ProgramRun(Ended):
     by_itself: bool = Field(description="it ended before it was asked to")
 
 
-class Connection(Record):
+class Connection(_Sent):
     """One TCP connection of a flow."""
 
-    name: FileName = Field(description="its name in metrics")
-    from_: FileName = Field(description="the host that sends data")
-    to: FileName = Field(description="the host that receives it")
-    source: str = Field(description="address of the host that sends data")
-    destination: str = Field(description="address of the host that receives it")
-    source_port: int = Field(description="the sender's port")
-    port: int = Field(description="the receiver's port")
-    source_interface: FileName = Field(description="the sender's interface, captured")
-    sink_interface: FileName = Field(description="the receiver's interface, captured")
-    directions: tuple[FileName, ...] = Field(
-        description="the queues that its data passes, in order"
-    )
     ack_directions: tuple[FileName, ...] = Field(
         description="the queues that its ACKs pass, in order"
     )

@@ -77,16 +77,7 @@ def most_payload(measured: Measured) -> Sequence[int]:
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
     """Describe a connection for JSON; count reasons for nulls in `undefined`."""
-    flows = measured.capture.flows
-    found: dict[str, Any] = {
-        "id": number,
-        "source": "{}:{}".format(*flows.source(number)),
-        "destination": "{}:{}".format(*flows.destination(number)),
-        "name": flows.name(number),
-        **named_vlans(flows, number),
-        "wireshark_filter": flows.wireshark_filter(number),
-        "facts": facts(measured, number),
-    }
+    found = named_flow(measured.capture.flows, number) | {"facts": facts(measured, number)}
     for half, way in enumerate(("forward", "backward")):
         direction = 2 * number + half
         if not measured.tally.payload.of(direction):
@@ -99,10 +90,17 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
     return found
 
 
-def named_vlans(flows: FlowTable, number: int) -> dict[str, list[int]]:
-    """Name a connection's VLANs for JSON, the outer first; nothing if it has none."""
-    found = flows.vlans(number)
-    return {"vlans": found} if found else {}
+def named_flow(flows: FlowTable, number: int) -> dict[str, Any]:
+    """Name a connection for JSON; its VLANs, the outer first, only if it has any."""
+    vlans = flows.vlans(number)
+    return {
+        "id": number,
+        "source": "{}:{}".format(*flows.source(number)),
+        "destination": "{}:{}".format(*flows.destination(number)),
+        "name": flows.name(number),
+        **({"vlans": vlans} if vlans else {}),
+        "wireshark_filter": flows.wireshark_filter(number),
+    }
 
 
 def named_metrics(

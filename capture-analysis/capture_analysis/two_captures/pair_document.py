@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.one_capture.document import named_metrics, named_vlans
+from capture_analysis.one_capture.document import named_flow, named_metrics
 from capture_analysis.two_captures.first_pass import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import WayFacts
@@ -123,15 +123,7 @@ def _way_facts(way: WayFacts) -> dict[str, Any]:
 
 
 def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[str, Any]:
-    flows = measured.sources[0].flows
-    found: dict[str, Any] = {
-        "id": number,
-        "source": "{}:{}".format(*flows.source(number)),
-        "destination": "{}:{}".format(*flows.destination(number)),
-        "name": flows.name(number),
-        **named_vlans(flows, number),
-        "wireshark_filter": flows.wireshark_filter(number),
-    }
+    found = named_flow(measured.sources[0].flows, number)
     for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half
         if direction >= len(measured.data) or not measured.data[direction]:
