@@ -8,10 +8,9 @@ import math
 import statistics
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from capture_analysis import read_columns
-from timed_runs import run_experiment
+from timed_runs import many_flows, run_experiment
 
 from twoway.contract.manifest import read_manifest
 
@@ -40,9 +39,17 @@ def _cost_us(flows: int) -> float:
 
 def _measured(folder: Path, flows: int, seconds: float) -> tuple[float, int]:
     """Median wall time of a guest, s, and the packets that its bottleneck has seen."""
+    experiment = many_flows(
+        "kernel",
+        pairs=flows // PER_PAIR,
+        each=PER_PAIR,
+        rate_mbit=1000,
+        duration_s=seconds,
+        both=False,
+    )
     walls, packets = [], 0
     for _ in range(ROUNDS):
-        run = run_experiment(folder, _experiment(flows, seconds))
+        run = run_experiment(folder, experiment)
         manifest = read_manifest(run)
         walls.append(manifest.timing.wall_s)
         packets = sum(
@@ -51,23 +58,3 @@ def _measured(folder: Path, flows: int, seconds: float) -> tuple[float, int]:
             if path.name.startswith(manifest.queues[0].interface)
         )
     return statistics.median(walls), packets
-
-
-def _experiment(flows: int, seconds: float) -> dict[str, Any]:
-    pairs = max(flows // PER_PAIR, 1)
-    rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]
-    return {
-        "schema": 1,
-        "title": f"{flows} flows",
-        "summary": "For the cost of a packet.",
-        "topology": {"name": "dumbbell", "parameters": {"pairs": pairs}},
-        "profile": "fast-100mbit",
-        "matrix": {"rate": {"set": rates, "to": [1000]}},
-        "flows": [
-            {"name": f"of-l{n}", "from": f"l{n}", "to": f"r{n}", "count": PER_PAIR}
-            | {"congestion": "cubic", "generator": "kernel"}
-            for n in range(1, pairs + 1)
-        ],
-        "duration_s": seconds,
-        "warm_up_s": seconds / 4,
-    }

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 from flows_curve import show_flows_curve
 from module_costs import show_module_costs
-from timed_runs import ROUNDS, experiment_of, machine, run_experiment, start_twoway
+from timed_runs import ROUNDS, experiment_of, machine, many_flows, run_experiment, start_twoway
 
 from twoway.backends.sandbox import GUEST_FOLDER, read_progress
 from twoway.contract.network import START_NS
@@ -45,9 +45,9 @@ def main() -> int:
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
         for generator in ("stream", "kernel"):
-            few = _many_flows(generator, pairs=10, each=10, rate_mbit=1000, duration_s=0.3)
+            few = many_flows(generator, pairs=10, each=10, rate_mbit=1000, duration_s=0.3)
             _show(f"200 flows of 20 hosts, 0.3 s, {generator}", _guest_wall_s(folder, few), "s")
-            many = _many_flows(generator, pairs=100, each=5, rate_mbit=100, duration_s=10)
+            many = many_flows(generator, pairs=100, each=5, rate_mbit=100, duration_s=10)
             wall = _command_wall_s(folder, many)
             _show(f"1000 flows of 200 hosts, 10 s, {generator}, to report", wall, "s")
         show_flows_curve()
@@ -79,38 +79,6 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     if run.returncode != 0 or first is None:
         raise SystemExit("bench: kalampoukas-5.2 failed; run it by itself to see why")
     return wall, first
-
-
-def _many_flows(
-    generator: str, *, pairs: int, each: int, rate_mbit: int, duration_s: float
-) -> dict[str, Any]:
-    """Make an experiment with flows both ways between pairs of hosts, by processes or the kernel.
-
-    Args:
-        generator: what sends: `stream`, two processes a flow, or `kernel`.
-        pairs: number of pairs of hosts.
-        each: number of flows each way of a pair.
-        rate_mbit: rate of the bottleneck.
-        duration_s: length of the traffic.
-    """
-    hosts = [(f"l{n}", f"r{n}") for n in range(1, pairs + 1)]
-    rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]
-    return {
-        "schema": 1,
-        "title": f"{2 * pairs * each} flows",
-        "summary": "For its cost.",
-        "topology": {"name": "dumbbell", "parameters": {"pairs": pairs}},
-        "profile": "fast-100mbit",
-        "matrix": {"rate": {"set": rates, "to": [rate_mbit]}},
-        "flows": [
-            {"name": f"of-{start}", "from": start, "to": goal, "count": each}
-            | {"congestion": "cubic", "generator": generator}
-            for pair in hosts
-            for start, goal in (pair, pair[::-1])
-        ],
-        "duration_s": duration_s,
-        "warm_up_s": duration_s / 3,
-    }
 
 
 def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:

@@ -40,6 +40,39 @@ def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
     }
 
 
+def many_flows(
+    generator: str, *, pairs: int, each: int, rate_mbit: int, duration_s: float, both: bool = True
+) -> dict[str, Any]:
+    """Make an experiment with flows between pairs of hosts, by processes or the kernel.
+
+    Args:
+        generator: what sends: `stream`, two processes a flow, or `kernel`.
+        pairs: number of pairs of hosts.
+        each: number of flows in a direction of a pair.
+        rate_mbit: rate of the bottleneck.
+        duration_s: length of the traffic.
+        both: there are flows in both directions.
+    """
+    there = [(f"l{n}", f"r{n}") for n in range(1, pairs + 1)]
+    ends = [hosts for pair in there for hosts in ((pair, pair[::-1]) if both else (pair,))]
+    rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]
+    return {
+        "schema": 1,
+        "title": f"{len(ends) * each} flows",
+        "summary": "For its cost.",
+        "topology": {"name": "dumbbell", "parameters": {"pairs": pairs}},
+        "profile": "fast-100mbit",
+        "matrix": {"rate": {"set": rates, "to": [rate_mbit]}},
+        "flows": [
+            {"name": f"of-{start}", "from": start, "to": goal, "count": each}
+            | {"congestion": "cubic", "generator": generator}
+            for start, goal in ends
+        ],
+        "duration_s": duration_s,
+        "warm_up_s": duration_s / 3,
+    }
+
+
 def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
     """Run an experiment; its folder."""
     experiment = folder / "measured.yml"
