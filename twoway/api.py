@@ -165,19 +165,20 @@ class Sweep:
     failed: Mapping[str, str]
 
     def table(self, *metrics: str) -> "pa.Table":
-        """Return a row for each run: its name, the axes' values, and metrics.
+        """Return a row for each run: its name, the axes' values, metrics, and harm.
 
         Args:
             metrics: names of metrics, all by default.
 
         Raises: UsageError if no run has one.
         """
+        from twoway.report.harm import with_harm  # noqa: PLC0415 - beside it
         from twoway.report.points_table import points_table  # noqa: PLC0415 - takes long to load
 
-        known = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
+        rows = with_harm({name: (run.manifest, run.measured) for name, run in self.runs.items()})
+        known = dict.fromkeys(name for _, measured in rows.values() for name in measured.metrics)
         if missing := [name for name in metrics if name not in known]:
             raise UsageError(f"{missing[0]}: no such metric", f"there are {', '.join(known)}")
-        rows = {name: (run.manifest, run.measured) for name, run in self.runs.items()}
         return points_table(rows, metrics)
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ def run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Out
     """
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
+    from twoway.report.harm import HARMS
     from twoway.runs.cases import load_case, refuse_lost_references
     from twoway.spec.point import case_names
     from twoway.sweeps.sweep import cost, run_points
@@ -32,7 +33,7 @@ def run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Out
     refuse_lost_references(cases.values())
     known = dict.fromkeys(
         name.partition(".")[0] for each in cases.values() for name in each.metrics
-    )
+    ) | dict.fromkeys(harm.definition.name for harm in HARMS)
     if missing := [family for family in families if family not in known]:
         raise UsageError(
             f"--metric: {missing[0]:.80}: no such metric", f"there are {', '.join(known)}"

@@ -1,12 +1,14 @@
 """The page of a sweep: its question, figures over its axes, and a row a point."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os.path import relpath
 from pathlib import Path
 
 from twoway.contract.statements import label
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves
+from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
 from twoway.report.results import Experiment, Result
 
@@ -21,6 +23,7 @@ _USUAL = (
     "rtt_p95",
     "datagram_loss",
     "datagram_delay",
+    *(harm.definition.name for harm in HARMS),
 )
 
 
@@ -46,6 +49,9 @@ def write_sweep_pages(
 def _write(
     experiment: Experiment, site: Path, failed: Mapping[str, str], metrics: Sequence[str]
 ) -> Path:
+    harmed = with_harm({each.id: (each.manifest, each.metrics) for each in experiment.results})
+    results = (replace(each, metrics=harmed[each.id][1]) for each in experiment.results)
+    experiment = replace(experiment, results=tuple(results))
     folder = site / experiment.id
     folder.mkdir(exist_ok=True)
 
@@ -60,8 +66,7 @@ def _write(
         each.id.removeprefix(prefix): each for each in measured_curves(experiment, others, link)
     }
     figures = {name: drawn[name] for name in metrics if name in drawn} | said | drawn
-    runs = {each.id: (each.manifest, each.metrics) for each in experiment.results}
-    table = points_table(runs)
+    table = points_table(harmed)
     write_points(table, folder)
     pages.write(
         folder / PAGE,
