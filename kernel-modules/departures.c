@@ -121,6 +121,29 @@ void departures_reset(struct Qdisc *sch)
 	local_bh_enable();
 }
 
+int departures_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct departures *d = qdisc_priv(sch);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	int err = nest ? d->ops->dump(sch, skb) : -EMSGSIZE;
+
+	if (!err)
+		return nla_nest_end(skb, nest);
+	nla_nest_cancel(skb, nest);
+	return err;
+}
+
+u32 departures_count(const struct nlattr *list)
+{
+	const struct nlattr *entry;
+	u32 n = 0;
+	int rest;
+
+	nla_for_each_nested(entry, list, rest)
+		n++;
+	return n;
+}
+
 void departures_init(struct Qdisc *sch, u32 limit)
 {
 	struct departures *d = qdisc_priv(sch);

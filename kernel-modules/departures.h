@@ -36,8 +36,10 @@
  *	qdisc will be woken. @look_at may be set to an earlier time at which to look again
  * @depart: the first packet leaves; NULL: as told
  * @clear: all packets are gone
+ * @dump: put its options into a nest
  *
- * All are called with softirqs off, under the qdisc's root lock; the others between begin and end.
+ * All but @dump are called with softirqs off, under the qdisc's root lock; the others between begin
+ * and end.
  */
 struct departures_ops {
 	u64 (*begin)(struct Qdisc *sch);
@@ -46,6 +48,7 @@ struct departures_ops {
 	u64 (*leaves)(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at);
 	void (*depart)(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
 	void (*clear)(struct Qdisc *sch, u64 now);
+	int (*dump)(struct Qdisc *sch, struct sk_buff *skb);
 };
 
 /**
@@ -81,7 +84,10 @@ void departures_init(struct Qdisc *sch, u32 limit);
 int departures_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *departures_dequeue(struct Qdisc *sch);
 void departures_reset(struct Qdisc *sch);
+int departures_dump(struct Qdisc *sch, struct sk_buff *skb);
 
+/* Entries of a list. */
+u32 departures_count(const struct nlattr *list);
 /* Limit and overhead from a request's attributes, if they are given, and into a dump. */
 void departures_set(struct Qdisc *sch, const struct nlattr *limit, const struct nlattr *overhead);
 int departures_put(struct sk_buff *skb, struct Qdisc *sch, int limit, int overhead);

@@ -16,15 +16,12 @@
  * whoever keeps the two queues sends a packet in thought only when the clock has passed its start.
  * So the order in which events of one time are met does not matter.
  *
- * Pure: no locks, no time source; shared by sch_medium, its KUnit tests and user space.
+ * Pure: no locks, no time source; shared by sch_medium and its test in user space.
  */
 #ifndef MEDIUM_H
 #define MEDIUM_H
 
-#include <linux/math64.h>
-#include <linux/minmax.h>
 #include <linux/pkt_medium.h>
-#include <linux/time64.h>
 #include <linux/types.h>
 
 /* Instead of an end. */
@@ -50,69 +47,18 @@ struct medium_turns {
 	u32 sent;
 };
 
-static inline void medium_begin(struct medium_turns *m, u64 gap, u32 turn_packets)
-{
-	*m = (struct medium_turns) { .gap = gap, .turn_packets = turn_packets, .end = 1,
-				     .sent = turn_packets };
-}
-
+void medium_begin(struct medium_turns *m, u64 gap, u32 turn_packets);
 /* What a packet takes at a rate in bytes/s, ns: at least one. */
-static inline u64 medium_bits(u32 bytes, u64 rate)
-{
-	return div64_u64(bytes * (u64)NSEC_PER_SEC + rate - 1, rate);
-}
-
+u64 medium_bits(u32 bytes, u64 rate);
 /* A packet comes to wait at an end; what started before now has been sent. */
-static inline void medium_arrive(struct medium_turns *m, int end, u64 now)
-{
-	if (!m->waiting[0] && !m->waiting[1])
-		m->start_at = max(m->end_at, now);
-	m->waiting[end]++;
-}
-
-/* Whether a packet of an end would be one more of the last turn. */
-static inline bool medium_goes_on(const struct medium_turns *m, int end)
-{
-	return end == m->end && m->start_at == m->end_at && m->sent < m->turn_packets;
-}
-
+void medium_arrive(struct medium_turns *m, int end, u64 now);
 /* Whose packet is the next. */
-static inline int medium_next(const struct medium_turns *m)
-{
-	int other = !m->end;
-
-	if (m->waiting[m->end] && (!m->waiting[other] || medium_goes_on(m, m->end)))
-		return m->end;
-	return m->waiting[other] ? other : MEDIUM_NO_END;
-}
-
-/* When a packet of the next end, which takes so long, would have been sent. */
-static inline u64 medium_leaves(const struct medium_turns *m, int end, u64 bits)
-{
-	return m->start_at + (medium_goes_on(m, end) ? 0 : m->gap) + bits;
-}
-
+int medium_next(const struct medium_turns *m);
+/* When a packet of the next end, which takes a time, would have been sent. */
+u64 medium_leaves(const struct medium_turns *m, int end, u64 bits);
 /* The same, and it is. */
-static inline u64 medium_send(struct medium_turns *m, int end, u64 bits)
-{
-	u64 leaves_at = medium_leaves(m, end, bits);
-
-	m->sent = medium_goes_on(m, end) ? m->sent + 1 : 1;
-	m->end = end;
-	m->waiting[end]--;
-	m->start_at = leaves_at;
-	m->end_at = leaves_at;
-	return leaves_at;
-}
-
+u64 medium_send(struct medium_turns *m, int end, u64 bits);
 /* All packets of an end are gone, also the one being sent; what started before now has been. */
-static inline void medium_clear(struct medium_turns *m, int end, u64 now)
-{
-	m->waiting[end] = 0;
-	if (m->end == end && m->end_at > now) {
-		m->end_at = now;
-		m->start_at = now;
-	}
-}
+void medium_clear(struct medium_turns *m, int end, u64 now);
 
 #endif /* MEDIUM_H */

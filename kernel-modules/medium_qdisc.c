@@ -183,23 +183,44 @@ static void medium_clears(struct Qdisc *sch, u64 now)
 		medium_clear(&q->medium->turns, q->end, now);
 }
 
+static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct medium_sched_data *q = qdisc_priv(sch);
+	const struct medium *m = q->medium;
+	int err;
+
+	mutex_lock(&media_lock);
+	err = named_net_dump(skb, sch, m->net, TCA_MEDIUM_NETNSID);
+	mutex_unlock(&media_lock);
+	return err ?:
+	       nla_put_u32(skb, TCA_MEDIUM_NUMBER, m->number) ?:
+	       nla_put_u64_64bit(skb, TCA_MEDIUM_GAP, m->turns.gap, TCA_MEDIUM_PAD) ?:
+	       nla_put_u32(skb, TCA_MEDIUM_TURN, m->turns.turn_packets) ?:
+	       nla_put_u64_64bit(skb, TCA_MEDIUM_RATE, q->rate, TCA_MEDIUM_PAD) ?:
+	       departures_put(skb, sch, TCA_MEDIUM_LIMIT, TCA_MEDIUM_OVERHEAD);
+}
+
 static const struct departures_ops medium_departures = {
 	.begin	= medium_lock,
 	.end	= medium_unlock,
 	.arrive	= medium_arrives,
 	.leaves	= medium_departs_at,
 	.clear	= medium_clears,
+	.dump	= medium_dump,
 };
 
 /* Media */
 
-static const char *medium_conflict(const struct medium *m, struct nlattr **tb)
+static int medium_check(const struct medium *m, struct nlattr **tb,
+			struct netlink_ext_ack *extack)
 {
-	if (tb[TCA_MEDIUM_GAP] && nla_get_u64(tb[TCA_MEDIUM_GAP]) != m->turns.gap)
-		return "the medium has another gap";
-	if (tb[TCA_MEDIUM_TURN] && nla_get_u32(tb[TCA_MEDIUM_TURN]) != m->turns.turn_packets)
-		return "the medium has turns of another length";
-	return NULL;
+	const struct nlattr *gap = tb[TCA_MEDIUM_GAP], *turn = tb[TCA_MEDIUM_TURN];
+
+	if (gap && nla_get_u64(gap) != m->turns.gap)
+		return twoway_refuse_attr(extack, gap, "the medium has another gap");
+	if (turn && nla_get_u32(turn) != m->turns.turn_packets)
+		return twoway_refuse_attr(extack, turn, "the medium has turns of another length");
+	return 0;
 }
 
 static struct medium *medium_find(const struct net *net, u32 number)
@@ -250,31 +271,22 @@ static int medium_join(struct medium_sched_data *q, struct net *net, struct nlat
 		       struct netlink_ext_ack *extack)
 {
 	u32 number = nla_get_u32(tb[TCA_MEDIUM_NUMBER]);
-	const char *problem = NULL;
-	struct medium *m;
-	int err = 0;
+	struct medium *m = medium_find(net, number);
+	int err;
 
-	mutex_lock(&media_lock);
-	m = medium_find(net, number);
-	if (!m) {
+	if (!m)
 		m = medium_new(net, number, tb);
-		err = m ? 0 : -ENOMEM;
-	} else if (medium_free_end(m, q->sch) == MEDIUM_NO_END) {
-		problem = "two queues are on this medium already";
-		err = -EBUSY;
-	} else {
-		problem = medium_conflict(m, tb);
-		err = problem ? -EINVAL : 0;
-	}
-	if (!err) {
-		q->end = medium_free_end(m, q->sch);
-		q->medium = m;
-		list_add(&q->list, &m->queues);
-	}
-	mutex_unlock(&media_lock);
-	if (problem)
-		twoway_refuse(extack, problem);
-	return err;
+	if (!m)
+		return -ENOMEM;
+	err = medium_check(m, tb, extack);
+	q->end = medium_free_end(m, q->sch);
+	if (!err && q->end == MEDIUM_NO_END)
+		err = twoway_refuse(extack, "two queues are on this medium already");
+	if (err)
+		return err;
+	q->medium = m;
+	list_add(&q->list, &m->queues);
+	return 0;
 }
 
 /* Its packets are gone: reset came before. */
@@ -356,32 +368,26 @@ static int medium_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_MEDIUM_MAX + 1];
-	const char *problem;
-	bool same = true;
+	struct net *net;
+	bool same;
 	int err;
 
 	err = nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack);
 	if (err)
 		return err;
-	problem = medium_conflict(q->medium, tb);
-	if (tb[TCA_MEDIUM_NUMBER])
-		same = nla_get_u32(tb[TCA_MEDIUM_NUMBER]) == q->medium->number;
-	if (tb[TCA_MEDIUM_NETNS_FD] || tb[TCA_MEDIUM_NETNSID]) {
-		struct net *net = medium_net(sch, tb, extack);
-
-		if (IS_ERR(net))
-			return PTR_ERR(net);
+	net = medium_net(sch, tb, extack);
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	same = !tb[TCA_MEDIUM_NUMBER] || nla_get_u32(tb[TCA_MEDIUM_NUMBER]) == q->medium->number;
+	if (tb[TCA_MEDIUM_NETNS_FD] || tb[TCA_MEDIUM_NETNSID])
 		same &= net == READ_ONCE(q->medium->net);
-		put_net(net);
-	}
+	put_net(net);
 	if (!same)
-		problem = "a queue stays on its medium";
-	if (problem) {
-		twoway_refuse(extack, problem);
-		return -EINVAL;
-	}
-	medium_set(sch, tb);
-	return 0;
+		return twoway_refuse(extack, "a queue stays on its medium");
+	err = medium_check(q->medium, tb, extack);
+	if (!err)
+		medium_set(sch, tb);
+	return err;
 }
 
 static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -395,15 +401,15 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	err = opt ? nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack) : 0;
 	if (err)
 		return err;
-	if (!tb[TCA_MEDIUM_NUMBER] || !tb[TCA_MEDIUM_RATE]) {
-		NL_SET_ERR_MSG(extack, "a queue needs the number of its medium and a rate");
-		return -EINVAL;
-	}
+	if (!tb[TCA_MEDIUM_NUMBER] || !tb[TCA_MEDIUM_RATE])
+		return twoway_refuse(extack, "a queue needs the number of its medium and a rate");
 	q->sch = sch;
 	net = medium_net(sch, tb, extack);
 	if (IS_ERR(net))
 		return PTR_ERR(net);
+	mutex_lock(&media_lock);
 	err = medium_join(q, net, tb, extack);
+	mutex_unlock(&media_lock);
 	put_net(net);
 	if (err)
 		return err;
@@ -422,29 +428,6 @@ static void medium_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->departures.watchdog);
 }
 
-static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct medium_sched_data *q = qdisc_priv(sch);
-	const struct medium *m = q->medium;
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-	int err;
-
-	if (!nest)
-		return -EMSGSIZE;
-	mutex_lock(&media_lock);
-	err = named_net_dump(skb, sch, m->net, TCA_MEDIUM_NETNSID);
-	mutex_unlock(&media_lock);
-	if (err || nla_put_u32(skb, TCA_MEDIUM_NUMBER, m->number) ||
-	    nla_put_u64_64bit(skb, TCA_MEDIUM_GAP, m->turns.gap, TCA_MEDIUM_PAD) ||
-	    nla_put_u32(skb, TCA_MEDIUM_TURN, m->turns.turn_packets) ||
-	    nla_put_u64_64bit(skb, TCA_MEDIUM_RATE, q->rate, TCA_MEDIUM_PAD) ||
-	    departures_put(skb, sch, TCA_MEDIUM_LIMIT, TCA_MEDIUM_OVERHEAD)) {
-		nla_nest_cancel(skb, nest);
-		return -EMSGSIZE;
-	}
-	return nla_nest_end(skb, nest);
-}
-
 static struct Qdisc_ops medium_qdisc_ops __read_mostly = {
 	.id		= "medium",
 	.priv_size	= sizeof(struct medium_sched_data),
@@ -455,7 +438,7 @@ static struct Qdisc_ops medium_qdisc_ops __read_mostly = {
 	.reset		= departures_reset,
 	.destroy	= medium_destroy,
 	.change		= medium_change,
-	.dump		= medium_dump,
+	.dump		= departures_dump,
 	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("medium");

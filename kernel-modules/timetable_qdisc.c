@@ -28,7 +28,6 @@
 struct timetable_sched_data {
 	struct departures departures;
 	struct timetable table;
-	struct tc_timetable_step *steps;	/* of the table */
 	u64 start_real;				/* as given, ns of CLOCK_REALTIME */
 	u64 digest;				/* of the steps */
 };
@@ -53,120 +52,151 @@ static void timetable_clears(struct Qdisc *sch, u64 now)
 	timetable_clear(&q->table, now);
 }
 
+static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+	const struct timetable *tt = &q->table;
+
+	return nla_put_u8(skb, TCA_TIMETABLE_KIND, tt->kind) ?:
+	       departures_put(skb, sch, TCA_TIMETABLE_LIMIT, TCA_TIMETABLE_OVERHEAD) ?:
+	       nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ?:
+	       nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ?:
+	       nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ?:
+	       nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, q->digest, TCA_TIMETABLE_PAD);
+}
+
 static const struct departures_ops timetable_departures = {
 	.arrive	= timetable_arrives,
 	.leaves	= timetable_leaves,
 	.clear	= timetable_clears,
+	.dump	= timetable_dump,
 };
 
+static TWOWAY_RANGE timetable_time_range = { .max = TC_TIMETABLE_LONGEST };
 static TWOWAY_RANGE timetable_start_range = { .max = TC_TIMETABLE_LATEST_START };
+static TWOWAY_RANGE timetable_value_range = { .max = TC_TIMETABLE_MOST };
+
+static const struct nla_policy timetable_step_policy[TCA_TIMETABLE_STEP_MAX + 1] = {
+	[TCA_TIMETABLE_STEP_AT]		= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_time_range),
+	[TCA_TIMETABLE_STEP_VALUE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_value_range),
+};
 
 static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
 	[TCA_TIMETABLE_KIND]	= NLA_POLICY_MAX(NLA_U8, TC_TIMETABLE_KIND_MAX),
 	[TCA_TIMETABLE_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_TIMETABLE_OVERHEAD] = DEPARTURES_OVERHEAD_POLICY,
 	[TCA_TIMETABLE_START]	= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_start_range),
-	[TCA_TIMETABLE_PERIOD]	= { .type = NLA_U64 },
-	[TCA_TIMETABLE_STEPS]	= { .type = NLA_BINARY },
+	[TCA_TIMETABLE_PERIOD]	= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_time_range),
+	[TCA_TIMETABLE_STEPS]	= NLA_POLICY_NESTED_ARRAY(timetable_step_policy),
 };
 
-/*
- * The steps of a table after a request: those given if the first of them is at 0, for so a table
- * begins; else those that are there, and those given.
- */
-static struct tc_timetable_step *timetable_steps(struct timetable *tt, const struct nlattr *given,
-						 struct netlink_ext_ack *extack, bool *is_new)
+static int timetable_read_steps(struct timetable_step *step, const struct nlattr *list,
+				struct netlink_ext_ack *extack)
 {
-	u32 bytes = given ? nla_len(given) : 0, n = bytes / sizeof(struct tc_timetable_step);
-	u32 stay = tt->n_steps;
-	struct tc_timetable_step *steps, first = { };
+	struct nlattr *tb[TCA_TIMETABLE_STEP_MAX + 1];
+	const struct nlattr *entry;
+	int err, rest;
 
-	if (n * sizeof(*steps) != bytes) {
-		NL_SET_ERR_MSG(extack, "a part of a step");
-		return ERR_PTR(-EINVAL);
+	nla_for_each_nested(entry, list, rest) {
+		err = nla_parse_nested(tb, TCA_TIMETABLE_STEP_MAX, entry, timetable_step_policy,
+				       extack);
+		if (err)
+			return err;
+		if (!tb[TCA_TIMETABLE_STEP_AT] || !tb[TCA_TIMETABLE_STEP_VALUE])
+			return twoway_refuse_attr(extack, entry, "a step needs a time and a value");
+		*step++ = (struct timetable_step) {
+			.at_ns = nla_get_u64(tb[TCA_TIMETABLE_STEP_AT]),
+			.value = nla_get_u64(tb[TCA_TIMETABLE_STEP_VALUE]),
+		};
 	}
-	*is_new = !stay || (n && nla_memcpy(&first, given, sizeof(first)) && !first.at_ns);
-	if (*is_new)
-		stay = 0;
-	if (n > TC_TIMETABLE_MAX_STEPS - stay) {
-		NL_SET_ERR_MSG(extack, "a table has at most 1048576 steps");
-		return ERR_PTR(-ENOSPC);
-	}
+	return 0;
+}
+
+/*
+ * The table after a request, with steps that the caller frees: those given if the first of them is
+ * at 0, for so a table begins; else those that are there, and those given.
+ */
+static int timetable_read(struct timetable *tt, struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	const struct nlattr *given = tb[TCA_TIMETABLE_STEPS];
+	u32 n = given ? departures_count(given) : 0, stay = tt->n_steps;
+	struct timetable_step *steps;
+	u8 kind = tt->kind;
+	int err;
+
 	steps = kvmalloc_array(max(stay + n, 1U), sizeof(*steps), GFP_KERNEL_ACCOUNT);
 	if (!steps)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	if (stay)
 		memcpy(steps, tt->steps, stay * sizeof(*steps));
-	if (n)
-		memcpy(steps + stay, nla_data(given), bytes);
-	tt->n_steps = stay + n;
 	tt->steps = steps;
-	return steps;
+	err = given ? timetable_read_steps(steps + stay, given, extack) : 0;
+	if (err)
+		return err;
+	if (n && !steps[stay].at_ns) {
+		memmove(steps, steps + stay, n * sizeof(*steps));
+		stay = 0;
+	}
+	tt->n_steps = stay + n;
+	if (tb[TCA_TIMETABLE_KIND])
+		tt->kind = nla_get_u8(tb[TCA_TIMETABLE_KIND]);
+	if (tb[TCA_TIMETABLE_PERIOD])
+		tt->period = nla_get_u64(tb[TCA_TIMETABLE_PERIOD]);
+	if (tt->n_steps > TC_TIMETABLE_MAX_STEPS)
+		return twoway_refuse(extack, "a table has at most 1048576 steps");
+	if (stay && tt->kind != kind)
+		return twoway_refuse(extack, "a table of another kind begins with a step at 0");
+	return timetable_check(tt, extack);
+}
+
+/* Under the root lock: go on with another table. Packets may have come since it was made. */
+static int timetable_begin(struct timetable_sched_data *q, struct timetable *tt,
+			   u64 start_real, struct netlink_ext_ack *extack)
+{
+	u64 now = ktime_get_ns(), now_real = ktime_get_real_ns();
+
+	if (!start_real)
+		start_real = now_real;
+	if (start_real < now_real - now)
+		return twoway_refuse(extack, "the start is before the kernel's");
+	tt->free_at = q->table.free_at;
+	tt->rest = tt->kind == q->table.kind ? q->table.rest : 0;
+	timetable_start(tt, start_real - now_real + now, now);
+	q->start_real = start_real;
+	swap(q->table, *tt);
+	return 0;
 }
 
 /* Of a change: what is not given stays. */
 static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_TIMETABLE_MAX + 1];
+	struct nlattr *tb[TCA_TIMETABLE_MAX + 1] = { };
 	struct timetable table = q->table;
-	struct tc_timetable_step *steps;
-	u64 start_real = q->start_real;
-	u64 now, now_real, digest;
-	const char *problem;
-	bool is_new;
+	u64 start_real = q->start_real, digest;
 	int err;
 
-	if (!opt) {
-		NL_SET_ERR_MSG(extack, "a timetable needs steps");
-		return -EINVAL;
-	}
-	err = nla_parse_nested(tb, TCA_TIMETABLE_MAX, opt, timetable_policy, extack);
+	err = opt ? nla_parse_nested(tb, TCA_TIMETABLE_MAX, opt, timetable_policy, extack) : 0;
 	if (err)
 		return err;
-	if (tb[TCA_TIMETABLE_KIND])
-		table.kind = nla_get_u8(tb[TCA_TIMETABLE_KIND]);
-	if (tb[TCA_TIMETABLE_PERIOD])
-		table.period = nla_get_u64(tb[TCA_TIMETABLE_PERIOD]);
 	if (tb[TCA_TIMETABLE_START])
 		start_real = nla_get_u64(tb[TCA_TIMETABLE_START]);
-	steps = timetable_steps(&table, tb[TCA_TIMETABLE_STEPS], extack, &is_new);
-	if (IS_ERR(steps))
-		return PTR_ERR(steps);
-	problem = timetable_problem(&table);
-	if (table.kind != q->table.kind && !is_new)
-		problem = "a table of another kind begins with a step at 0";
+	err = timetable_read(&table, tb, extack);
+	if (err)
+		goto free;
 	digest = timetable_digest(&table);
-	if (problem) {
-		twoway_refuse(extack, problem);
-		kvfree(steps);
-		return -EINVAL;
-	}
-
 	sch_tree_lock(sch);
-	now = ktime_get_ns();
-	now_real = ktime_get_real_ns();
-	if (!start_real)
-		start_real = now_real;
-	/* Packets may have come since. */
-	table.free_at = q->table.free_at;
-	table.rest = table.kind == q->table.kind ? q->table.rest : 0;
-	if (start_real < now_real - now) {
-		sch_tree_unlock(sch);
-		NL_SET_ERR_MSG(extack, "the start is before the kernel's");
-		kvfree(steps);
-		return -EINVAL;
+	err = timetable_begin(q, &table, start_real, extack);
+	if (!err) {
+		q->digest = digest;
+		departures_set(sch, tb[TCA_TIMETABLE_LIMIT], tb[TCA_TIMETABLE_OVERHEAD]);
+		q->departures.ops = &timetable_departures;
 	}
-	timetable_start(&table, start_real - now_real + now, now);
-	q->table = table;
-	q->start_real = start_real;
-	q->digest = digest;
-	swap(q->steps, steps);
-	departures_set(sch, tb[TCA_TIMETABLE_LIMIT], tb[TCA_TIMETABLE_OVERHEAD]);
-	q->departures.ops = &timetable_departures;
 	sch_tree_unlock(sch);
-	kvfree(steps);
-	return 0;
+free:
+	if (table.steps != q->table.steps)
+		kvfree(table.steps);
+	return err;
 }
 
 static int timetable_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -180,27 +210,7 @@ static void timetable_destroy(struct Qdisc *sch)
 	struct timetable_sched_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->departures.watchdog);
-	kvfree(q->steps);
-}
-
-static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct timetable_sched_data *q = qdisc_priv(sch);
-	const struct timetable *tt = &q->table;
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-
-	if (!nest)
-		return -EMSGSIZE;
-	if (nla_put_u8(skb, TCA_TIMETABLE_KIND, tt->kind) ||
-	    departures_put(skb, sch, TCA_TIMETABLE_LIMIT, TCA_TIMETABLE_OVERHEAD) ||
-	    nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ||
-	    nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ||
-	    nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ||
-	    nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, q->digest, TCA_TIMETABLE_PAD)) {
-		nla_nest_cancel(skb, nest);
-		return -EMSGSIZE;
-	}
-	return nla_nest_end(skb, nest);
+	kvfree(q->table.steps);
 }
 
 static struct Qdisc_ops timetable_qdisc_ops __read_mostly = {
@@ -213,7 +223,7 @@ static struct Qdisc_ops timetable_qdisc_ops __read_mostly = {
 	.reset		= departures_reset,
 	.destroy	= timetable_destroy,
 	.change		= timetable_change,
-	.dump		= timetable_dump,
+	.dump		= departures_dump,
 	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("timetable");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel versions, for netlink policies. */
+/* Kernel versions, for netlink policies; and refusals. */
 #ifndef TWOWAY_COMPAT_NETLINK_H
 #define TWOWAY_COMPAT_NETLINK_H
 
@@ -13,15 +13,13 @@
 #define TWOWAY_RANGE	const struct netlink_range_validation
 #endif
 
-/* Refuse with a sentence that is no literal. NL_SET_ERR_MSG_FMT() came with 6.2. */
-static inline void twoway_refuse(struct netlink_ext_ack *extack, const char *sentence)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	if (extack)
-		extack->_msg = sentence;
-#else
-	NL_SET_ERR_MSG_FMT(extack, "%s", sentence);
-#endif
-}
+/* Refuse with a sentence, which is a literal: NL_SET_ERR_MSG_FMT() came with 6.2. */
+#define twoway_refuse_as(errno, extack, attr, sentence) ({	\
+	NL_SET_ERR_MSG_ATTR(extack, attr, sentence);		\
+	errno;							\
+})
+
+#define twoway_refuse_attr(...) twoway_refuse_as(-EINVAL, __VA_ARGS__)
+#define twoway_refuse(extack, sentence) twoway_refuse_attr(extack, NULL, sentence)
 
 #endif /* TWOWAY_COMPAT_NETLINK_H */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Channels of a DTM link and the pool of its slots; see dtm_core.h. */
 
+#include <linux/math64.h>
+#include <linux/time64.h>
+
 #include "dtm_core.h"
 
 /* As many slots as 10 Mbit/s take, where the DTM link of the paper's figure 3 starts. */

@@ -32,16 +32,15 @@
  * DTM_MOST_WORK of it at a time.
  *
  * Pure: the caller holds the pool's lock, provides the memory of the heap and
- * dtm_channel_changed(). The same files are compiled for sch_dtm, its KUnit tests and a test in
- * user space.
+ * dtm_channel_changed(). The same files are compiled for sch_dtm and a test in user space.
  */
 #ifndef DTM_CORE_H
 #define DTM_CORE_H
 
 #include <linux/list.h>
-
-#include "dtm_rate.h"
-#include "dtm_service.h"
+#include <linux/minmax.h>
+#include <linux/pkt_dtm.h>
+#include <linux/types.h>
 
 #define DTM_NEVER	((u64)-1)
 /*
@@ -128,6 +127,32 @@ struct dtm_config {
 };
 
 extern const struct dtm_config dtm_defaults;
+
+/**
+ * struct dtm_service - the transmission of a channel
+ * @done: S at @since, slot-ns
+ * @since: time up to which @done counts, ns
+ * @finish: tag of the last packet that arrived, slot-ns; never less than @done
+ * @cycle_done: S at the beginning of the cycle in which @since lies, slot-ns
+ */
+struct dtm_service {
+	u64 done;
+	u64 since;
+	u64 finish;
+	u64 cycle_done;
+};
+
+/**
+ * struct dtm_rate - an estimated rate of arrivals, bit/s
+ * @estimate: the paper's "current"
+ * @lower: edge of the corridor
+ * @upper: the other
+ */
+struct dtm_rate {
+	u64 estimate;
+	u64 lower;
+	u64 upper;
+};
 
 /**
  * struct dtm_pool - the slots of a link, and the channels that share them
@@ -309,6 +334,20 @@ void dtm_clear(struct dtm_channel *ch, u64 now);
 
 void dtm_count_slots(struct dtm_channel *ch, u64 now);
 u32 dtm_borrowed(const struct dtm_channel *ch);
+
+/* Transmission: dtm_service.c */
+
+/* Account for the slots held until now; to be called before their number changes. */
+void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots);
+/* A packet arrives: its finish tag. */
+u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed);
+/*
+ * When a packet has been sent, if the number of slots stays as it is; for those sent by `since`, a
+ * time not after it.
+ */
+u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed);
+/* All packets are gone. */
+void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots);
 
 /* Membership and configuration */
 

@@ -4,6 +4,7 @@
 #include <linux/netdevice.h>
 #include <linux/slab.h>
 
+#include "compat/netlink.h"
 #include "dtm_link.h"
 
 LIST_HEAD(dtm_links);
@@ -24,6 +25,13 @@ u64 dtm_link_lock(struct dtm_link *link)
 		spin_lock(&link->lock);
 	}
 	return now;
+}
+
+u64 dtm_link_lock_bh(struct dtm_link *link)
+	__acquires(&link->lock)
+{
+	local_bh_disable();
+	return dtm_link_lock(link);
 }
 
 static struct dtm_link *dtm_link_find(const struct net *net, const char *name)
@@ -73,14 +81,11 @@ int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext
 {
 	struct dtm_link *link;
 
-	if (!dev_valid_name(name)) {
-		NL_SET_ERR_MSG(extack, "a pool's name has 1..15 characters, no blank, / or :");
-		return -EINVAL;
-	}
-	if (dtm_link_find(net, name)) {
-		NL_SET_ERR_MSG(extack, "there is a pool of this name");
-		return -EEXIST;
-	}
+	if (!dev_valid_name(name))
+		return twoway_refuse(extack,
+				     "a pool's name has 1..15 characters, no blank, / or :");
+	if (dtm_link_find(net, name))
+		return twoway_refuse_as(-EEXIST, extack, NULL, "there is a pool of this name");
 	link = dtm_link_alloc(size);
 	if (!link)
 		return -ENOMEM;
@@ -95,14 +100,10 @@ int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *e
 {
 	struct dtm_link *link = dtm_link_find(net, name);
 
-	if (!link) {
-		NL_SET_ERR_MSG(extack, "there is no pool of this name");
-		return -ENOENT;
-	}
-	if (link->users > 1) {
-		NL_SET_ERR_MSG(extack, "the pool has channels");
-		return -EBUSY;
-	}
+	if (!link)
+		return twoway_refuse_as(-ENOENT, extack, NULL, "there is no pool of this name");
+	if (link->users > 1)
+		return twoway_refuse_as(-EBUSY, extack, NULL, "the pool has channels");
 	dtm_link_unname(link);
 	return 0;
 }

@@ -57,6 +57,14 @@ static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock
 	spin_unlock(&link->lock);
 }
 
+/* The same where softirqs may be on. */
+u64 dtm_link_lock_bh(struct dtm_link *link) __acquires(&link->lock);
+
+static inline void dtm_link_unlock_bh(struct dtm_link *link) __releases(&link->lock)
+{
+	spin_unlock_bh(&link->lock);
+}
+
 /* Under dtm_links_lock */
 
 int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext_ack *extack);

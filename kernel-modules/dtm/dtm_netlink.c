@@ -225,10 +225,8 @@ static int dtm_pool_new(struct sk_buff *request, struct genl_info *info)
 {
 	int err;
 
-	if (GENL_REQ_ATTR_CHECK(info, DTM_A_POOL) || GENL_REQ_ATTR_CHECK(info, DTM_A_POOL_SLOTS)) {
-		NL_SET_ERR_MSG(info->extack, "a new pool needs a name and slots");
-		return -EINVAL;
-	}
+	if (GENL_REQ_ATTR_CHECK(info, DTM_A_POOL) || GENL_REQ_ATTR_CHECK(info, DTM_A_POOL_SLOTS))
+		return twoway_refuse(info->extack, "a new pool needs a name and slots");
 	mutex_lock(&dtm_links_lock);
 	err = dtm_link_add(genl_info_net(info), nla_data(info->attrs[DTM_A_POOL]),
 			   nla_get_u32(info->attrs[DTM_A_POOL_SLOTS]), info->extack);
@@ -240,10 +238,8 @@ static int dtm_pool_del(struct sk_buff *request, struct genl_info *info)
 {
 	int err;
 
-	if (GENL_REQ_ATTR_CHECK(info, DTM_A_POOL)) {
-		NL_SET_ERR_MSG(info->extack, "which pool?");
-		return -EINVAL;
-	}
+	if (GENL_REQ_ATTR_CHECK(info, DTM_A_POOL))
+		return twoway_refuse(info->extack, "which pool?");
 	mutex_lock(&dtm_links_lock);
 	err = dtm_link_remove(genl_info_net(info), nla_data(info->attrs[DTM_A_POOL]),
 			      info->extack);
@@ -268,13 +264,11 @@ static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct
 	struct dtm_pool pool;
 	u32 waiting = 0;
 
-	local_bh_disable();
-	dtm_link_lock(link);
+	dtm_link_lock_bh(link);
 	pool = link->pool;
 	list_for_each(entry, &link->pool.waiting)
 		waiting++;
-	dtm_link_unlock(link);
-	local_bh_enable();
+	dtm_link_unlock_bh(link);
 	if (!header ||
 	    nla_put_string(msg, DTM_A_POOL, link->name) ||
 	    nla_put_u32(msg, DTM_A_POOL_SLOTS, pool.size) ||
@@ -316,8 +310,7 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	u32 slots, wanted, sequence;
 	u64 estimate, backlog;
 
-	local_bh_disable();
-	dtm_link_lock(q->link);
+	dtm_link_lock_bh(q->link);
 	slots = q->channel.slots;
 	wanted = q->channel.target;
 	estimate = q->channel.rate.estimate;
@@ -326,8 +319,7 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	spin_lock(&dn->lock);
 	sequence = dn->recorded;
 	spin_unlock(&dn->lock);
-	dtm_link_unlock(q->link);
-	local_bh_enable();
+	dtm_link_unlock_bh(q->link);
 	if (!header ||
 	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
 	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||

@@ -145,12 +145,10 @@ static int dtm_refuse(const struct dtm_option *option, const struct nlattr *attr
 		      struct netlink_ext_ack *extack)
 {
 	if (option->allocator == TC_DTM_RATE)
-		NL_SET_ERR_MSG_ATTR(extack, attr, "this option is for the allocator rate");
-	else if (option->allocator == TC_DTM_BUFFER)
-		NL_SET_ERR_MSG_ATTR(extack, attr, "this option is for the allocator buffer");
-	else
-		NL_SET_ERR_MSG_ATTR(extack, attr, "owned needs a pool");
-	return -EINVAL;
+		return twoway_refuse_attr(extack, attr, "this option is for the allocator rate");
+	if (option->allocator == TC_DTM_BUFFER)
+		return twoway_refuse_attr(extack, attr, "this option is for the allocator buffer");
+	return twoway_refuse_attr(extack, attr, "owned needs a pool");
 }
 
 static int dtm_parse_plain(struct nlattr **tb, struct dtm_config *config,
@@ -178,17 +176,6 @@ static int dtm_parse_plain(struct nlattr **tb, struct dtm_config *config,
 
 /* Levels and steps */
 
-static u32 dtm_count_entries(const struct nlattr *list)
-{
-	const struct nlattr *entry;
-	u32 n = 0;
-	int rest;
-
-	nla_for_each_nested(entry, list, rest)
-		n++;
-	return n;
-}
-
 static int dtm_parse_levels(const struct nlattr *list, struct dtm_config *config,
 			    struct netlink_ext_ack *extack)
 {
@@ -197,19 +184,15 @@ static int dtm_parse_levels(const struct nlattr *list, struct dtm_config *config
 	const struct nlattr *entry;
 	int err, rest;
 
-	config->n_levels = dtm_count_entries(list);
-	if (config->n_levels < 2 || config->n_levels > TC_DTM_MAX_LEVELS) {
-		NL_SET_ERR_MSG_ATTR(extack, list, "levels must be 2..32");
-		return -EINVAL;
-	}
+	config->n_levels = departures_count(list);
+	if (config->n_levels < 2 || config->n_levels > TC_DTM_MAX_LEVELS)
+		return twoway_refuse_attr(extack, list, "levels must be 2..32");
 	nla_for_each_nested(entry, list, rest) {
 		err = nla_parse_nested(tb, TCA_DTM_LEVEL_MAX, entry, dtm_level_policy, extack);
 		if (err)
 			return err;
-		if (!tb[TCA_DTM_LEVEL_SLOTS]) {
-			NL_SET_ERR_MSG_ATTR(extack, entry, "a level needs slots");
-			return -EINVAL;
-		}
+		if (!tb[TCA_DTM_LEVEL_SLOTS])
+			return twoway_refuse_attr(extack, entry, "a level needs slots");
 		*level++ = (struct dtm_level) {
 			.slots = nla_get_u32(tb[TCA_DTM_LEVEL_SLOTS]),
 			.up_bytes = tb[TCA_DTM_LEVEL_UP] ? nla_get_u32(tb[TCA_DTM_LEVEL_UP]) : 0,
@@ -229,15 +212,13 @@ static int dtm_parse_steps(const struct nlattr *list, struct dtm_config *config,
 	const struct nlattr *entry;
 	int err, rest;
 
-	config->n_steps = dtm_count_entries(list);
+	config->n_steps = departures_count(list);
 	nla_for_each_nested(entry, list, rest) {
 		err = nla_parse_nested(tb, TCA_DTM_STEP_MAX, entry, dtm_step_policy, extack);
 		if (err)
 			return err;
-		if (!tb[TCA_DTM_STEP_AFTER] || !tb[TCA_DTM_STEP_SLOTS]) {
-			NL_SET_ERR_MSG_ATTR(extack, entry, "a step needs a time and slots");
-			return -EINVAL;
-		}
+		if (!tb[TCA_DTM_STEP_AFTER] || !tb[TCA_DTM_STEP_SLOTS])
+			return twoway_refuse_attr(extack, entry, "a step needs a time and slots");
 		/* One by one: what lies between them stays 0, for dtm_starts_afresh(). */
 		step->after_ns = nla_get_u64(tb[TCA_DTM_STEP_AFTER]);
 		step->slots = nla_get_u32(tb[TCA_DTM_STEP_SLOTS]);
@@ -249,29 +230,23 @@ static int dtm_parse_steps(const struct nlattr *list, struct dtm_config *config,
 static int dtm_parse_lists(struct nlattr **tb, struct dtm_config *config,
 			   struct netlink_ext_ack *extack)
 {
-	int err = 0;
+	const struct nlattr *levels = tb[TCA_DTM_LEVELS], *steps = tb[TCA_DTM_STEPS];
 
 	if (config->allocator != TC_DTM_HYSTERESIS) {
 		config->n_levels = 0;
-		if (tb[TCA_DTM_LEVELS]) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_LEVELS],
-					    "levels are for the allocator hysteresis");
-			return -EINVAL;
-		}
+		if (levels)
+			return twoway_refuse_attr(extack, levels,
+						  "levels are for the allocator hysteresis");
 	}
 	if (config->allocator != TC_DTM_TRACE) {
 		config->n_steps = 0;
-		if (tb[TCA_DTM_STEPS]) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_STEPS],
-					    "steps are for the allocator trace");
-			return -EINVAL;
-		}
+		if (steps)
+			return twoway_refuse_attr(extack, steps,
+						  "steps are for the allocator trace");
 	}
-	if (tb[TCA_DTM_LEVELS])
-		err = dtm_parse_levels(tb[TCA_DTM_LEVELS], config, extack);
-	if (tb[TCA_DTM_STEPS])
-		err = dtm_parse_steps(tb[TCA_DTM_STEPS], config, extack);
-	return err;
+	if (levels)
+		return dtm_parse_levels(levels, config, extack);
+	return steps ? dtm_parse_steps(steps, config, extack) : 0;
 }
 
 /* What concerns several options */
@@ -281,23 +256,16 @@ static int dtm_check_levels(const struct dtm_config *c, struct netlink_ext_ack *
 	const struct dtm_level *level = c->levels;
 	u32 k;
 
-	if (!c->n_levels) {
-		NL_SET_ERR_MSG(extack, "allocator hysteresis needs levels");
-		return -EINVAL;
-	}
-	if (level[0].slots < c->min_slots || level[c->n_levels - 1].slots > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "slots of levels must lie within min and max");
-		return -EINVAL;
-	}
+	if (!c->n_levels)
+		return twoway_refuse(extack, "allocator hysteresis needs levels");
+	if (level[0].slots < c->min_slots || level[c->n_levels - 1].slots > c->max_slots)
+		return twoway_refuse(extack, "slots of levels must lie within min and max");
 	for (k = 0; k + 1 < c->n_levels; k++) {
-		if (level[k + 1].slots <= level[k].slots) {
-			NL_SET_ERR_MSG(extack, "slots of levels must rise");
-			return -EINVAL;
-		}
-		if (level[k].up_bytes <= level[k + 1].down_bytes) {
-			NL_SET_ERR_MSG(extack, "up of a level must be above down of the next");
-			return -EINVAL;
-		}
+		if (level[k + 1].slots <= level[k].slots)
+			return twoway_refuse(extack, "slots of levels must rise");
+		if (level[k].up_bytes <= level[k + 1].down_bytes)
+			return twoway_refuse(extack,
+					     "up of a level must be above down of the next");
 	}
 	return 0;
 }
@@ -306,37 +274,25 @@ static int dtm_check_trace(const struct dtm_config *c, struct netlink_ext_ack *e
 {
 	u32 k;
 
-	if (!c->n_steps) {
-		NL_SET_ERR_MSG(extack, "allocator trace needs steps");
-		return -EINVAL;
-	}
+	if (!c->n_steps)
+		return twoway_refuse(extack, "allocator trace needs steps");
 	for (k = 0; k < c->n_steps; k++) {
-		if (c->steps[k].slots < c->min_slots || c->steps[k].slots > c->max_slots) {
-			NL_SET_ERR_MSG(extack, "slots of steps must lie within min and max");
-			return -EINVAL;
-		}
-		if (k && !c->steps[k].after_ns) {
-			NL_SET_ERR_MSG(extack, "a step must come after the one before it");
-			return -EINVAL;
-		}
+		if (c->steps[k].slots < c->min_slots || c->steps[k].slots > c->max_slots)
+			return twoway_refuse(extack, "slots of steps must lie within min and max");
+		if (k && !c->steps[k].after_ns)
+			return twoway_refuse(extack, "a step must come after the one before it");
 	}
 	return 0;
 }
 
 static int dtm_check(const struct dtm_config *c, struct netlink_ext_ack *extack)
 {
-	if (c->min_slots > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "min must not exceed max");
-		return -EINVAL;
-	}
-	if (c->initial < c->min_slots || c->initial > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "slots must lie within min and max");
-		return -EINVAL;
-	}
-	if (c->low >= c->high) {
-		NL_SET_ERR_MSG(extack, "low must be below high");
-		return -EINVAL;
-	}
+	if (c->min_slots > c->max_slots)
+		return twoway_refuse(extack, "min must not exceed max");
+	if (c->initial < c->min_slots || c->initial > c->max_slots)
+		return twoway_refuse(extack, "slots must lie within min and max");
+	if (c->low >= c->high)
+		return twoway_refuse(extack, "low must be below high");
 	if (c->allocator == TC_DTM_HYSTERESIS)
 		return dtm_check_levels(c, extack);
 	if (c->allocator == TC_DTM_TRACE)
@@ -347,14 +303,10 @@ static int dtm_check(const struct dtm_config *c, struct netlink_ext_ack *extack)
 int dtm_options_check_pool(const struct dtm_config *config, u32 size,
 			   struct netlink_ext_ack *extack)
 {
-	if (dtm_guaranteed(config) > size) {
-		NL_SET_ERR_MSG(extack, "min and owned must not exceed the pool's slots");
-		return -EINVAL;
-	}
-	if (config->initial > size) {
-		NL_SET_ERR_MSG(extack, "slots must not exceed the pool's");
-		return -EINVAL;
-	}
+	if (dtm_guaranteed(config) > size)
+		return twoway_refuse(extack, "min and owned must not exceed the pool's slots");
+	if (config->initial > size)
+		return twoway_refuse(extack, "slots must not exceed the pool's");
 	return 0;
 }
 
@@ -392,10 +344,8 @@ static int dtm_parse_config(struct dtm_options *options, const struct dtm_config
 	}
 	options->netns_fd = tb[TCA_DTM_POOL_NETNS_FD];
 	options->netnsid = tb[TCA_DTM_POOL_NETNSID];
-	if ((options->netns_fd || options->netnsid) && !config->pool[0]) {
-		NL_SET_ERR_MSG(extack, "netns needs a pool");
-		return -EINVAL;
-	}
+	if ((options->netns_fd || options->netnsid) && !config->pool[0])
+		return twoway_refuse(extack, "netns needs a pool");
 	options->restart = tb[TCA_DTM_RESTART] || dtm_starts_afresh(before, config);
 	return dtm_check(config, extack);
 }
@@ -412,16 +362,13 @@ int dtm_options_parse(struct dtm_options *options, const struct dtm_config *befo
 		if (err)
 			return err;
 	}
-	if (tb[TCA_DTM_SLOTS] && tb[TCA_DTM_INITIAL]) {
-		NL_SET_ERR_MSG(extack, "slots sets initial, too: give one of them");
-		return -EINVAL;
-	}
+	if (tb[TCA_DTM_SLOTS] && tb[TCA_DTM_INITIAL])
+		return twoway_refuse(extack, "slots sets initial, too: give one of them");
 	if (tb[TCA_DTM_STEPS]) {
-		n_steps = dtm_count_entries(tb[TCA_DTM_STEPS]);
-		if (!n_steps || n_steps > TC_DTM_MAX_STEPS) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_STEPS], "steps must be 1..1024");
-			return -EINVAL;
-		}
+		n_steps = departures_count(tb[TCA_DTM_STEPS]);
+		if (!n_steps || n_steps > TC_DTM_MAX_STEPS)
+			return twoway_refuse_attr(extack, tb[TCA_DTM_STEPS],
+						  "steps must be 1..1024");
 	}
 	*options = (struct dtm_options) {
 		.config = kvzalloc(struct_size(options->config, steps, n_steps),
@@ -463,41 +410,38 @@ static int dtm_put_plain(struct sk_buff *skb, const struct dtm_config *config)
 	return 0;
 }
 
-static int dtm_put_level(struct sk_buff *skb, const struct dtm_level *level)
+static int dtm_put_level(struct sk_buff *skb, const struct dtm_config *config, u32 i)
 {
-	struct nlattr *entry = nla_nest_start(skb, TCA_DTM_ENTRY);
+	const struct dtm_level *level = &config->levels[i];
 
-	if (!entry || nla_put_u32(skb, TCA_DTM_LEVEL_SLOTS, level->slots) ||
-	    nla_put_u32(skb, TCA_DTM_LEVEL_UP, level->up_bytes) ||
-	    nla_put_u32(skb, TCA_DTM_LEVEL_DOWN, level->down_bytes))
-		return -EMSGSIZE;
-	nla_nest_end(skb, entry);
-	return 0;
+	return nla_put_u32(skb, TCA_DTM_LEVEL_SLOTS, level->slots) ?:
+	       nla_put_u32(skb, TCA_DTM_LEVEL_UP, level->up_bytes) ?:
+	       nla_put_u32(skb, TCA_DTM_LEVEL_DOWN, level->down_bytes);
 }
 
-static int dtm_put_levels(struct sk_buff *skb, const struct dtm_config *config)
+static int dtm_put_step(struct sk_buff *skb, const struct dtm_config *config, u32 i)
 {
-	struct nlattr *list = nla_nest_start(skb, TCA_DTM_LEVELS);
+	const struct dtm_step *step = &config->steps[i];
+
+	return nla_put_u64_64bit(skb, TCA_DTM_STEP_AFTER, step->after_ns, TCA_DTM_STEP_PAD) ?:
+	       nla_put_u32(skb, TCA_DTM_STEP_SLOTS, step->slots);
+}
+
+static int dtm_put_list(struct sk_buff *skb, int attribute, const struct dtm_config *config, u32 n,
+			int (*put)(struct sk_buff *skb, const struct dtm_config *config, u32 i))
+{
+	struct nlattr *list = nla_nest_start(skb, attribute), *entry = list;
 	u32 i;
 
-	if (!list)
-		return -EMSGSIZE;
-	for (i = 0; i < config->n_levels; i++)
-		if (dtm_put_level(skb, &config->levels[i]))
+	for (i = 0; entry && i < n; i++) {
+		entry = nla_nest_start(skb, TCA_DTM_ENTRY);
+		if (!entry || put(skb, config, i))
 			return -EMSGSIZE;
-	nla_nest_end(skb, list);
-	return 0;
-}
-
-static int dtm_put_step(struct sk_buff *skb, const struct dtm_step *step)
-{
-	struct nlattr *entry = nla_nest_start(skb, TCA_DTM_ENTRY);
-
-	if (!entry || nla_put_u64_64bit(skb, TCA_DTM_STEP_AFTER, step->after_ns,
-					TCA_DTM_STEP_PAD) ||
-	    nla_put_u32(skb, TCA_DTM_STEP_SLOTS, step->slots))
+		nla_nest_end(skb, entry);
+	}
+	if (!entry)
 		return -EMSGSIZE;
-	nla_nest_end(skb, entry);
+	nla_nest_end(skb, list);
 	return 0;
 }
 
@@ -513,23 +457,6 @@ static bool dtm_has_room_for_steps(const struct sk_buff *skb, u32 n_steps)
 	return skb->sk && n_steps * step + DTM_OTHER_BYTES <= skb_end_offset(skb);
 }
 
-static int dtm_put_steps(struct sk_buff *skb, const struct dtm_config *config)
-{
-	struct nlattr *list;
-	u32 i;
-
-	if (!dtm_has_room_for_steps(skb, config->n_steps))
-		return nla_put_u32(skb, TCA_DTM_N_STEPS, config->n_steps);
-	list = nla_nest_start(skb, TCA_DTM_STEPS);
-	if (!list)
-		return -EMSGSIZE;
-	for (i = 0; i < config->n_steps; i++)
-		if (dtm_put_step(skb, &config->steps[i]))
-			return -EMSGSIZE;
-	nla_nest_end(skb, list);
-	return 0;
-}
-
 int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config)
 {
 	int err;
@@ -538,8 +465,10 @@ int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config)
 	if (!err && config->pool[0])
 		err = nla_put_string(skb, TCA_DTM_POOL, config->pool);
 	if (!err && config->allocator == TC_DTM_HYSTERESIS)
-		err = dtm_put_levels(skb, config);
+		err = dtm_put_list(skb, TCA_DTM_LEVELS, config, config->n_levels, dtm_put_level);
 	if (!err && config->allocator == TC_DTM_TRACE)
-		err = dtm_put_steps(skb, config);
+		err = dtm_has_room_for_steps(skb, config->n_steps) ?
+		      dtm_put_list(skb, TCA_DTM_STEPS, config, config->n_steps, dtm_put_step) :
+		      nla_put_u32(skb, TCA_DTM_N_STEPS, config->n_steps);
 	return err;
 }

@@ -12,14 +12,15 @@
  *		+----------> allocator ----------> slot pool of the link
  *
  * A packet leaves when its last bit has been sent, a change of n affects the packet in service
- * pro rata, and the times are exact, on any clock and below any parent: dtm_service.h has the
+ * pro rata, and the times are exact, on any clock and below any parent: dtm_service.c has the
  * arithmetic. Who decides about n is an allocator: the rate estimator of Abrahamsson, Hagsand and
- * Marsh (2002; dtm_rate.h), thresholds or levels of the backlog, a list of times, or nobody.
+ * Marsh (2002; dtm_alloc_rate.c), thresholds or levels of the backlog, a list of times, or nobody.
  * Channels of several devices, also in several network namespaces, may share a link's slots.
  *
  *	this file	packets, timers, the qdisc's life
  *	dtm_options.c	options <--> netlink
  *	dtm_core.c	channel and pool
+ *	dtm_service.c	transmission
  *	dtm_alloc_*.c	a file for each allocator
  *	dtm_link.c	pools and their names
  *	dtm_netlink.c	generic netlink: pools, channels, events
@@ -43,6 +44,7 @@
 #define CREATE_TRACE_POINTS
 #include "dtm_trace.h"
 
+#include "compat/netlink.h"
 #include "dtm_sched.h"
 #include "named_net.h"
 
@@ -57,21 +59,6 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 	/* Sooner than its timer knows: the slots may come from a channel of another device. */
 	if (cause == TC_DTM_CAUSE_GRANTED && ch->packets)
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
-}
-
-/* Lock the link from where softirqs may be on. */
-static u64 dtm_lock_bh(struct dtm_sched_data *q)
-	__acquires(&q->link->lock)
-{
-	local_bh_disable();
-	return dtm_link_lock(q->link);
-}
-
-static void dtm_unlock_bh(struct dtm_sched_data *q)
-	__releases(&q->link->lock)
-{
-	dtm_link_unlock(q->link);
-	local_bh_enable();
 }
 
 /* Packets: see departures.h */
@@ -129,6 +116,23 @@ static void dtm_clears(struct Qdisc *sch, u64 now)
 	dtm_clear(&q->channel, now);
 }
 
+static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct dtm_sched_data *q = qdisc_priv(sch);
+	int err;
+
+	/* Against the end of the pool's namespace. */
+	mutex_lock(&dtm_links_lock);
+	/* Against a change, which replaces it. */
+	spin_lock_bh(&q->link->lock);
+	err = dtm_options_dump(skb, q->config);
+	spin_unlock_bh(&q->link->lock);
+	if (!err && q->config->pool[0])
+		err = named_net_dump(skb, sch, q->link->net, TCA_DTM_POOL_NETNSID);
+	mutex_unlock(&dtm_links_lock);
+	return err;
+}
+
 static const struct departures_ops dtm_departures = {
 	.begin	= dtm_begin,
 	.end	= dtm_end,
@@ -136,6 +140,7 @@ static const struct departures_ops dtm_departures = {
 	.leaves	= dtm_leaves,
 	.depart	= dtm_departs,
 	.clear	= dtm_clears,
+	.dump	= dtm_dump,
 };
 
 /* The qdisc's life */
@@ -144,11 +149,10 @@ static const struct departures_ops dtm_departures = {
 static int dtm_check_room(const struct dtm_pool *pool, u32 before, u32 guaranteed,
 			  struct netlink_ext_ack *extack)
 {
-	if (guaranteed > before && !dtm_pool_has_room(pool, guaranteed - before)) {
-		NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
-		return -ENOSPC;
-	}
-	return 0;
+	if (guaranteed <= before || dtm_pool_has_room(pool, guaranteed - before))
+		return 0;
+	return twoway_refuse_as(-ENOSPC, extack, NULL,
+				"the pool's other channels are guaranteed too many slots");
 }
 
 /* With a pool of a namespace, or one of its own; under dtm_links_lock. */
@@ -173,11 +177,11 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 	q->link = link;
 	q->config = config;
 	q->departures.overhead = config->overhead;
-	now = dtm_lock_bh(q);
+	now = dtm_link_lock_bh(q->link);
 	err = dtm_check_room(&link->pool, 0, dtm_guaranteed(config), extack);
 	if (!err)
 		dtm_pool_join(&link->pool, &q->channel, config, now);
-	dtm_unlock_bh(q);
+	dtm_link_unlock_bh(q->link);
 	if (!err) {
 		q->departures.ops = &dtm_departures;
 		return 0;
@@ -232,9 +236,9 @@ static void dtm_destroy(struct Qdisc *sch)
 
 	if (q->link) {
 		mutex_lock(&dtm_links_lock);
-		now = dtm_lock_bh(q);
+		now = dtm_link_lock_bh(q->link);
 		dtm_pool_leave(&q->channel, now);
-		dtm_unlock_bh(q);
+		dtm_link_unlock_bh(q->link);
 		dtm_netlink_remove(q);
 		dtm_link_put(q->link);
 		mutex_unlock(&dtm_links_lock);
@@ -262,8 +266,7 @@ static int dtm_check_same_pool(struct Qdisc *sch, const struct dtm_options *opti
 	}
 	if (same)
 		return 0;
-	NL_SET_ERR_MSG(extack, "a channel joins its pool when it is added");
-	return -EBUSY;
+	return twoway_refuse_as(-EBUSY, extack, NULL, "a channel joins its pool when it is added");
 }
 
 static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -282,7 +285,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	if (err)
 		goto free;
 	sch_tree_lock(sch);
-	now = dtm_lock_bh(q);
+	now = dtm_link_lock_bh(q->link);
 	err = dtm_check_room(&q->link->pool, dtm_guaranteed(q->config),
 			     dtm_guaranteed(options.config), extack);
 	if (!err) {
@@ -291,36 +294,12 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		q->departures.overhead = q->config->overhead;
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 	}
-	dtm_unlock_bh(q);
+	dtm_link_unlock_bh(q->link);
 	sch_tree_unlock(sch);
 	dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 free:
 	kvfree(options.config);
 	return err;
-}
-
-static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-	int err;
-
-	if (!nest)
-		return -EMSGSIZE;
-	/* Against the end of the pool's namespace. */
-	mutex_lock(&dtm_links_lock);
-	/* Against a change, which replaces it. */
-	spin_lock_bh(&q->link->lock);
-	err = dtm_options_dump(skb, q->config);
-	spin_unlock_bh(&q->link->lock);
-	if (!err && q->config->pool[0])
-		err = named_net_dump(skb, sch, q->link->net, TCA_DTM_POOL_NETNSID);
-	mutex_unlock(&dtm_links_lock);
-	if (err) {
-		nla_nest_cancel(skb, nest);
-		return err;
-	}
-	return nla_nest_end(skb, nest);
 }
 
 static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -330,7 +309,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_dtm_xstats st;
 	u64 now;
 
-	now = dtm_lock_bh(q);
+	now = dtm_link_lock_bh(q->link);
 	dtm_count_slots(ch, now);
 	st = (struct tc_dtm_xstats) {
 		.slots		= ch->slots,
@@ -352,7 +331,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.peak_packets	= ch->peak_packets,
 		.peak_bytes	= ch->peak_bytes,
 	};
-	dtm_unlock_bh(q);
+	dtm_link_unlock_bh(q->link);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -366,7 +345,7 @@ static struct Qdisc_ops dtm_qdisc_ops __read_mostly = {
 	.reset		= departures_reset,
 	.destroy	= dtm_destroy,
 	.change		= dtm_change,
-	.dump		= dtm_dump,
+	.dump		= departures_dump,
 	.dump_stats	= dtm_dump_stats,
 	.owner		= THIS_MODULE,
 };

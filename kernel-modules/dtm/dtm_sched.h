@@ -8,7 +8,7 @@
 
 /**
  * struct dtm_sched_data - a qdisc
- * @departures: what it has in common with others; an `at` there is a tag, see dtm_service.h
+ * @departures: what it has in common with others; an `at` there is a tag, see dtm_service.c
  * @channel: its channel
  * @config: options of @channel, owned here; replaced under the link's lock
  * @link: of @channel; NULL until init has succeeded

@@ -41,24 +41,29 @@ static bool refuse(const char *name, const char *wanted, const char *got)
 
 static bool parse_steps(struct nlmsghdr *n, uint8_t kind, char *text)
 {
-	static struct tc_timetable_step steps[TC_TIMETABLE_MESSAGE_STEPS];
+	struct rtattr *list = addattr_nest(n, MESSAGE_BYTES, TCA_TIMETABLE_STEPS | NLA_F_NESTED);
 	const struct table *table = &tables[kind];
 	unsigned int count = 0;
 
 	for (char *item; (item = strsep(&text, ","));) {
 		char *value = item, *at = strsep(&value, ":");
+		struct rtattr *entry;
 		int64_t at_ns, number;
 
-		if (count == TC_TIMETABLE_MESSAGE_STEPS)
-			return refuse(table->name, "4000 steps at most, the rest in changes", at);
+		if (count++ == TC_TIMETABLE_MESSAGE_STEPS)
+			return refuse(table->name, "2000 steps at most, the rest in changes", at);
 		if (!value || !read_quantity(at, times, &at_ns) || at_ns < 0 ||
 		    !read_quantity(value, table->units, &number) || number < 0 ||
 		    number % table->divisor)
 			return refuse(table->name, "AT:VALUE,...", at);
-		steps[count++] = (struct tc_timetable_step) { at_ns, number / table->divisor };
+		number /= table->divisor;
+		entry = addattr_nest(n, MESSAGE_BYTES, TCA_TIMETABLE_ENTRY | NLA_F_NESTED);
+		addattr_l(n, MESSAGE_BYTES, TCA_TIMETABLE_STEP_AT, &at_ns, sizeof(at_ns));
+		addattr_l(n, MESSAGE_BYTES, TCA_TIMETABLE_STEP_VALUE, &number, sizeof(number));
+		addattr_nest_end(n, entry);
 	}
+	addattr_nest_end(n, list);
 	addattr_l(n, MESSAGE_BYTES, TCA_TIMETABLE_KIND, &kind, sizeof(kind));
-	addattr_l(n, MESSAGE_BYTES, TCA_TIMETABLE_STEPS, steps, count * sizeof(*steps));
 	return true;
 }
 

@@ -9,7 +9,7 @@ from twoway.spec.graph import Interface
 from twoway.spec.shaper import Shaper, options
 
 # The steps of one message to the kernel.
-_MESSAGE_STEPS = 4000
+_MESSAGE_STEPS = 2000
 
 
 def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | None) -> list[str]:

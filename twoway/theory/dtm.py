@@ -9,9 +9,9 @@ After Abrahamsson, Hagsand and Marsh (2002), figure 1:
 
 in whole bit/s, as in the kernel. The paper prints neither the last line nor the start, the bounds,
 the rounding or the meaning of "once a second". These are parameters here and in
-kernel-modules/dtm/dtm_rate.h, or decided as there: both edges start at the initial estimate, so
-that the first traffic causes the first decision; a change comes at least `change_s` after the last
-one, or after the start; a decision for the same slots is no change.
+kernel-modules/dtm/dtm_alloc_rate.c, or decided as there: both edges start at the initial estimate,
+so that the first traffic causes the first decision; a change comes at least `change_s` after the
+last one, or after the start; a decision for the same slots is no change.
 """
 
 import math

@@ -1,6 +1,7 @@
 """sch_dtm's channels in user space: the kernel's own headers, compiled into a shared library."""
 
 import ctypes
+import os
 import subprocess
 from collections import defaultdict
 from ctypes import POINTER, Structure, c_bool, c_char, c_int32, c_uint8, c_uint32, c_uint64
@@ -88,12 +89,23 @@ def config(allocator: str = "static", **settings: Any) -> Config:
     return Config(allocator=ALLOCATORS[allocator], **values)
 
 
+def address_sanitizer() -> str:
+    """The library that a process must have been started with, to load a model that uses it."""
+    found = ["cc", "-print-file-name=libasan.so"]
+    return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def build(folder: Path) -> Path:
-    """Compile the model; the library."""
+    """Compile the model, with the address sanitizer if this process can load it; the library."""
     library = folder / "dtm_model.so"
-    kernel = [MODULES / "dtm/dtm_core.c", *sorted(MODULES.glob("dtm/dtm_alloc_*.c"))]
+    kernel = [MODULES / "dtm/dtm_core.c", MODULES / "dtm/dtm_service.c"]
+    kernel += sorted(MODULES.glob("dtm/dtm_alloc_*.c"))
+    checks = "undefined"
+    if os.environ.get("LD_PRELOAD") == address_sanitizer():
+        checks += ",address"
     subprocess.run(
-        f"cc -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -shared -fPIC "
+        f"cc -O2 -g -fsanitize={checks} -fno-sanitize-recover -shared -fPIC "
+        "-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror "
         f"-I {HERE.parent}/userspace -I {MODULES}/dtm -I {MODULES}/include/uapi "
         f"-o {library} {HERE}/dtm_model.c {' '.join(map(str, kernel))}".split(),
         check=True,

@@ -1,12 +1,12 @@
-"""The numbers of include/uapi/linux/pkt_dtm.h, and the sentences with which sch_dtm refuses."""
+"""The numbers of include/uapi/linux/pkt_dtm.h, and the sentences with which a qdisc refuses."""
 
 import re
 from pathlib import Path
 
 MODULES = Path(__file__).resolve().parents[2]
 HEADER = MODULES / "include/uapi/linux/pkt_dtm.h"
-# Files that answer requests.
-REFUSING = ("dtm_options.c", "dtm_link.c", "dtm_netlink.c", "dtm_qdisc.c")
+# Files of each qdisc of ours that answer requests.
+REFUSING = {"dtm": "dtm/*.c", "medium": "medium*.c", "timetable": "timetable*.c"}
 
 
 def uapi_numbers() -> dict[str, int]:
@@ -19,7 +19,7 @@ def uapi_numbers() -> dict[str, int]:
     return found
 
 
-def refusals() -> set[str]:
-    """Every sentence of the module's own with which it refuses a request."""
-    sources = "".join((MODULES / "dtm" / name).read_text(encoding="utf-8") for name in REFUSING)
-    return set(re.findall(r'NL_SET_ERR_MSG\w*\([^"]*"([^"]+)"\)', sources))
+def refusals(qdisc: str = "dtm") -> set[str]:
+    """Every sentence of a module's own with which it refuses a request."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in MODULES.glob(REFUSING[qdisc]))
+    return set(re.findall(r'(?:NL_SET_ERR_MSG|twoway_refuse)\w*\([^"]*"([^"]+)"\)', sources))

@@ -2,13 +2,16 @@
 
 import itertools
 import math
+import os
 import random
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dtm_model import Config, Level, Link, Step, build, config
+from dtm_model import Config, Level, Link, Step, address_sanitizer, build, config
 
 MS, S = 10**6, 10**9
 SLOT_BIT = 512_000
@@ -42,6 +45,30 @@ def test_service_time(library: Path, slots: int, link_bytes: int, service_ns: in
     assert link.departures[0] == [1000 + service_ns]
 
 
+@pytest.mark.parametrize("link_bytes", [1, 66, 1514, 9180, 65535, 2**20, 2**32 - 1])
+def test_any_size_takes_its_time_on_any_slots(library: Path, link_bytes: int) -> None:
+    """Packets of one byte and of 4 GiB take no ns more or less than they must, on any slots."""
+    slots = 1
+    while slots <= 65535:
+        link = Link(library)
+        link.join(0, config(initial=slots))
+        link.arrive(0, 1000, link_bytes)
+        link.advance(10**15)
+        assert link.departures[0] == [1000 - (-15625 * link_bytes // slots)]
+        slots += 1 + slots // 4
+
+
+def test_an_idle_century_gives_no_credit(library: Path) -> None:
+    """After a hundred years of 65535 slots a packet takes its time: 361 ns."""
+    link = Link(library)
+    link.join(0, config(initial=65535))
+    link.arrive(0, 0, 1514)
+    years = 100 * 365 * 86400 * S
+    link.arrive(0, years, 1514)
+    link.advance(years + S)
+    assert link.departures[0] == [361, years + 361]
+
+
 CYCLE = 125_000
 
 
@@ -59,6 +86,18 @@ def test_framed_packets_leave_at_ends_of_cycles(library: Path, slots: int) -> No
     link.advance(S)
     ends = [77 + Fraction(15625 * 1520 * k, slots) for k in range(1, 31)]
     assert link.departures[0] == [_cycle_end(end) for end in ends]
+
+
+def test_framed_packets_keep_to_the_cycles_of_other_slots(library: Path) -> None:
+    """Slots that change after a transmission, but within its last cycle, do not move its end."""
+    link = Link(library)
+    link.join(0, config(initial=1, framed=1))
+    for size in (8, 9, 1):
+        link.arrive(0, CYCLE, size)
+    link.set_slots(0, 4 * CYCLE, 2)
+    link.set_slots(0, 600_000, 1)
+    link.advance(S)
+    assert link.departures[0] == [2 * CYCLE, 4 * CYCLE, 5 * CYCLE]
 
 
 def test_backlog_drains_at_the_exact_rate(library: Path) -> None:
@@ -257,6 +296,19 @@ def _random_settings(rng: random.Random) -> dict[str, int]:
         "max_slots": rng.choice((8192, 12)),
         "count": rng.randint(0, 1),
     }
+
+
+@pytest.mark.parametrize("rounding", [0, 1, 2])
+def test_the_largest_sample_does_not_overflow(library: Path, rounding: int) -> None:
+    """4000 packets of 4 GiB in a minute are an estimate to the bit/s, and all slots there are."""
+    link = Link(library)
+    options = {"sample_ns": 60 * S, "shift_up": 0, "limit": 4000, "rounding": rounding}
+    link.join(0, config("rate", initial=1, margin=65_535_000, corridor=65_535_000, **options))
+    for _ in range(4000):
+        assert link.arrive(0, 0, 2**32 - 1)
+    link.poll(60 * S)
+    assert link.estimate(0) == 4000 * (2**32 - 1) * 8 // 60
+    assert link.slots(0) == 65535
 
 
 @pytest.mark.slow
@@ -815,3 +867,15 @@ def _random_operation(
     else:
         for _ in range(rng.randint(1, 40)):
             link.arrive(channel, now, 1500)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="is being run there")
+def test_no_test_here_reads_or_writes_beside_its_memory() -> None:
+    """All of these tests pass in a process that has the address sanitizer."""
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    found = {"LD_PRELOAD": address_sanitizer(), "ASAN_OPTIONS": "detect_leaks=0"}
+    done = subprocess.run(
+        words, env={**os.environ, **found}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

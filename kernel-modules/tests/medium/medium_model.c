@@ -6,6 +6,8 @@
  *	0 BYTES: all packets of the end are gone
  *
  * The answers, END TIME, are in the order in which the medium sends.
+ *
+ * Compiled together with medium.c.
  */
 #include <inttypes.h>
 #include <stdio.h>

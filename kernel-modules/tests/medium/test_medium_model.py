@@ -25,7 +25,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
         f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
-        f"-o {made} {HERE}/medium_model.c".split(),
+        f"-o {made} {HERE}/medium_model.c {MODULES}/medium.c".split(),
         check=True,
     )
     return made

@@ -29,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
         f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
-        f"-o {made} {HERE}/timetable_model.c".split(),
+        f"-o {made} {HERE}/timetable_model.c {MODULES}/timetable.c".split(),
         check=True,
     )
     return made
@@ -89,8 +89,6 @@ def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
         (Timetable("rates", ((5, 1000),)), "the first step is at 0"),
         (Timetable("rates", ((0, 9), (7, 9), (7, 9))), "each step is later than the one before"),
         (Timetable("rates", ((0, 9), (7, 9)), 7), "the period is longer than the table"),
-        (Timetable("rates", ((0, 2**40 + 1),)), "a value or time is too large"),
-        (Timetable("delays", ((0, 2**53 + 1),)), "a value or time is too large"),
         (Timetable("rates", ((0, 10), (5, 0))), "the table ends without a rate"),
         (Timetable("rates", ((0, 1000),), S), "carries less than 1500 bytes"),
         (Timetable("opportunities", ((0, 1499),), S), "carries less than 1500 bytes"),

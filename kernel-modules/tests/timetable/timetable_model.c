@@ -4,6 +4,8 @@
  *
  *	KIND PERIOD START NOW STEPS, then STEPS of AT VALUE, then TIME BYTES for each packet;
  *	0 BYTES: all packets are gone, which is no departure
+ *
+ * Compiled together with timetable.c.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,13 +14,16 @@
 
 #include "timetable.h"
 
+#include <net/netlink.h>
+
 int main(void)
 {
-	struct tc_timetable_step *steps;
+	struct netlink_ext_ack extack;
+	struct timetable_step *steps;
 	struct timetable tt = { 0 };
 	uint64_t start, now, bytes;
-	const char *problem;
 	unsigned int kind;
+	bool good;
 
 	if (scanf("%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %u", &kind, &tt.period, &start, &now,
 		  &tt.n_steps) != 5)
@@ -29,14 +34,14 @@ int main(void)
 			return 1;
 	tt.kind = kind;
 	tt.steps = steps;
-	problem = timetable_problem(&tt);
-	if (problem) {
-		printf("%s\n", problem);
+	good = !timetable_check(&tt, &extack);
+	if (!good) {
+		printf("%s\n", extack.sentence);
 	} else {
 		printf("%" PRIu64 "\n", timetable_digest(&tt));
 		timetable_start(&tt, start, now);
 	}
-	while (!problem && scanf("%" SCNu64 " %" SCNu64, &now, &bytes) == 2)
+	while (good && scanf("%" SCNu64 " %" SCNu64, &now, &bytes) == 2)
 		if (bytes)
 			printf("%" PRIu64 "\n", timetable_arrive(&tt, now, bytes));
 		else

@@ -8,7 +8,11 @@
 /* The most steps of a table: those of a cell's trace with an opportunity each ms for 17 minutes. */
 #define TC_TIMETABLE_MAX_STEPS	(1 << 20)
 /* The most steps of one message, which is what tc has room for. */
-#define TC_TIMETABLE_MESSAGE_STEPS	4000
+#define TC_TIMETABLE_MESSAGE_STEPS	2000
+/* The latest time of a step and the longest period, ns. */
+#define TC_TIMETABLE_LONGEST	(1ULL << 60)
+/* The largest value of a step: 104 days of a delay. */
+#define TC_TIMETABLE_MOST	(1ULL << 53)
 /* What a table that is repeated must carry each time. */
 #define TC_TIMETABLE_LEAST_BYTES	1500
 /* The latest start, ns of CLOCK_REALTIME: in the year 2116. */
@@ -31,16 +35,6 @@ enum tc_timetable_kind {
 
 #define TC_TIMETABLE_KIND_MAX (__TC_TIMETABLE_KIND_MAX - 1)
 
-/**
- * struct tc_timetable_step - one step of a table
- * @at_ns: its time since the table's start; of the first 0, of each later than of the one before
- * @value: see enum tc_timetable_kind
- */
-struct tc_timetable_step {
-	__u64 at_ns;
-	__u64 value;
-};
-
 enum {
 	TCA_TIMETABLE_UNSPEC,
 	TCA_TIMETABLE_KIND,	/* u8 */
@@ -48,7 +42,7 @@ enum {
 	TCA_TIMETABLE_OVERHEAD,	/* s32: bytes that the link adds to a packet */
 	TCA_TIMETABLE_START,	/* u64: when the table starts, ns of CLOCK_REALTIME */
 	TCA_TIMETABLE_PERIOD,	/* u64: ns after which it starts again; 0: the last step lasts */
-	TCA_TIMETABLE_STEPS,	/* struct tc_timetable_step[]: a table, or more steps of one */
+	TCA_TIMETABLE_STEPS,	/* nests TCA_TIMETABLE_ENTRY of TCA_TIMETABLE_STEP_* */
 	TCA_TIMETABLE_N_STEPS,	/* u32: how many there are; of dumps alone */
 	TCA_TIMETABLE_DIGEST,	/* u64: FNV-1a of their words; of dumps alone */
 	TCA_TIMETABLE_PAD,
@@ -56,5 +50,17 @@ enum {
 };
 
 #define TCA_TIMETABLE_MAX (__TCA_TIMETABLE_MAX - 1)
+
+/* Of TCA_TIMETABLE_STEPS, which are a table if the first is at 0, else more steps of one. */
+#define TCA_TIMETABLE_ENTRY	1
+
+enum {
+	TCA_TIMETABLE_STEP_UNSPEC,
+	TCA_TIMETABLE_STEP_AT,		/* u64: ns since the start; later than the step before */
+	TCA_TIMETABLE_STEP_VALUE,	/* u64: see enum tc_timetable_kind */
+	__TCA_TIMETABLE_STEP_MAX
+};
+
+#define TCA_TIMETABLE_STEP_MAX (__TCA_TIMETABLE_STEP_MAX - 1)
 
 #endif /* _UAPI_LINUX_PKT_TIMETABLE_H */

@@ -67,11 +67,11 @@ def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
 
 
 def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
-    """A message has at most 4000 steps; changes add the others, and all are read back."""
+    """A message has at most 2000 steps; changes add the others, and all are read back."""
     (tmp_path / "cell").write_text("".join(f"{ms}\n" for ms in range(9000)))
     shaper = _shaper(_load(tmp_path, {"mahimahi": "cell"}))
     parts = [shaper.arguments[2], *(line.split()[-1] for line in shaper.inner)]
-    assert [len(part.split(",")) for part in parts] == [4000, 4000, 999]
+    assert [len(part.split(",")) for part in parts] == [2000, 2000, 2000, 2000, 999]
     assert shaper.inner[0].startswith("qdisc change dev r1-eth1 root timetable opportunities ")
     assert (("options", "steps"), 8999) in shaper.readback
 

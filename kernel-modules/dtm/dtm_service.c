@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Transmission over n slots, in whole numbers.
  *
@@ -21,39 +21,20 @@
  * With framing a packet takes whole slots, that is a multiple of 8 bytes, and leaves at the end of
  * the cycle in which its last slot is sent. All channels have the same cycles: they begin at
  * multiples of 125 us of the clock.
- *
- * Pure: no locks, no time source; shared by sch_dtm, its KUnit tests and user space.
  */
-#ifndef DTM_SERVICE_H
-#define DTM_SERVICE_H
 
 #include <linux/math64.h>
-#include <linux/minmax.h>
 #include <linux/overflow.h>
-#include <linux/pkt_dtm.h>
 #include <linux/time64.h>
-#include <linux/types.h>
+
+#include "dtm_core.h"
 
 /* Slot-nanoseconds in a byte: 8 bits at 512 kbit/s. */
 #define DTM_BYTE_WORK	(8ULL * NSEC_PER_SEC / TC_DTM_SLOT_RATE)
 #define DTM_SLOT_BYTES	(TC_DTM_SLOT_BITS / 8)
 
-/**
- * struct dtm_service - the transmission of a channel
- * @done: S at @since, slot-ns
- * @since: time up to which @done counts, ns
- * @finish: tag of the last packet that arrived, slot-ns; never less than @done
- * @cycle_done: S at the beginning of the cycle in which @since lies, slot-ns
- */
-struct dtm_service {
-	u64 done;
-	u64 since;
-	u64 finish;
-	u64 cycle_done;
-};
-
 /* The beginning of the cycle in which a time lies, ns. */
-static inline u64 dtm_cycle_start(u64 now)
+static u64 dtm_cycle_start(u64 now)
 {
 	u32 rest;
 
@@ -62,7 +43,7 @@ static inline u64 dtm_cycle_start(u64 now)
 }
 
 /* S at a time not before `since`, with the slots held since then. */
-static inline u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slots)
+static u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slots)
 {
 	u64 left = s->finish - s->done, work;
 
@@ -71,8 +52,7 @@ static inline u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slo
 	return s->done + work;
 }
 
-/* Account for the slots held until now; to be called before their number changes. */
-static inline void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots)
+void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots)
 {
 	u64 cycle;
 
@@ -85,9 +65,7 @@ static inline void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots
 	s->since = now;
 }
 
-/* A packet arrives: its finish tag. */
-static inline u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes,
-				     bool framed)
+u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed)
 {
 	u64 work = bytes;
 
@@ -98,10 +76,7 @@ static inline u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, 
 	return s->finish;
 }
 
-/* When a packet has been sent, if the number of slots stays as it is; for those sent by `since`,
- * a time not after it.
- */
-static inline u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed)
+u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed)
 {
 	s64 left = tag - s->done;
 	u64 end = s->since;
@@ -118,11 +93,8 @@ static inline u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slot
 	return end;
 }
 
-/* All packets are gone. */
-static inline void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots)
+void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots)
 {
 	dtm_service_advance(s, now, slots);
 	s->finish = s->done;
 }
-
-#endif /* DTM_SERVICE_H */
