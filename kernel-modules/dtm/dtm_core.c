@@ -280,10 +280,12 @@ static void dtm_fire(struct dtm_channel *ch, u64 now, u64 until)
 /* Let all that is due until now happen, in order; of one instant, in the order of joining. */
 bool dtm_pool_advance(struct dtm_pool *pool, u64 now)
 {
+	pool->behind = false;
 	for (pool->work = 0; pool->members && pool->heap[0]->due <= now; pool->work++) {
 		struct dtm_channel *ch = pool->heap[0];
 
-		if (pool->work >= DTM_MOST_WORK)
+		pool->behind = pool->work >= DTM_MOST_WORK;
+		if (pool->behind)
 			return false;
 		pool->now = ch->due;
 		dtm_fire(ch, pool->now, now);

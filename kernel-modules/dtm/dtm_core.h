@@ -29,7 +29,8 @@
  * only if it is due. Catching up after a pause takes O(members log members) and a constant time
  * for each change of slots: an allocator must not ask for what it was just denied, and "rate" takes
  * all samples until its next decision in one step (dtm_alloc_rate.c). The lock is held for
- * DTM_MOST_WORK of it at a time.
+ * DTM_MOST_WORK of it at a time, and softirqs stay off for DTM_MOST_HOLDS of those (dtm_link.h): a
+ * packet that finds its pool further behind arrives when that has caught up (dtm_qdisc.c).
  *
  * Pure: the caller holds the pool's lock, provides the memory of the heap and
  * dtm_channel_changed(). The same files are compiled for sch_dtm and a test in user space.
@@ -166,6 +167,7 @@ struct dtm_rate {
  * @used: slots that members hold: never more than @size
  * @guaranteed: sum over members: never more than @size
  * @work: done under this hold of the lock
+ * @behind: there is more to do than was done under the last hold
  */
 struct dtm_pool {
 	struct dtm_channel **heap;
@@ -178,6 +180,7 @@ struct dtm_pool {
 	u32 used;
 	u32 guaranteed;
 	u32 work;
+	bool behind;
 };
 
 /**

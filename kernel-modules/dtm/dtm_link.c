@@ -16,10 +16,13 @@ DEFINE_MUTEX(dtm_links_lock);
 u64 dtm_link_lock(struct dtm_link *link)
 	__acquires(&link->lock)
 {
+	u32 holds = 1;
 	u64 now;
 
 	spin_lock(&link->lock);
 	while (!dtm_pool_advance(&link->pool, now = ktime_get_ns())) {
+		if (holds++ == DTM_MOST_HOLDS)
+			return link->pool.now;
 		/* Whoever waits for the lock is next. */
 		spin_unlock(&link->lock);
 		spin_lock(&link->lock);
@@ -30,8 +33,14 @@ u64 dtm_link_lock(struct dtm_link *link)
 u64 dtm_link_lock_bh(struct dtm_link *link)
 	__acquires(&link->lock)
 {
+	u64 now;
+
 	local_bh_disable();
-	return dtm_link_lock(link);
+	while (now = dtm_link_lock(link), link->pool.behind) {
+		dtm_link_unlock_bh(link);
+		local_bh_disable();
+	}
+	return now;
 }
 
 static struct dtm_link *dtm_link_find(const struct net *net, const char *name)

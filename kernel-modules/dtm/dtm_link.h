@@ -49,7 +49,13 @@ extern struct list_head dtm_links;
 /* Rises with each pool and channel that comes or goes: a dump tells whether one did meanwhile. */
 extern u32 dtm_links_changes;
 
-/* Lock a link and let happen what is due: the time. Softirqs are off: packets come and go so. */
+/* Holds of a link's lock in a row, while softirqs are off: up to a millisecond. */
+#define DTM_MOST_HOLDS	16
+
+/*
+ * Lock a link and let happen what is due: the time, or up to when that has happened, if the pool is
+ * still behind. Softirqs are off: packets come and go so.
+ */
 u64 dtm_link_lock(struct dtm_link *link) __acquires(&link->lock);
 
 static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock)
@@ -57,7 +63,7 @@ static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock
 	spin_unlock(&link->lock);
 }
 
-/* The same where softirqs may be on. */
+/* The same where softirqs may be on, and run meanwhile: the pool is not behind. */
 u64 dtm_link_lock_bh(struct dtm_link *link) __acquires(&link->lock);
 
 static inline void dtm_link_unlock_bh(struct dtm_link *link) __releases(&link->lock)

@@ -67,8 +67,15 @@ static u64 dtm_begin(struct Qdisc *sch)
 	__acquires(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
+	u64 now = dtm_link_lock(q->link);
+	struct sk_buff *skb;
 
-	return dtm_link_lock(q->link);
+	if (q->link->pool.behind)
+		return now;
+	for (skb = q->uncounted; skb; skb = skb->next)
+		departure(skb)->at = dtm_arrive(&q->channel, now, departure(skb)->bytes);
+	q->uncounted = NULL;
+	return now;
 }
 
 static void dtm_end(struct Qdisc *sch, u64 now)
@@ -84,6 +91,12 @@ static bool dtm_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	u32 bytes = departure(skb)->bytes;
 
+	if (q->link->pool.behind) {
+		if (sch->q.qlen >= q->config->limit)
+			return false;
+		q->uncounted = q->uncounted ?: skb;
+		return true;
+	}
 	if (!dtm_has_room(&q->channel, bytes)) {
 		if (dtm_notes_drops(&q->channel))
 			dtm_drop(&q->channel, now, bytes);
@@ -97,6 +110,10 @@ static u64 dtm_leaves(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 
+	if (q->link->pool.behind) {
+		*look_at = q->link->pool.now;	/* at once, but let others run */
+		return DEPARTURES_NEVER;
+	}
 	/* Some events change the end of this transmission. */
 	*look_at = dtm_next(&q->channel);
 	return dtm_sent_at(&q->channel, departure(skb)->at);
@@ -113,6 +130,7 @@ static void dtm_clears(struct Qdisc *sch, u64 now)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 
+	q->uncounted = NULL;
 	dtm_clear(&q->channel, now);
 }
 
@@ -284,6 +302,9 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		err = dtm_options_check_pool(options.config, q->link->pool.size, extack);
 	if (err)
 		goto free;
+	/* While softirqs may run. */
+	dtm_link_lock_bh(q->link);
+	dtm_link_unlock_bh(q->link);
 	sch_tree_lock(sch);
 	now = dtm_link_lock_bh(q->link);
 	err = dtm_check_room(&q->link->pool, dtm_guaranteed(q->config),

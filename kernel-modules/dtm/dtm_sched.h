@@ -12,6 +12,8 @@
  * @channel: its channel
  * @config: options of @channel, owned here; replaced under the link's lock
  * @link: of @channel; NULL until init has succeeded
+ * @uncounted: the first packet that came while the link's pool was behind, and has not arrived at
+ *	the channel yet; NULL: all have
  * @list: of the channels of a network namespace, under dtm_links_lock
  * @sch: the qdisc
  */
@@ -20,6 +22,7 @@ struct dtm_sched_data {
 	struct dtm_channel channel;
 	struct dtm_config *config;
 	struct dtm_link *link;
+	struct sk_buff *uncounted;
 	struct list_head list;
 	struct Qdisc *sch;
 };

@@ -359,6 +359,29 @@ def waits_below_its_parent() -> None:
     claim(f"gaps {gaps}", all(gap < 12_113_000 for gap in gaps))
 
 
+def far_behind() -> None:
+    """Packets that find a pool behind by more than softirqs may make up for leave at their times.
+
+    While nobody looks, eight estimators have some 20000 samples to fall to nothing, each.
+    """
+    estimator = "dtm slots 1 pool bus allocator rate sample 1ms shift 10 estimate 1000Gbit"
+    with pool("bus", 60), wire(), arrivals() as watcher:
+        run("ip link add e0 type dummy", "tc qdisc add dev e0 root handle 1 prio bands 8")
+        try:
+            run(*(f"tc qdisc add dev e0 parent 1:{n} {estimator}" for n in range(1, 9)))
+            run("tc qdisc add dev a0 root handle 1 dtm slots 2 min 2 max 2 pool bus")
+            time.sleep(60)
+            before, after, _ = send_frames([MTU_FRAME] * 9)
+            time.sleep(1)
+        finally:
+            run("ip link del e0")
+        times = [frame.at_ns for frame in collect(watcher)]
+    service = BYTE_WORK * MTU_FRAME // 2
+    begin = times[0] - service
+    claim(f"served from its arrival on, {before}..{after}: {begin}", before <= begin <= after)
+    expect("times", times, [begin + n * service for n in range(1, 10)])
+
+
 def bus() -> None:
     """Channels in two network namespaces share a link's slots: an owner takes its own from afar."""
     with pool("bus", 20), wire(), arrivals() as watcher:
