@@ -21,6 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from fuzz import any_guest
+
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
 DEBUG = Path("/sys/kernel/debug")
@@ -295,21 +299,9 @@ def traffic(*told: str) -> None:
         unload(module)
 
 
-def fuzz(seed: str, requests: str) -> None:
-    """Run dtm_fuzz; keep its table."""
-    load("sch_dtm")
-    for device, number in ("lone", 0), ("shared", 1):
-        run("ip", "link", "add", device, "type", "dummy")
-        run("ip", "address", "add", f"10.9.{number}.1/24", "dev", device)
-        run("ip", "link", "set", device, "up")
-    run("tc", "qdisc", "add", "dev", "shared", "root", "handle", "1:", "prio")
-    argv = [str(MODULES / "dtm_fuzz"), seed, requests, "lone", "shared"]
-    with (RUN / "fuzz.tsv").open("w") as table:
-        subprocess.run(argv, check=True, stdout=table)
-    run("ip", "link", "del", "lone")
-    run("ip", "link", "del", "shared")
-    time.sleep(1)
-    unload("sch_dtm")
+def fuzz(kind: str, seed: str, requests: str) -> None:
+    """Run qdisc_fuzz; keep its table."""
+    any_guest.fuzz(str(MODULES / "qdisc_fuzz"), kind, seed, requests)
 
 
 def out_of_memory(*told: str) -> None:

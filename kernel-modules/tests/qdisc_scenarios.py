@@ -12,11 +12,14 @@ from typing import TypedDict
 
 from dtm_claims import claim, expect, run
 from dtm_scenarios import (
+    ADDRESSES,
     MTU_FRAME,
     PARENTS,
+    Frame,
     arrivals,
     channels,
     collect,
+    far,
     send_frames,
     transfer,
     wire,
@@ -39,9 +42,27 @@ class Ours(TypedDict):
     refusal: str
 
 
-def backlogs() -> set[tuple[int, int]]:
-    """Packets and bytes that wait, as each level at a0 counts them."""
-    return {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
+def backlogs(device: str = "a0") -> set[tuple[int, int]]:
+    """Packets and bytes that wait, as each level at a device counts them."""
+    return {(q.queued_packets, q.backlog_bytes) for q in channels(device) if q.handle.major}
+
+
+def kind(qdisc: Ours) -> str:
+    """The qdisc's name."""
+    return qdisc["options"].split()[0]
+
+
+def expect_unused(qdisc: Ours) -> None:
+    """No queue of the kind is left."""
+    users = Path(f"/sys/module/sch_{kind(qdisc)}/refcnt").read_text()
+    expect("users of the module", users, "0\n")
+
+
+def expect_gaps(frames: list[Frame], count: int, gap_ns: int) -> None:
+    """As many frames as `count` arrived, each `gap_ns` after the one before it."""
+    times = [frame.at_ns for frame in frames]
+    gaps = [second - first for first, second in itertools.pairwise(times)]
+    expect("gaps", gaps, [gap_ns] * (count - 1))
 
 
 def expect_free_link(qdisc: Ours) -> None:
@@ -49,12 +70,10 @@ def expect_free_link(qdisc: Ours) -> None:
     with arrivals() as watcher:
         before, after, _ = send_frames([MTU_FRAME] * 3)
         time.sleep(1)
-        times = [frame.at_ns for frame in collect(watcher)]
-    expect("frames", len(times), 3)
-    begin = times[0] - qdisc["frame_ns"]
+        frames = collect(watcher)
+    expect_gaps(frames, 3, qdisc["frame_ns"])
+    begin = frames[0].at_ns - qdisc["frame_ns"]
     claim(f"the link is free, {before}..{after}: {begin}", before <= begin <= after)
-    gaps = [second - first for first, second in itertools.pairwise(times)]
-    expect("gaps", gaps, [qdisc["frame_ns"]] * 2)
 
 
 def flap(qdisc: Ours) -> None:
@@ -80,9 +99,7 @@ def replaced_by_itself(qdisc: Ours) -> None:
             expect("after a replacement", run("tc qdisc show dev a0"), shown)
         expect("queued", backlogs(), {(9, 9 * MTU_FRAME)})
         time.sleep(1)
-        times = [frame.at_ns for frame in collect(watcher)]
-    gaps = [second - first for first, second in itertools.pairwise(times)]
-    expect("gaps", gaps, [qdisc["frame_ns"]] * 8)
+        expect_gaps(collect(watcher), 9, qdisc["frame_ns"])
 
 
 def replaced_by_another(qdisc: Ours, parent: str) -> None:
@@ -100,28 +117,30 @@ def replaced_by_another(qdisc: Ours, parent: str) -> None:
 
 def by_default(qdisc: Ours) -> None:
     """A kind is the default, and each queue of a device has one, or says what it lacks."""
-    kind, refusal = qdisc["options"].split()[0], qdisc["refusal"]
+    refusal = qdisc["refusal"]
     sysctl = "sysctl -q -w net.core.default_qdisc="
     with contextlib.ExitStack() as undo:
         run("ip link add m0 numtxqueues 4 type dummy")
         undo.callback(run, "ip link del m0")
-        run(f"{sysctl}{kind}")
+        run(f"{sysctl}{kind(qdisc)}")
         undo.callback(run, f"{sysctl}pfifo_fast")
         command = ["tc", "qdisc", "replace", "dev", "m0", "root", "handle", "1", "mq"]
         for _ in range(2):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             expect("the kernel's answer", done.stderr, refusal and f"Error: {refusal}.\n")
         shown = run("tc qdisc show dev m0")
-    expect("qdiscs made", shown.count(f"qdisc {kind} "), 0 if refusal else 4)
+    expect("qdiscs made", shown.count(f"qdisc {kind(qdisc)} "), 0 if refusal else 4)
 
 
-def gso_anywhere(qdisc: Ours, parent: str) -> None:
+def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
     """Of a TCP flow's buffers each packet takes its own time, and all levels count the same."""
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
+        if ":" in address:
+            speak_ipv6()
         where = "root" if parent == "root" else "parent 1:1"
         run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 {qdisc['options']}")
         deepest = 0
-        for _ in stack.enter_context(contextlib.closing(transfer(200_000))):
+        for _ in stack.enter_context(contextlib.closing(transfer(200_000, address))):
             queued = backlogs()
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
@@ -133,6 +152,83 @@ def gso_anywhere(qdisc: Ours, parent: str) -> None:
     for first, second in itertools.pairwise(frames):
         gap, least = second.at_ns - first.at_ns, qdisc["frame_ns"] * len(second.data) // MTU_FRAME
         claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
+
+
+def speak_ipv6() -> None:
+    """Give both ends of the wire an address of IPv6, at once."""
+    for inside, device, own, peer, of in (
+        ("", "a0", 1, 2, ADDRESSES["b0"]),
+        ("ip netns exec far ", "b0", 2, 1, ADDRESSES["a0"]),
+    ):
+        run(
+            f"{inside}sysctl -q -w net.ipv6.conf.{device}.disable_ipv6=0",
+            f"{inside}ip address add fd09::{own}/64 dev {device} nodad",
+            f"{inside}ip neigh add fd09::{peer} lladdr {of} dev {device}",
+        )
+
+
+def sized_by_stab(qdisc: Ours, overhead: int) -> None:
+    """A packet takes the time of the bytes that a stab makes of it, at least one byte."""
+    counted = max(MTU_FRAME + overhead, 1)
+    with wire(), arrivals() as watcher:
+        run(f"tc qdisc add dev a0 root handle 1 stab overhead {overhead} {qdisc['options']}")
+        send_frames([MTU_FRAME] * 9)
+        queued = {bytes_ / packets for packets, bytes_ in backlogs() if packets}
+        claim(f"bytes of a packet: {queued}", queued <= {counted})
+        time.sleep(1)
+        if counted > 1:
+            expect_gaps(collect(watcher), 9, qdisc["frame_ns"] * counted // MTU_FRAME)
+        expect("queued in the end", backlogs(), {(0, 0)})
+
+
+def tagged(qdisc: Ours) -> None:
+    """A frame with a VLAN tag takes the time of its four bytes, too."""
+    with wire(), arrivals() as watcher:
+        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        send_frames([MTU_FRAME + 4] * 9, kind=bytes.fromhex("81000001 88b5"))
+        expect("queued", backlogs(), {(9, 9 * (MTU_FRAME + 4))})
+        time.sleep(1)
+        expect_gaps(collect(watcher), 9, qdisc["frame_ns"] * (MTU_FRAME + 4) // MTU_FRAME)
+
+
+def mtu_changes(qdisc: Ours) -> None:
+    """A device whose MTU changes keeps what waits, and each frame leaves at its time."""
+    with wire(), arrivals() as watcher:
+        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        send_frames([MTU_FRAME] * 9)
+        for mtu in (600, 9000, 1500):
+            run(f"ip link set a0 mtu {mtu}")
+            expect("queued", backlogs(), {(9, 9 * MTU_FRAME)})
+        time.sleep(1)
+        expect_gaps(collect(watcher), 9, qdisc["frame_ns"])
+
+
+def ends_with_its_namespace(qdisc: Ours) -> None:
+    """A network namespace that ends takes a qdisc with packets along."""
+    run(
+        "ip netns add far",
+        "ip -n far link add c0 type dummy",
+        "ip -n far link set c0 up",
+        f"tc -n far qdisc add dev c0 root handle 1 {qdisc['options']}",
+    )
+    with far():
+        send_frames([MTU_FRAME] * 9, "c0")
+        claim("packets wait", backlogs("c0") != {(0, 0)})
+    run("ip netns del far")
+    time.sleep(1)
+    expect_unused(qdisc)
+
+
+def unloaded(qdisc: Ours) -> None:
+    """A module stays while its packets wait, and goes once the queue has been deleted."""
+    module = f"sch_{kind(qdisc)}"
+    with wire():
+        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        send_frames([MTU_FRAME] * 9)
+        done = subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
+        claim(f"in use: {done.stderr}", done.returncode != 0)
+        claim("packets wait", backlogs() != {(0, 0)})
+        run("tc qdisc del dev a0 root", f"rmmod {module}", f"insmod /mnt/bin/{module}.ko")
 
 
 def large_packets(qdisc: Ours) -> None:
@@ -152,8 +248,7 @@ def ends_with_its_device(qdisc: Ours) -> None:
             run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
             send_frames([MTU_FRAME] * 9)
             claim(f"packets wait: {backlogs()}", backlogs() != {(0, 0)})
-    module = f"sch_{qdisc['options'].split()[0]}"
-    expect("users of the module", Path(f"/sys/module/{module}/refcnt").read_text(), "0\n")
+    expect_unused(qdisc)
 
 
 def horizon(options: str, sent: int, queued: int) -> None:

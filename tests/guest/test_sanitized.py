@@ -9,10 +9,10 @@ from typing import Any
 import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
 import yaml
-from dtm_uapi import refusals
+from dtm_uapi import REFUSING
 from fast_flows import GAMMA
 from in_guest import run_in_guest
-from module_trials import congestion_modules, kunit_cases, kunit_verdicts
+from module_trials import check_fuzzed, congestion_modules, kunit_cases, kunit_verdicts
 from running import ROOT
 from sharing import once
 
@@ -142,14 +142,12 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:
-    """100 000 requests of dtm_fuzz.c are taken or refused with a sentence, all of which occur."""
+@pytest.mark.parametrize("qdisc", REFUSING)
+def test_a_qdisc_survives_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
+    """100 000 requests are taken or refused with a sentence, and each sentence of ours occurs."""
     folder = tmp_path / "run"
-    console = endure(guest, folder, "fuzz", "1", str(REQUESTS))
-    rows = [line.split("\t") for line in (folder / "fuzz.tsv").read_text().splitlines()]
-    assert sum(int(row[0]) for row in rows if row[2] == "done") == REQUESTS, console
-    assert [row for row in rows if row[2] == "ours"] == []
-    assert refusals() - {row[3] for row in rows if row[2] == "said"} == set()
+    endure(guest, folder, "fuzz", qdisc, "1", str(REQUESTS))
+    check_fuzzed(folder, qdisc, REQUESTS)
 
 
 def _short(experiment: Path) -> dict[str, Any]:

@@ -4,7 +4,9 @@ import json
 import re
 from pathlib import Path
 
+import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
+from dtm_uapi import REFUSING
 from in_qemu import run_in_qemu
 from module_trials import (
     check_cases,
@@ -25,7 +27,8 @@ from twoway.progress import Steps
 pytestmark = pytest.mark.smp
 
 TESTS = KERNEL_MODULES / "tests/smp"
-# Each of four processes at once.
+# Processes at once, for each qdisc.
+FUZZERS = 4
 FUZZ_REQUESTS = 500
 # An hour of a channel that an operator changes every ten seconds.
 REQUESTS = 360
@@ -104,7 +107,8 @@ def suite(smp: StockKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that one boot has left in which the whole suite was run."""
     folder = tmp_path_factory.mktemp("suite") / "run"
     loads = ";".join(["load_and_unload", *congestion_modules(smp.programs)])
-    trials = ["kunit", loads, "cases", f"fuzz;{FUZZ_REQUESTS}"]
+    trials = ["kunit", loads, "cases"]
+    trials += [f"fuzz;{qdisc};{FUZZ_REQUESTS}" for qdisc in REFUSING]
     run_in_qemu(smp, folder, TESTS / "suite.py", *trials, patience_s=PATIENCE_S)
     return folder
 
@@ -121,8 +125,10 @@ def test_every_extreme_request_has_an_answer(suite: Path) -> None:
 
 
 def test_broken_requests_at_once(suite: Path) -> None:
-    """Four fuzzers at a time, in a network namespace each, end with all requests answered."""
-    for table in sorted(suite.glob("fuzz*.tsv")):
+    """Four fuzzers of a qdisc at a time, in a namespace each, end with all requests answered."""
+    tables = sorted(suite.glob("fuzz-*.tsv"))
+    assert len(tables) == FUZZERS * len(REFUSING)
+    for table in tables:
         rows = [line.split("\t") for line in table.read_text().splitlines()]
         assert sum(int(row[0]) for row in rows if row[2] == "done") == FUZZ_REQUESTS
 

@@ -38,7 +38,7 @@ GUEST_SOURCES = [
 ]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
-    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm/dtm_fuzz.c"],
+    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"],
     "newest": GUEST_PROGRAMS,
 }
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
@@ -80,7 +80,7 @@ def programs_key(source: KernelSource, flavour: Flavour) -> str:
     """Hash all that a guest's programs and modules are made from, the kernel included."""
     modules = [*MODULE_SOURCES]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
-        modules += ["tests/*.[ch]", "tests/dtm/*.[ch]", "tests/Kbuild"]
+        modules += ["tests/*.[ch]", "tests/fuzz/*.[ch]", "tests/Kbuild"]
     return content_hash(
         kernel_key(source, flavour).encode(),
         *(source.read_bytes() for source in GUEST_SOURCES),

@@ -26,7 +26,7 @@ _FRAGMENTS: dict[Checkers, list[str]] = {
     "kcsan": ["guest.config", "smp.config", "kcsan.config"],
 }
 _PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c", KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
-_TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/dtm/*.[ch]", "tests/smp/*.c")
+_TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/fuzz/*.[ch]", "tests/smp/*.c")
 # What of a configuration is no comment.
 _OPTION = re.compile(r"^(?:# )?CONFIG_\w+(?:=.*| is not set)$", re.MULTILINE)
 _IMAGE = "arch/x86/boot/bzImage"

@@ -104,14 +104,16 @@ def collect(watcher: socket.socket) -> list[Frame]:
     return frames
 
 
-def send_frames(sizes: list[int]) -> tuple[int, int, int]:
-    """Send frames of some sizes from a0; the times before and after the first, and at the end."""
+def send_frames(
+    sizes: list[int], device: str = "a0", kind: bytes = ETH_P_TEST.to_bytes(2, "big")
+) -> tuple[int, int, int]:
+    """Send frames of some sizes; the times before and after the first, and at the end."""
     header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
-    header += ETH_P_TEST.to_bytes(2, "big")
+    header += kind
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         # All of them wait in the queue.
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
-        sender.bind(("a0", 0))
+        sender.bind((device, 0))
         before = time.time_ns()
         sender.send(header.ljust(sizes[0], b"\0"))
         after = time.time_ns()
@@ -122,10 +124,10 @@ def send_frames(sizes: list[int]) -> tuple[int, int, int]:
         return before, after, time.time_ns()
 
 
-def channels() -> list[Qdisc]:
-    """The qdiscs of a0."""
+def channels(device: str = "a0") -> list[Qdisc]:
+    """The qdiscs of a device."""
     with Rtnetlink() as route:
-        return route.show("a0")
+        return route.show(device)
 
 
 def ceil_div(work: int, slots: int) -> int:
@@ -270,14 +272,16 @@ PARENTS = {
         "tc filter add dev a0 parent 1: protocol all matchall classid 1:1",
     ],
     "tbf": ["tc qdisc add dev a0 root handle 1 tbf rate 1gbit burst 100kb latency 1s"],
+    "netem": ["tc qdisc add dev a0 root handle 1 netem limit 1000"],
 }
 
 
-def transfer(size: int) -> Generator[None, None, None]:
-    """Send so many bytes of TCP from a0 to b0 and read them there; yields about each 10 ms."""
+def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None]:
+    """Send bytes of TCP from a0 to b0, `size` of them, and read them there; yields each 10 ms."""
     with far():
-        listener = socket.create_server(("10.9.0.2", 5001))
-    sender = socket.create_connection(("10.9.0.2", 5001))
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        listener = socket.create_server((address, 5001), family=family)
+    sender = socket.create_connection((address, 5001))
     receiver, _ = listener.accept()
     with listener, sender, receiver:
         sender.setblocking(False)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dtm_fuzz for a clock that goes on by itself: it sleeps for a millionth of what it says. */
+/* qdisc_fuzz for a clock that goes on by itself: it sleeps for a millionth of what it says. */
 #include <time.h>
 
 static int sleep_less(const struct timespec *span)
@@ -11,4 +11,4 @@ static int sleep_less(const struct timespec *span)
 
 #define CLOCK_GOES_ON 1
 #define nanosleep(span, left) sleep_less(span)
-#include "../dtm/dtm_fuzz.c"
+#include "../fuzz/qdisc_fuzz.c"

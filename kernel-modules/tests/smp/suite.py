@@ -20,6 +20,7 @@ import dtm_in_guest  # noqa: E402 - python -I leaves the folders out
 import endurance  # noqa: E402
 from dtm_raw import raw_cases  # noqa: E402
 from endurance import load, run, unload  # noqa: E402
+from fuzz import any_guest  # noqa: E402
 from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
@@ -43,28 +44,24 @@ def cases() -> None:
     unload("sch_dtm")
 
 
-def fuzz(requests: str) -> None:
-    """Run several dtm_fuzz at once, each in a network namespace of its own; keep their tables."""
-    load("sch_dtm")
+def fuzz(kind: str, requests: str) -> None:
+    """Run several qdisc_fuzz at once, each in a network namespace of its own; keep their tables."""
+    load(f"sch_{kind}")
     running = []
     for seed in range(1, FUZZERS + 1):
         host = f"fuzz{seed}"
         run("ip", "netns", "add", host)
         with endurance.namespace(host):
-            for number, device in enumerate(("lone", "shared")):
-                run("ip", "link", "add", device, "type", "dummy")
-                run("ip", "address", "add", f"10.9.{number}.1/24", "dev", device)
-                run("ip", "link", "set", device, "up")
-            run("tc", "qdisc", "add", "dev", "shared", "root", "handle", "1:", "prio")
-            argv = ["/mnt/bin/fuzz_at_once", str(seed), requests, "lone", "shared"]
-            table = (RUN / f"fuzz{seed}.tsv").open("w")
+            any_guest.add_devices()
+            argv = ["/mnt/bin/fuzz_at_once", kind, str(seed), requests, "lone", "shared"]
+            table = (RUN / f"fuzz-{kind}{seed}.tsv").open("w")
             running.append(subprocess.Popen(argv, stdout=table))
     ended = [process.wait() for process in running]
     assert not any(ended), ended
     for seed in range(1, FUZZERS + 1):
         run("ip", "netns", "del", f"fuzz{seed}")
     time.sleep(1)
-    unload("sch_dtm")
+    unload(f"sch_{kind}")
 
 
 def planted(*bugs: str) -> None:

@@ -4,9 +4,17 @@ import json
 import re
 from pathlib import Path
 
+import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from dtm_uapi import refusals
+
 from twoway.paths import KERNEL_MODULES
 from twoway.spec.congestion import CONTROLS
 
+# Of tables longer than a message, which the fuzzer has no patience to make.
+LONG_TABLES = {
+    "a table has at most 1048576 steps",
+    "too many steps for the little that the table carries each time",
+}
 # Two values of each congestion control's parameter, to have two controls of one module.
 VALUES = (10, 20)
 
@@ -55,6 +63,21 @@ def kunit_verdicts(folder: Path) -> dict[str, str]:
             else:
                 said.append(line)
     return verdicts
+
+
+def check_fuzzed(folder: Path, qdisc: str, requests: int) -> None:
+    """Assert that qdisc_fuzz got an answer to each request, and every sentence of the qdisc's own.
+
+    Args:
+        folder: where its table is.
+        qdisc: its kind.
+        requests: how many it was to send.
+    """
+    rows = [line.split("\t") for line in (folder / "fuzz.tsv").read_text().splitlines()]
+    assert sum(int(row[0]) for row in rows if row[2] == "done") == requests
+    assert [row for row in rows if row[2] == "ours"] == []
+    said = {row[3] for row in rows if row[2] == "said"}
+    assert refusals(qdisc) - said == {text for text in LONG_TABLES if qdisc == "timetable"}
 
 
 def check_stress(folder: Path) -> int:

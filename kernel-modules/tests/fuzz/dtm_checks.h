@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What must always be true of dtm's channels, pools and events. */
+#ifndef DTM_CHECKS_H
+#define DTM_CHECKS_H
+
+#include <sys/socket.h>
+
+#include "answers.h"
+#include "dtm_requests.h"
+
+/* Slots of a pool, as its channels or as its dump has them. */
+struct pool {
+	bool exists;
+	uint64_t size;
+	uint64_t used;
+	uint64_t guaranteed;
+	uint64_t channels;
+	uint64_t waiting;
+};
+
+static unsigned long seen;	/* events */
+static int genl, events;
+static uint16_t family;
+
+static const struct tc_dtm_xstats *state_of(const struct shown *ch)
+{
+	return ch->state;
+}
+
+static void check_channel(const struct shown *ch)
+{
+	const struct tc_dtm_xstats *now = state_of(ch);
+	__uint128_t held = (__uint128_t)now->slot_seconds * 1000000000 + now->slot_ns;
+	uint64_t owned = number_of(ch->by_type, TCA_DTM_OWNED);
+	uint64_t least = number_of(ch->by_type, TCA_DTM_MIN_SLOTS);
+	uint64_t most = number_of(ch->by_type, TCA_DTM_MAX_SLOTS);
+
+	if (now->slots < least || now->slots > most)
+		fail("%x holds %u slots, not %lu..%lu", ch->tc.tcm_handle, now->slots,
+		     least, most);
+	if (now->reserved)
+		fail("%x has %u where 0 is reserved", ch->tc.tcm_handle, now->reserved);
+	if (ch->by_type[TCA_DTM_N_STEPS])
+		fail("%x is dumped without its steps", ch->tc.tcm_handle);
+	if (now->lower > now->upper)
+		fail("%x has a corridor of %llu..%llu", ch->tc.tcm_handle, now->lower, now->upper);
+	if (held < now->age_ns || held > (__uint128_t)now->age_ns * TC_DTM_MAX_SLOTS)
+		fail("%x held %llu slot-seconds in %llu ns", ch->tc.tcm_handle, now->slot_seconds,
+		     now->age_ns);
+	if (!ch->by_type[TCA_DTM_POOL] || now->slots < owned)
+		owned = now->slots;
+	if (now->borrowed != now->slots - owned)
+		fail("%x says it borrows %u of %u slots", ch->tc.tcm_handle, now->borrowed,
+		     now->slots);
+}
+
+/* What the channels of the pool hold, added up. */
+static struct pool add_up(const struct shown *channels, unsigned int n)
+{
+	struct pool pool = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		const struct shown *ch = &channels[i];
+		uint64_t min = number_of(ch->by_type, TCA_DTM_MIN_SLOTS);
+		uint64_t owned = number_of(ch->by_type, TCA_DTM_OWNED);
+
+		if (!ch->by_type[TCA_DTM_POOL])
+			continue;
+		pool.used += state_of(ch)->slots;
+		pool.guaranteed += owned > min ? owned : min;
+		pool.channels++;
+	}
+	return pool;
+}
+
+/* The pool of the fuzzer as the kernel dumps it. */
+static struct pool dump_pool(void)
+{
+	struct {
+		struct nlmsghdr header;
+		struct genlmsghdr genl;
+	} request = {
+		{ sizeof(request), family, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 },
+		{ .cmd = DTM_CMD_POOL_GET, .version = 1 },
+	};
+	struct pool pool = { 0 };
+
+	if (send(genl, &request, sizeof(request), 0) < 0)
+		fail("send: %s", strerror(errno));
+	for (;;) {
+		ssize_t left = receive(genl);
+		const struct nlmsghdr *h = (const struct nlmsghdr *)reply;
+
+		for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct nlattr *by_type[DTM_A_MAX + 1] = {};
+
+			if (h->nlmsg_type == NLMSG_DONE)
+				return pool;
+			if (h->nlmsg_type != family)
+				fail("message %u instead of a pool", h->nlmsg_type);
+			index_attributes(by_type, DTM_A_MAX,
+					 (const uint8_t *)NLMSG_DATA(h) + GENL_HDRLEN,
+					 h->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+			if (strcmp((const char *)(by_type[DTM_A_POOL] + 1), pool_name))
+				continue;
+			pool = (struct pool){
+				true, number_of(by_type, DTM_A_POOL_SLOTS),
+				number_of(by_type, DTM_A_POOL_USED),
+				number_of(by_type, DTM_A_POOL_GUARANTEED),
+				number_of(by_type, DTM_A_POOL_CHANNELS),
+				number_of(by_type, DTM_A_POOL_WAITING),
+			};
+		}
+	}
+}
+
+/* The channels have just been dumped; time has moved by microseconds since. */
+static void check_dtm(const struct shown *channels, unsigned int n)
+{
+	struct pool sum = add_up(channels, n), pool = dump_pool();
+
+	for (unsigned int i = 0; i < n; i++)
+		check_channel(&channels[i]);
+	if (!pool.exists) {
+		if (sum.channels)
+			fail("%lu channels are in no pool", sum.channels);
+		return;
+	}
+	if (pool.used > pool.size || pool.guaranteed > pool.size)
+		fail("a pool of %lu slots has %lu in use, %lu guaranteed", pool.size, pool.used,
+		     pool.guaranteed);
+	if (pool.guaranteed != sum.guaranteed || pool.channels != sum.channels)
+		fail("%lu channels are guaranteed %lu slots, the pool says %lu, %lu",
+		     sum.channels, sum.guaranteed, pool.channels, pool.guaranteed);
+	if (pool.waiting > pool.channels || (pool.waiting && pool.used < pool.size))
+		fail("%lu channels wait for %lu free slots", pool.waiting,
+		     pool.size - pool.used);
+}
+
+/* The answer to a request; its sentence is counted. */
+static struct answer genl_answer(void)
+{
+	for (;;) {
+		ssize_t left = receive(genl);
+		const struct nlmsghdr *h = (const struct nlmsghdr *)reply;
+
+		for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct nlmsgerr *error = NLMSG_DATA(h);
+			const char *text;
+
+			if (h->nlmsg_type == NLMSG_DONE)
+				return (struct answer){ 0 };
+			if (h->nlmsg_type != NLMSG_ERROR)
+				continue;
+			text = sentence(h);
+			if (error->error && text && *text)
+				count(-error->error, "said", text);
+			return (struct answer){ -error->error, text && *text };
+		}
+	}
+}
+
+/* Send a command without attributes. */
+static struct answer command(uint8_t number)
+{
+	const struct {
+		struct nlmsghdr header;
+		struct genlmsghdr genl;
+	} request = {
+		{ sizeof(request), family, NLM_F_REQUEST | NLM_F_ACK, 0, 0 },
+		{ .cmd = number, .version = 1 },
+	};
+
+	if (send(genl, &request, sizeof(request), 0) < 0)
+		fail("send: %s", strerror(errno));
+	return genl_answer();
+}
+
+/* Forget the events that have come; how many of a channel's were an operator's, or a start. */
+static unsigned int take_events(const struct shown *ch, unsigned int *all)
+{
+	unsigned int operators = 0;
+
+	*all = 0;
+	/* Those that have happened, but were not sent yet, too. */
+	if (command(DTM_CMD_SYNC).error)
+		fail("the kernel does not synchronise");
+	for (;;) {
+		ssize_t left = recv(events, reply, sizeof(reply), MSG_DONTWAIT);
+		const struct nlmsghdr *h = (const struct nlmsghdr *)reply;
+
+		if (left < 0 && errno == EAGAIN)
+			return operators;
+		for (; left > 0 && NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct nlattr *by_type[DTM_A_MAX + 1] = {};
+			bool is_its;
+			uint8_t cause;
+
+			index_attributes(by_type, DTM_A_MAX,
+					 (const uint8_t *)NLMSG_DATA(h) + GENL_HDRLEN,
+					 h->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+			cause = *(const uint8_t *)(by_type[DTM_A_CAUSE] + 1);
+			++*all;
+			seen++;
+			is_its = ch && number_of(by_type, DTM_A_HANDLE) == ch->tc.tcm_handle &&
+				 (int)number_of(by_type, DTM_A_IFINDEX) == ch->tc.tcm_ifindex;
+			operators += is_its && (cause == TC_DTM_CAUSE_OPERATOR ||
+						cause == TC_DTM_CAUSE_START);
+		}
+	}
+}
+
+static void forget_events(void)
+{
+	unsigned int all;
+
+	take_events(NULL, &all);
+}
+
+static void saw_events(void)
+{
+	if (!seen)
+		fail("no events");
+}
+
+static void same_channel(const struct shown *before, const struct shown *after)
+{
+	const struct tc_dtm_xstats *was = state_of(before), *now = state_of(after);
+	unsigned int events_since;
+
+	if (take_events(before, &events_since))
+		fail("%x was changed by its own options", before->tc.tcm_handle);
+	/* Meanwhile any channel may have decided something. */
+	if (!events_since && (was->slots != now->slots ||
+			      was->target != now->target ||
+			      was->denied != now->denied))
+		fail("%x had %u of %u slots, and has %u of %u after its own options",
+		     before->tc.tcm_handle, was->slots, was->target,
+		     now->slots, now->target);
+}
+
+/* Generic netlink */
+
+static void genl_request(void)
+{
+	static uint8_t batch[1 << 16];
+	struct answer answer;
+	uint8_t *end = make_genl_request(batch, family);
+	uint8_t command = ((struct genlmsghdr *)NLMSG_DATA(batch))->cmd;
+
+	if (send(genl, batch, end - batch, 0) < 0)
+		fail("send: %s", strerror(errno));
+	answer = genl_answer();
+	/* Generic netlink itself has no sentence for what is no command. */
+	if (answer.error && !answer.said)
+		count(answer.error, answer.error == EOPNOTSUPP ? "core" : "ours",
+		      command > DTM_CMD_CHANNEL_GET ? "no command" : "a command");
+	done++;
+}
+
+/* Make the pool that requests name, if it is not there. */
+static void keep_pool(void)
+{
+	static uint8_t batch[1 << 10];
+	struct nlmsghdr *header = (struct nlmsghdr *)batch;
+	struct genlmsghdr *command = NLMSG_DATA(header);
+	uint8_t *end = batch + NLMSG_LENGTH(GENL_HDRLEN);
+	uint32_t slots = POOL_SLOTS;
+	struct answer answer;
+
+	*command = (struct genlmsghdr){ .cmd = DTM_CMD_POOL_NEW, .version = 1 };
+	end = put(end, DTM_A_POOL, pool_name, sizeof(pool_name), NLA_HDRLEN + sizeof(pool_name));
+	end = put(end, DTM_A_POOL_SLOTS, &slots, 4, NLA_HDRLEN + 4);
+	*header = (struct nlmsghdr){ end - batch, family, NLM_F_REQUEST | NLM_F_ACK, 0, 0 };
+	if (send(genl, batch, end - batch, 0) < 0)
+		fail("send: %s", strerror(errno));
+	answer = genl_answer();
+	if (answer.error && answer.error != EEXIST)
+		fail("no pool: %s", strerror(answer.error));
+}
+
+static int open_genl(void)
+{
+	struct sockaddr_nl any = { .nl_family = AF_NETLINK };
+	int on = 1, bytes = 8 << 20, fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+
+	/* A socket without an address gets no multicasts. */
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		fail("generic netlink: %s", strerror(errno));
+	return fd;
+}
+
+/* The family's number, and a socket that gets its events. */
+static void open_dtm(void)
+{
+	static uint8_t batch[1 << 10];
+	const struct nlattr *by_type[CTRL_ATTR_MAX + 1] = {}, *groups[2] = {}, *group[3] = {};
+	struct nlmsghdr *header = (struct nlmsghdr *)batch;
+	struct genlmsghdr *command = NLMSG_DATA(header);
+	uint8_t *end = batch + NLMSG_LENGTH(GENL_HDRLEN);
+	uint32_t number;
+
+	pool_name[sizeof(pool_name) - 2] += state % 10;
+	genl = open_genl();
+	events = open_genl();
+	*command = (struct genlmsghdr){ .cmd = CTRL_CMD_GETFAMILY, .version = 1 };
+	end = put(end, CTRL_ATTR_FAMILY_NAME, DTM_GENL_NAME, sizeof(DTM_GENL_NAME),
+		  NLA_HDRLEN + sizeof(DTM_GENL_NAME));
+	*header = (struct nlmsghdr){ end - batch, GENL_ID_CTRL, NLM_F_REQUEST, 0, 0 };
+	if (send(genl, batch, end - batch, 0) < 0)
+		fail("send: %s", strerror(errno));
+	receive(genl);
+	header = (struct nlmsghdr *)reply;
+	if (header->nlmsg_type != GENL_ID_CTRL)
+		fail("the kernel has no dtm");
+	index_attributes(by_type, CTRL_ATTR_MAX, (uint8_t *)NLMSG_DATA(header) + GENL_HDRLEN,
+			 header->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+	memcpy(&family, by_type[CTRL_ATTR_FAMILY_ID] + 1, sizeof(family));
+	index_attributes(groups, 1, by_type[CTRL_ATTR_MCAST_GROUPS] + 1,
+			 by_type[CTRL_ATTR_MCAST_GROUPS]->nla_len - NLA_HDRLEN);
+	index_attributes(group, 2, groups[1] + 1, groups[1]->nla_len - NLA_HDRLEN);
+	number = number_of(group, CTRL_ATTR_MCAST_GRP_ID);
+	if (setsockopt(events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &number, sizeof(number)))
+		fail("events: %s", strerror(errno));
+}
+
+static const struct fuzzed dtm = {
+	.kind		= "dtm",
+	.options	= dtm_options,
+	.n_options	= ARRAY_SIZE(dtm_options),
+	.last		= TCA_DTM_MAX,
+	.pad		= TCA_DTM_PAD,
+	.entry_pad	= TCA_DTM_STEP_PAD,
+	.dumped		= { TCA_DTM_N_STEPS },
+	.overhead	= TCA_DTM_OVERHEAD,
+	.choose		= choose_dtm_options,
+	.mutations	= dtm_mutations,
+	.n_mutations	= ARRAY_SIZE(dtm_mutations),
+	.begin		= open_dtm,
+	.prepare	= keep_pool,
+	.besides	= genl_request,
+	.check		= check_dtm,
+	.settle		= forget_events,
+	.compare	= same_channel,
+	.end		= saw_events,
+};
+
+#endif /* DTM_CHECKS_H */

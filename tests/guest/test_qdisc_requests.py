@@ -1,0 +1,29 @@
+"""Random and broken requests for each qdisc of ours, in the guest of every run."""
+
+import subprocess
+from pathlib import Path
+
+import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+import pytest
+from dtm_uapi import REFUSING
+from in_guest import run_in_guest
+from module_trials import check_fuzzed
+
+from twoway.guest.cache import Guest
+from twoway.paths import KERNEL_MODULES
+
+FUZZ = KERNEL_MODULES / "tests/fuzz"
+REQUESTS = 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("qdisc", REFUSING)
+def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
+    """20 000 requests are taken or refused with a sentence, and each sentence of ours occurs."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"
+    subprocess.run(compile_fuzzer.split(), check=True)
+    arguments = ["/mnt/run/qdisc_fuzz", qdisc, "2", str(REQUESTS)]
+    run_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments)
+    check_fuzzed(folder, qdisc, REQUESTS)
