@@ -314,8 +314,8 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
     processes: dict[Process, Pair] = {}
 
     def start(what: Callable[..., None], pair: Pair, *arguments: Any) -> None:
-        words = (pair, *arguments, tallies[pair.place])
-        process = Process(target=what, args=words, name=what.__name__, daemon=True)
+        words = (what, pair, *arguments, tallies[pair.place])
+        process = Process(target=lead, args=words, name=what.__name__, daemon=True)
         process.start()
         processes[process] = pair
 
@@ -344,6 +344,12 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
     return {place: tally.numbers() for place, tally in tallies.items()}
 
 
+def lead(what: Callable[..., None], *arguments: Any) -> None:
+    """Do something in a group of processes, so that die() ends what it has started, too."""
+    os.setpgid(0, 0)
+    what(*arguments)
+
+
 def await_connections(tallies: list["Tally"]) -> None:
     """Wait until connect() has all its connections, which find no room once all else begins."""
     deadline = time.monotonic() + 2 * CONNECT_S
@@ -353,13 +359,17 @@ def await_connections(tallies: list["Tally"]) -> None:
 
 
 def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
-    """Delete hosts under traffic: the wire, or the last socket and the namespace."""
+    """Delete hosts under traffic: the wire, or the last socket and the namespace.
+
+    A program that an owner has started is in the network namespace as well, and would keep it.
+    """
     failed = [process.name for process in owners if process.exitcode]
     assert not failed, failed
     if not first_owners:
         ip(pair.near, "link del eth0")
     for process in owners:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.killpg(process.pid, signal.SIGKILL)
     for host in pair.near, pair.far:
         run("ip", "netns", "del", host)
     for process in owners:
