@@ -1,0 +1,70 @@
+"""RFC 9438's mean windows of one loss in N packets, by hand, and by cycles of whole segments."""
+
+from dataclasses import replace
+
+import pytest
+
+from twoway.contract.links import Elements
+from twoway.contract.links.loss import Loss
+from twoway.runs.cases import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory.network import Setup
+from twoway.theory.predictions.counted_loss import cubic_window, predict, reno_window
+
+
+def _setup(point: str) -> Setup:
+    case = load_case(f"counted-loss@{point}")
+    return setup_of(case.experiment, case.profile, case.graph, case.connections)
+
+
+def test_windows_are_those_of_the_rfc() -> None:
+    """Of a trip of 0.1 s CUBIC has 1.054 (N T)^(3/4), 187 segments at 10^-4, and Reno has 122."""
+    assert cubic_window(10, 0.1) == pytest.approx(1.054, abs=0.0005)
+    assert cubic_window(10_000, 0.1) == pytest.approx(187.4, abs=0.05)
+    assert reno_window(10_000) == pytest.approx(122.5, abs=0.05)
+
+
+@pytest.mark.parametrize("packets", [1000, 10_000])
+def test_cubic_has_its_mean_over_a_cycle(packets: int) -> None:
+    """The cubic function from 0.7 W to W sends N packets in K, summed trip by trip."""
+    trip_s = 0.001
+    largest = cubic_window(packets, trip_s) * 4 / 3.7
+    length_s = (0.3 * largest / 0.4) ** (1 / 3)
+    trips = int(length_s / trip_s)
+    sent = sum(largest - 0.4 * (length_s - n * trip_s) ** 3 for n in range(trips))
+    assert sent == pytest.approx(packets, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("point", "mbit"),
+    [
+        # 0.99 sqrt(150) segments of 12 kbit in 40.1232 ms.
+        ("control=cubic,lost=100-near", 3.6263),
+        # 0.9999 1.054 (10 000 * 0.2001232)^(3/4) in 200.1232 ms.
+        ("control=cubic,lost=10000-far", 18.905),
+        ("control=reno,lost=10000-far", 7.3432),
+    ],
+)
+def test_throughput_is_a_window_a_trip(point: str, mbit: float) -> None:
+    """What is not lost of a mean window arrives in each round trip; CUBIC's is Reno's at least."""
+    assert predict(_setup(point)) == {"throughput.flow": pytest.approx(mbit, rel=1e-4)}
+
+
+def test_other_networks_are_refused() -> None:
+    """Losses by chance, other controls, delayed ACKs and full links have another mean."""
+    setup = _setup("control=cubic,lost=10000-far")
+    there, (flow,) = setup.links["forward"], setup.connections
+    by_chance = replace(there, elements=Elements([Loss(percent=1)]))
+    slow = replace(there, data_s=10 * there.data_s, rate_bit=there.rate_bit / 10)
+    refused = {
+        "flow loses no data by count": replace(setup, links={**setup.links, "forward": by_chance}),
+        "flow fills the link": replace(setup, links={**setup.links, "forward": slow}),
+        "neither Reno nor CUBIC: bbr": replace(
+            setup, connections=(flow.model_copy(update={"congestion": "bbr"}),)
+        ),
+        "acknowledge each segment": replace(setup, acks_every_segment=False),
+        "alone on their links": replace(setup, connections=(flow, flow)),
+    }
+    for sentence, other in refused.items():
+        with pytest.raises(ValueError, match=sentence):
+            predict(other)

@@ -1,0 +1,69 @@
+"""The mean windows of Reno and CUBIC when one packet in N is lost (RFC 9438, section 5).
+
+The queue never fills, so that a window of W packets leaves in each round trip T. From one loss to
+the next a flow sends N packets. Reno's window grows by 1 a trip from half of its largest:
+
+    W = sqrt(3 N / 2)
+
+CUBIC's grows as W_max - C (K - t)^3, with C = 0.4/s^3, from B = 0.7 of its largest, which it has
+again after K = cbrt((1 - B) W_max / C):
+
+    W = (C (3 + B) / (4 (1 - B)))^(1/4) (N T)^(3/4)
+
+It never grows slower than Reno's, whose mean CUBIC's is if that is larger. The packets that are
+lost do not arrive.
+"""
+
+import math
+
+from twoway.contract.links.loss import Loss
+from twoway.contract.network import Connection
+from twoway.theory.network import Setup
+
+NAME = "counted_loss"
+_C, _KEPT = 0.4, 0.7
+
+
+def reno_window(packets: int) -> float:
+    """Compute Reno's mean window, packets, for one loss in a number of packets."""
+    return math.sqrt(1.5 * packets)
+
+
+def cubic_window(packets: int, trip_s: float) -> float:
+    """Compute CUBIC's mean window, packets, by its cubic function alone."""
+    return math.pow(_C * (3 + _KEPT) / (4 * (1 - _KEPT)) * (packets * trip_s) ** 3, 1 / 4)
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict the throughput of each connection of Reno or CUBIC.
+
+    Raises: ValueError with a sentence if connections share a queue, ACKs are delayed, no packet in
+        a number is lost, or a window fills the link.
+    """
+    if not setup.acks_every_segment:
+        raise ValueError("is about receivers that acknowledge each segment")
+    if len({each.direction for each in setup.connections}) < len(setup.connections):
+        raise ValueError("is about connections alone on their links")
+    return {f"throughput.{each.name}": _throughput(setup, each) for each in setup.connections}
+
+
+def _throughput(setup: Setup, connection: Connection) -> float:
+    """Compute the throughput of a connection, Mbit/s."""
+    name = connection.name
+    there, back = setup.links[connection.direction], setup.links[connection.ack_direction]
+    loss = there.elements.find(Loss)
+    if not loss or not loss.every or back.elements.has(Loss):
+        raise ValueError(f"{name} loses no data by count, or ACKs")
+    trip_s = there.data_s + back.ack_s + (there.delay_ns + back.delay_ns) / 1e9
+    windows = {"reno": (reno_window(loss.every), 0.75)}
+    windows["cubic"] = max(windows["reno"], (cubic_window(loss.every, trip_s), (3 + _KEPT) / 4))
+    if connection.congestion not in windows:
+        raise ValueError(f"{name} is neither Reno nor CUBIC: {connection.congestion}")
+    window, over_largest = windows[connection.congestion]
+    pipe = trip_s / there.data_s
+    if window / over_largest > pipe:
+        raise ValueError(
+            f"{name} fills the link: {window / over_largest:.0f} packets of {pipe:.0f}"
+        )
+    arrives = window * (1 - loss.share)
+    return arrives * there.data_s * there.rate_bit / trip_s / 1e6
