@@ -7,6 +7,7 @@ from twoway.errors import TwowayError
 from twoway.messages import say
 
 HELP = "check experiments without running them; all by default"
+_INSTALL = "a guest has the programs of this machine's /usr: install it, or bring it in `files`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,15 +18,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.runs.cases import load_case, reference_problems
+    from twoway.runs.installed import missing_programs
     from twoway.spec.point import case_names
 
     # With their hints. A set in order: a problem of every point is printed once.
     problems: dict[tuple[str, str], None] = {}
     for name in args.experiments or all_ids():
         try:
-            for case in case_names(name):
-                found = reference_problems(load_case(case))
-                problems.update(dict.fromkeys((problem, "") for problem in found))
+            for point in case_names(name):
+                case = load_case(point)
+                problems.update(dict.fromkeys((each, "") for each in reference_problems(case)))
+                missing = missing_programs(name, case.experiment.programs, case.files)
+                problems.update(dict.fromkeys((each, _INSTALL) for each in missing))
         except TwowayError as error:
             problems[str(error), error.hint] = None
     for problem, hint in problems:

@@ -17,6 +17,7 @@ from twoway.measure.metrics.datagrams import (
     DATAGRAM_LOSS,
     DATAGRAM_RATE,
 )
+from twoway.measure.metrics.programs import RUN_TIME
 from twoway.measure.metrics.queue_length import QUEUE_P95
 from twoway.report.connections import shown_names, summary
 
@@ -25,17 +26,22 @@ _RTT_TITLES = ("rtt min", "median", "95 %, ms")
 _TITLES = ("Mbit/s", "sent again, %", "queue mean", "95 %", *_RTT_TITLES)
 _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
+_PROGRAM = (RUN_TIME,)
+_PROGRAM_TITLES = ("program", "run time, s")
 # Programs' flows that are listed, the first ones.
 MOST_FOUND = 10
 Row = Sequence[str]
 
 
 def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
-    """List what came out, as lines: connections, UDP flows, and what programs sent."""
+    """List what came out, as lines: connections, UDP flows, programs, and what these sent."""
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
         rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
         lines += _aligned([_UDP_TITLES, *rows])
+    if manifest.programs:
+        rows = [(each.name, *_of(each.name, metrics, _PROGRAM)) for each in manifest.programs]
+        lines += _aligned([_PROGRAM_TITLES, *rows])
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
         shown = metrics.found[:MOST_FOUND]
@@ -54,9 +60,10 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
-    """List connections and UDP flows of many runs; the worst connections of a run with many."""
+    """List flows and programs of many runs; the worst connections of a run with many."""
     rows: list[Row] = []
     udp: list[Row] = []
+    programs: list[Row] = []
     for name, manifest, metrics in runs:
         by_name = {each.name: each for each in manifest.connections}
         rows += [
@@ -64,7 +71,9 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
             for each in shown_names(manifest.connections, metrics)
         ]
         udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
-    tables = ((("point", "flow", *_TITLES), rows), (("point", *_UDP_TITLES), udp))
+        programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
+    titled = ((("flow", *_TITLES), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
+    tables = ((("point", *titles), found) for titles, found in titled)
     return [
         line for titles, found in tables if found for line in _aligned([titles, *found], left=2)
     ]

@@ -6,7 +6,7 @@ from synthetic_run import write_run
 
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import FoundFlow, Metric, Way
-from twoway.contract.network import DatagramFlow
+from twoway.contract.network import DatagramFlow, ProgramRun
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
@@ -63,4 +63,26 @@ def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
     assert sweep_table([("grid@n=1", manifest, metrics)]) == [
         "point     UDP flow  Mbit/s  lost, share  delay mean  95 %, s",
         "grid@n=1  call       0.125        0.125       0.125        -",
+    ]
+
+
+def test_programs_have_their_run_times(tmp_path: Path) -> None:
+    """A run and a sweep list how long each program ran; a dash is of one that was asked to end."""
+    folder = write_run(tmp_path)
+    programs = tuple(ProgramRun.model_construct(name=name) for name in ("fetch", "server"))
+    manifest = read_manifest(folder).model_copy(update={"connections": (), "programs": programs})
+    times = {
+        "run_time.fetch": Metric(value=3.75, unit="s"),
+        "run_time.server": Metric(value=None, unit="s"),
+    }
+    metrics = compute(Analysis(folder)).model_copy(update={"metrics": times})
+    assert flow_table(manifest, metrics) == [
+        "program  run time, s",
+        "fetch           3.75",
+        "server             -",
+    ]
+    assert sweep_table([("grid@n=1", manifest, metrics)]) == [
+        "point     program  run time, s",
+        "grid@n=1  fetch           3.75",
+        "grid@n=1  server             -",
     ]

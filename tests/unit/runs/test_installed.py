@@ -1,0 +1,45 @@
+"""`vet` says which programs of an experiment a guest would not find."""
+
+from pathlib import Path
+
+import pytest
+from running import SMALL, twoway, write_experiment
+
+from twoway.commands.vet import _INSTALL
+
+
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ({"command": ["true"]}, None),
+        ({"command": ["/usr/bin/env", "true"]}, None),
+        ({"command": ["./mine.sh"], "files": ["mine.sh"]}, None),
+        (
+            {"command": ["no-such-tool"]},
+            "no-such-tool: no such program in /usr/sbin:/usr/bin:/sbin:/bin",
+        ),
+        (
+            {"command": ["true"], "environment": {"PATH": "/nowhere"}},
+            "true: no such program in /nowhere",
+        ),
+        ({"command": ["/usr/bin/no-such-tool"]}, "/usr/bin/no-such-tool: no such program"),
+        ({"command": ["./mine.sh"]}, "./mine.sh: no program of its `files`"),
+        ({"command": ["./words"], "files": ["words"]}, "./words: no program of its `files`"),
+    ],
+)
+def test_a_program_that_is_not_there_is_named(
+    tmp_path: Path, program: dict[str, object], problem: str | None
+) -> None:
+    """A word is looked for in PATH, a path on the machine, and a relative one in the files."""
+    (tmp_path / "mine.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "mine.sh").chmod(0o755)
+    (tmp_path / "words").write_text("no program\n")
+    named = {"name": "it", "host": "h1", **program}
+    path = write_experiment(tmp_path, SMALL | {"programs": [named]})
+    done = twoway("vet", path)
+    assert done.returncode == (2 if problem else 0)
+    said = done.stderr.splitlines()
+    assert said[0] == (
+        f"twoway: {path}: programs.0.command.0: {problem}" if problem else "1 experiment is sound"
+    )
+    assert said[1:] == (["", f"hint: {_INSTALL}"] if problem else [])

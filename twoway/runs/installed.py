@@ -1,0 +1,35 @@
+"""The programs that an experiment names, looked for as its guest will look for them."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+
+from twoway.backends.sandbox import GUEST_PATH
+from twoway.contract.plan import PlannedFile
+from twoway.spec.programs import HostProgram
+
+
+def missing_programs(
+    name: str,
+    programs: Sequence[HostProgram],
+    files: Mapping[str, Mapping[str, PlannedFile]],
+) -> Iterator[str]:
+    """List the programs that this machine has not, each after its field.
+
+    Args:
+        name: the experiment's id.
+        programs: the experiment's.
+        files: the files of each program, by their paths in its folder, by the program's name.
+    """
+    for index, program in enumerate(programs):
+        word = program.command[0]
+        path = program.environment.get("PATH", GUEST_PATH)
+        where = f"{name}: programs.{index}.command.0: {word}"
+        if "/" not in word and not shutil.which(word, path=path):
+            yield f"{where}: no such program in {path}"
+        elif word.startswith("/") and not os.access(word, os.X_OK):
+            yield f"{where}: no such program"
+        elif "/" in word and not word.startswith("/"):
+            file = files[program.name].get(os.path.normpath(word))
+            if not (file and file.executable):
+                yield f"{where}: no program of its `files`"
