@@ -47,6 +47,14 @@ def predict(setup: Setup) -> dict[str, float]:
     return {f"throughput.{each.name}": _throughput(setup, each) for each in setup.connections}
 
 
+def printed(setup: Setup) -> dict[str, float]:
+    """Compute the same, which is the RFC's own form.
+
+    Raises: ValueError as `predict`.
+    """
+    return predict(setup)
+
+
 def _throughput(setup: Setup, connection: Connection) -> float:
     """Compute the throughput of a connection, Mbit/s."""
     name = connection.name
