@@ -45,6 +45,12 @@ class FindingRow(Finding, Judged):
 
 
 Row = PredictionRow | ClaimRow | FindingRow
+_KINDS: dict[type, str] = {
+    PredictionRow: "prediction",
+    ClaimRow: "claim",
+    FindingRow: "finding",
+    FidelityRow: "fidelity check",
+}
 
 
 class Verdicts(Document):
@@ -102,10 +108,8 @@ class Verdicts(Document):
             return f"this run's clock is too coarse: {self.untold_checks[0].check}"
         if self.tells_little:
             return f"this run's clock tells only {self.told} of {len(self.rows)} numbers"
-        warned = [
-            f"warning: {check.check}" for check in self.fidelity if check.verdict is Verdict.WARNING
-        ]
-        return "; ".join((*_counted(self.rows), *warned)) or "every fidelity check holds"
+        warnings = [check for check in self.fidelity if check.verdict is Verdict.WARNING]
+        return "; ".join(_counted((*self.rows, *warnings))) or "every fidelity check holds"
 
 
 def fails(row: Row | FidelityRow) -> bool:
@@ -117,17 +121,15 @@ def fails(row: Row | FidelityRow) -> bool:
 
 
 def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
-    """Count the verdicts on predictions, claims and findings, in words; a sentence counts once."""
-    kinds = {PredictionRow: "prediction", ClaimRow: "claim", FindingRow: "finding"}
+    """Count the verdicts by kind of row, in words; a sentence counts once."""
     found: dict[tuple[str, Verdict], set[object]] = {}
     for row in rows:
-        if type(row) in kinds:
-            said: object = id(row)
-            if isinstance(row, ClaimRow):
-                said = row.claim, row.by
-            elif isinstance(row, FindingRow):
-                said = row.finding
-            found.setdefault((kinds[type(row)], row.verdict), set()).add(said)
+        said: object = id(row)
+        if isinstance(row, ClaimRow):
+            said = row.claim, row.by
+        elif isinstance(row, FindingRow):
+            said = row.finding
+        found.setdefault((_KINDS[type(row)], row.verdict), set()).add(said)
     for (kind, verdict), each in found.items():
         yield f"{len(each)} {kind}{'s' if len(each) > 1 else ''}: {verdict.value}"
 

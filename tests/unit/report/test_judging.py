@@ -423,6 +423,12 @@ MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), pre
     [
         ({}, GOOD, "every fidelity check holds"),
         ({"fidelity": (check(Verdict.CANNOT_TELL),)}, GOOD, "every fidelity check holds"),
+        ({"fidelity": (check(Verdict.WARNING),)}, GOOD, "1 fidelity check: warning"),
+        (
+            {"predictions": (MET,), "fidelity": (check(Verdict.WARNING), check(Verdict.PASS))},
+            GOOD,
+            "1 prediction: pass; 1 fidelity check: warning",
+        ),
         ({"predictions": (MET,)}, GOOD, "1 prediction: pass"),
         ({"predictions": (MET, UNTOLD)}, GOOD, "1 prediction: pass; 1 prediction: cannot be told"),
         ({"predictions": (UNTOLD,)}, TELLS_LITTLE, "this run's clock tells only 0 of 1 numbers"),
