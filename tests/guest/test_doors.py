@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.guest.source import kernel_source
 from twoway.paths import PROFILES, TOPOLOGIES
+from twoway.runs.manifest import LOCK
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
@@ -66,6 +68,20 @@ def test_keys_of_the_shell() -> None:
     os.write(terminal, b"\x04")
     _until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_shell_removes_what_a_killed_one_has_left() -> None:
+    """The folder of a shell that was killed goes when another shell starts."""
+    pid, terminal = _shell()
+    opened = [file.readlink() for file in Path(f"/proc/{pid}/fd").iterdir()]
+    (left,) = (file.parent for file in opened if file.name == LOCK)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert left.is_dir()
+    assert twoway("shell", input="exit\n").returncode == 0
+    assert not left.exists()
 
 
 @pytest.mark.usefixtures("guest")

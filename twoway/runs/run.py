@@ -55,7 +55,7 @@ def run_case(
     """
     backend = backend_for(case, backend)
     _refuse_real_time(case, backend)
-    running, lock = _new_folder(results / case.id)
+    running, lock = new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
         began = time.monotonic() - took_s
@@ -163,8 +163,8 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     return None
 
 
-def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
-    """Make a run's folder, locked while the run's process lives.
+def new_folder(parent: Path) -> tuple[Path, IO[str]]:
+    """Make a run's folder, locked while the run's process lives; remove those of killed ones.
 
     What a guest is writing is for nobody else to open.
     """

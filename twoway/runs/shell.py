@@ -5,16 +5,17 @@ Not in virtual time, which would skip ahead whenever the person at the prompt pa
 
 import subprocess
 import sys
-import tempfile
 from itertools import takewhile
-from pathlib import Path
 
 from twoway.backends import uml
 from twoway.backends.sandbox import furnish, guest_error
+from twoway.contract.folders import remove_folder
 from twoway.contract.plan import PLAN
 from twoway.guest.cache import Guest
 from twoway.messages import say
+from twoway.paths import cache
 from twoway.plan.plan import build_plan
+from twoway.runs.run import new_folder
 from twoway.spec.point import Case
 
 # Mininet's commands, in the guest's folder (vm/guest/run.py).
@@ -32,8 +33,8 @@ def open_shell(case: Case, guest: Guest) -> int:
     lines = None if sys.stdin.isatty() else takewhile(_goes_on, sys.stdin)
     leave = "" if lines else "\nleave with `exit` or Ctrl-D"
     say(f"{case.id}: {case.experiment.title}{leave}", markup=False)
-    with tempfile.TemporaryDirectory(prefix="twoway-shell-") as scratch:
-        folder = Path(scratch)
+    folder, lock = new_folder(cache() / "shell")
+    try:
         build_plan(case, mode="shell").write(folder / PLAN)
         home = furnish(folder, ("uml",))
         if lines:
@@ -47,6 +48,9 @@ def open_shell(case: Case, guest: Guest) -> int:
         if error is not None:
             say(error, markup=False, wrong=True)
         return 1 if error is not None or done.returncode else 0
+    finally:
+        remove_folder(folder)
+        lock.close()
 
 
 def _goes_on(line: str) -> bool:
