@@ -6,9 +6,11 @@
  *	new      = 8 * incoming bytes / sample interval
  *	current += (new - current) >> shift_up		or	-= (current - new) >> shift_down
  *
- *	if current > upper or current < lower:
- *		slots = current + margin + corridor / 2	in slots, rounded
- *		upper, lower = current +- corridor / 2
+ *	counted  = current, or its whole multiples of a grain
+ *
+ *	if counted > upper or counted < lower:
+ *		slots = counted + margin + corridor / 2	in slots, rounded
+ *		upper, lower = counted +- corridor / 2
  *
  * All of it in whole bit/s. The paper prints neither the last line nor the start: we let the
  * corridor's middle follow the estimate at each decision, which leaves the allocation above the
@@ -21,9 +23,6 @@
 #include <linux/time64.h>
 
 #include "dtm_core.h"
-
-/* Margin and corridor are in thousandths of a slot, each a whole number of bit/s. */
-#define DTM_MILLISLOT_RATE	(TC_DTM_SLOT_RATE / 1000)
 
 /* Bit/s of a sample; rounded down, as all of the estimator is. */
 static u64 dtm_rate_measure(u64 bytes, u64 sample_ns)
@@ -39,32 +38,47 @@ static u64 dtm_rate_step(u64 estimate, u64 new_bit, u8 shift_up, u8 shift_down)
 	return estimate + ((new_bit - estimate) >> shift_up);
 }
 
-static bool dtm_rate_is_outside(const struct dtm_rate *rate)
+/* What counts of an estimate: all of it, or the whole multiples of a grain. */
+static u64 dtm_rate_counted(const struct dtm_config *c, u64 estimate)
 {
-	return rate->estimate > rate->upper || rate->estimate < rate->lower;
+	u32 rest = 0;
+
+	if (c->grain)
+		div_u64_rem(estimate, c->grain, &rest);
+	return estimate - rest;
 }
 
-/* Put the corridor around the estimate. */
-static void dtm_rate_centre(struct dtm_rate *rate, u32 corridor)
+static bool dtm_rate_is_outside(const struct dtm_rate *rate, u64 counted)
 {
-	u64 half = (u64)corridor * DTM_MILLISLOT_RATE / 2;
-
-	rate->lower = rate->estimate > half ? rate->estimate - half : 0;
-	rate->upper = rate->estimate + half;
+	return counted > rate->upper || counted < rate->lower;
 }
 
-/* Slots for an estimate: at least 1; margin and corridor in thousandths of a slot. */
-static u32 dtm_rate_slots(u64 estimate, u32 margin, u32 corridor, u8 rounding)
+/* Bit/s of thousandths of a slot, each a whole number of them. */
+static u64 dtm_rate_of(const struct dtm_config *c, u32 thousandths)
 {
-	u64 bit = estimate + (u64)margin * DTM_MILLISLOT_RATE +
-		  (u64)corridor * DTM_MILLISLOT_RATE / 2;
+	return (u64)thousandths * (c->slot_rate / 1000);
+}
+
+/* Put the corridor around what counts of the estimate. */
+static void dtm_rate_centre(const struct dtm_config *c, struct dtm_rate *rate, u64 counted)
+{
+	u64 half = dtm_rate_of(c, c->corridor) / 2;
+
+	rate->lower = counted > half ? counted - half : 0;
+	rate->upper = counted + half;
+}
+
+/* Slots for what counts of an estimate: at least 1. */
+static u32 dtm_rate_slots(const struct dtm_config *c, u64 counted)
+{
+	u64 bit = counted + dtm_rate_of(c, c->margin) + dtm_rate_of(c, c->corridor) / 2;
 	u64 slots;
 
-	if (rounding == TC_DTM_ROUND_UP)
-		bit += TC_DTM_SLOT_RATE - 1;
-	else if (rounding == TC_DTM_ROUND_NEAREST)
-		bit += TC_DTM_SLOT_RATE / 2;
-	slots = div_u64(bit, TC_DTM_SLOT_RATE);
+	if (c->rounding == TC_DTM_ROUND_UP)
+		bit += c->slot_rate - 1;
+	else if (c->rounding == TC_DTM_ROUND_NEAREST)
+		bit += c->slot_rate / 2;
+	slots = div_u64(bit, c->slot_rate);
 	return clamp_t(u64, slots, 1, TC_DTM_MAX_SLOTS);
 }
 
@@ -83,10 +97,22 @@ static u64 dtm_next_rate(const struct dtm_channel *ch)
 	return ch->sample_at;
 }
 
-/* Until when the estimate does not fall. */
+/* Until when the last drop holds the estimate, or the slots. */
 static u64 dtm_rate_held_until(const struct dtm_channel *ch)
 {
 	return ch->dropped_ns == DTM_NEVER ? 0 : ch->dropped_ns + ch->config->hold_ns;
+}
+
+/* The first time from `at` on at which slots may change. */
+static u64 dtm_rate_may_decide(const struct dtm_channel *ch, u64 at)
+{
+	u64 may = dtm_may_decide(ch), start = ch->started_ns, pace = ch->config->change_ns;
+
+	if (ch->config->hold == TC_DTM_HOLD_SLOTS)
+		may = max(may, dtm_rate_held_until(ch));
+	if (ch->config->pace == TC_DTM_PACE_APART || !pace || may == DTM_NEVER)
+		return may;
+	return start + DIV64_U64_ROUND_UP(max(may, at) - start, pace) * pace;
 }
 
 /* Nothing comes in and nothing moves: pass over the samples until then. */
@@ -114,26 +140,28 @@ static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 	u64 others_due = dtm_others_due(ch->pool);
 
 	for (; ch->sample_at <= until && ch->sample_at < ch->request_ns; ch->pool->work++) {
-		u64 at = ch->sample_at, may_decide = dtm_may_decide(ch);
+		u64 at = ch->sample_at, may_decide = dtm_rate_may_decide(ch, at - c->sample_ns + 1);
 		u64 measured = dtm_rate_measure(ch->sample_bytes, c->sample_ns);
 		struct dtm_rate rate = ch->rate;
 		u64 held_until = dtm_rate_held_until(ch);
 		bool held, moves, decides;
 		u32 want = ch->target;
+		u64 counted;
 
 		/* The rest is an event of its own. */
 		if (ch->pool->work >= DTM_MOST_WORK)
 			return;
 		rate.estimate = dtm_rate_step(rate.estimate, measured, c->shift_up, c->shift_down);
-		held = rate.estimate < ch->rate.estimate && at < held_until;
+		held = rate.estimate < ch->rate.estimate && at < held_until &&
+		       c->hold == TC_DTM_HOLD_ESTIMATE;
 		if (held)
 			rate.estimate = ch->rate.estimate;
 		moves = measured || rate.estimate != ch->rate.estimate;
-		decides = dtm_rate_is_outside(&rate) && at >= may_decide;
+		counted = dtm_rate_counted(c, rate.estimate);
+		decides = dtm_rate_is_outside(&rate, counted) && at >= may_decide;
 		if (decides) {
-			dtm_rate_centre(&rate, c->corridor);
-			want = dtm_within_bounds(ch, dtm_rate_slots(rate.estimate, c->margin,
-								    c->corridor, c->rounding));
+			dtm_rate_centre(c, &rate, counted);
+			want = dtm_within_bounds(ch, dtm_rate_slots(c, counted));
 		}
 		if (want != ch->target && at != now && at >= others_due)
 			return;
@@ -151,8 +179,8 @@ static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 
 			if (held)
 				idle_until = min(idle_until, held_until - 1);
-			if (dtm_rate_is_outside(&rate))
-				idle_until = min(idle_until, may_decide - 1);
+			if (dtm_rate_is_outside(&rate, counted))
+				idle_until = min(idle_until, dtm_rate_may_decide(ch, at + 1) - 1);
 			dtm_rate_skip(ch, idle_until);
 		}
 	}

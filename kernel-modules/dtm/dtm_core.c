@@ -25,6 +25,7 @@ const struct dtm_config dtm_defaults = {
 	.rise_ns	= 10 * NSEC_PER_MSEC,
 	.fall_ns	= 100 * NSEC_PER_MSEC,
 	.step		= 1,
+	.slot_rate	= TC_DTM_SLOT_RATE,
 };
 
 static const struct dtm_allocator dtm_alloc_static = {};
@@ -331,7 +332,8 @@ void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes)
 
 u64 dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes)
 {
-	u64 tag = dtm_service_arrive(&ch->service, now, ch->slots, bytes, ch->config->framed);
+	u64 tag = dtm_service_arrive(&ch->service, now, ch->slots, bytes, ch->config->framed,
+				     ch->config->slot_rate);
 
 	ch->sample_bytes += bytes;
 	ch->packets++;
@@ -367,6 +369,7 @@ void dtm_clear(struct dtm_channel *ch, u64 now)
 /* Start an allocator afresh; counters and the transmission go on. */
 static void dtm_restart(struct dtm_channel *ch, u64 now)
 {
+	ch->started_ns = now;
 	ch->decided_ns = now;
 	ch->request_ns = DTM_NEVER;
 	ch->target = list_empty(&ch->waiting) ? ch->slots : ch->awaited;

@@ -70,10 +70,12 @@ struct dtm_step {
  * @framed: whole slots, departures at the ends of cycles
  * @rounding: rate: enum tc_dtm_rounding
  * @count: rate: enum tc_dtm_count
+ * @pace: rate: enum tc_dtm_pace
+ * @hold: rate: enum tc_dtm_hold
  * @change_ns: least time between decisions
  * @signalling_ns: from a decision to its effect
  * @sample_ns: rate: interval of estimates
- * @hold_ns: rate: no decrease for so long after a drop
+ * @hold_ns: rate: how long a drop holds what @hold says
  * @estimate: rate: bit/s at the start
  * @rise_ns: buffer: backlog above @high for so long asks for more
  * @fall_ns: buffer: backlog below @low for so long gives back
@@ -86,6 +88,8 @@ struct dtm_step {
  * @high: buffer: bytes
  * @low: buffer: bytes
  * @step: buffer: slots per change
+ * @slot_rate: bit/s of a slot
+ * @grain: rate: bit/s, whose whole multiples count of an estimate; 0: all of it counts
  * @n_levels: of @levels
  * @n_steps: of @steps
  * @shift_up: rate
@@ -102,6 +106,8 @@ struct dtm_config {
 	u8 framed;
 	u8 rounding;
 	u8 count;
+	u8 pace;
+	u8 hold;
 	u64 change_ns;
 	u64 signalling_ns;
 	u64 sample_ns;
@@ -118,6 +124,8 @@ struct dtm_config {
 	u32 high;
 	u32 low;
 	u32 step;
+	u32 slot_rate;
+	u32 grain;
 	u32 n_levels;
 	u32 n_steps;
 	u8 shift_up;
@@ -203,6 +211,7 @@ struct dtm_pool {
  * @in_order: in @pool
  * @waiting: in @pool, or empty
  * @created_ns: when it joined
+ * @started_ns: start of the allocator
  * @decided_ns: last decision, or start of the allocator
  * @request_ns: when a signalled request takes effect; DTM_NEVER: none is on its way
  * @rate: rate: the estimate
@@ -243,6 +252,7 @@ struct dtm_channel {
 	struct list_head in_order;
 	struct list_head waiting;
 	u64 created_ns;
+	u64 started_ns;
 	u64 decided_ns;
 	u64 request_ns;
 
@@ -343,7 +353,8 @@ u32 dtm_borrowed(const struct dtm_channel *ch);
 /* Account for the slots held until now; to be called before their number changes. */
 void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots);
 /* A packet arrives: its finish tag. */
-u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed);
+u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed,
+		       u32 slot_rate);
 /*
  * When a packet has been sent, if the number of slots stays as it is; for those sent by `since`, a
  * time not after it.

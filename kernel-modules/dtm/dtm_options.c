@@ -23,6 +23,7 @@ static TWOWAY_RANGE dtm_millislots_range = {
 };
 
 static TWOWAY_RANGE dtm_estimate_range = { .max = 1ULL << 40 };
+static TWOWAY_RANGE dtm_slot_range = { .min = 1000, .max = TC_DTM_SLOT_RATE };
 static TWOWAY_RANGE dtm_positive_range = { .min = 1, .max = U32_MAX };
 
 #define DTM_SHIFT_MAX	10
@@ -77,6 +78,10 @@ static const struct nla_policy dtm_policy[TCA_DTM_MAX + 1] = {
 	[TCA_DTM_N_STEPS]	= { .type = NLA_REJECT },
 	[TCA_DTM_POOL_NETNS_FD]	= { .type = NLA_U32 },
 	[TCA_DTM_POOL_NETNSID]	= { .type = NLA_S32 },
+	[TCA_DTM_SLOT_RATE]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slot_range),
+	[TCA_DTM_GRAIN]		= { .type = NLA_U32 },
+	[TCA_DTM_PACE]		= NLA_POLICY_MAX(NLA_U8, TC_DTM_PACE_MAX),
+	[TCA_DTM_HOLD]		= NLA_POLICY_MAX(NLA_U8, TC_DTM_HOLD_MAX),
 };
 
 /* Plain options: where their values are, and which allocator they belong to. */
@@ -105,6 +110,7 @@ static const struct dtm_option {
 	DTM_OPTION(CHANGE, change_ns, DTM_ANY),
 	DTM_OPTION(SIGNALLING, signalling_ns, DTM_ANY),
 	DTM_OPTION(OWNED, owned, DTM_ANY),
+	DTM_OPTION(SLOT_RATE, slot_rate, DTM_ANY),
 	DTM_OPTION(SAMPLE, sample_ns, TC_DTM_RATE),
 	DTM_OPTION(SHIFT_UP, shift_up, TC_DTM_RATE),
 	DTM_OPTION(SHIFT_DOWN, shift_down, TC_DTM_RATE),
@@ -114,6 +120,9 @@ static const struct dtm_option {
 	DTM_OPTION(COUNT, count, TC_DTM_RATE),
 	DTM_OPTION(HOLD_ON_LOSS, hold_ns, TC_DTM_RATE),
 	DTM_OPTION(ESTIMATE, estimate, TC_DTM_RATE),
+	DTM_OPTION(GRAIN, grain, TC_DTM_RATE),
+	DTM_OPTION(PACE, pace, TC_DTM_RATE),
+	DTM_OPTION(HOLD, hold, TC_DTM_RATE),
 	DTM_OPTION(HIGH, high, TC_DTM_BUFFER),
 	DTM_OPTION(LOW, low, TC_DTM_BUFFER),
 	DTM_OPTION(RISE, rise_ns, TC_DTM_BUFFER),
@@ -285,8 +294,27 @@ static int dtm_check_trace(const struct dtm_config *c, struct netlink_ext_ack *e
 	return 0;
 }
 
+static int dtm_check_slot(const struct dtm_config *c, struct netlink_ext_ack *extack)
+{
+	u32 bit_rest;
+
+	if (c->slot_rate == TC_DTM_SLOT_RATE)
+		return 0;
+	div_u64_rem(8ULL * NSEC_PER_SEC, c->slot_rate, &bit_rest);
+	if (bit_rest || c->slot_rate % 1000)
+		return twoway_refuse(extack, "slot must be whole kbit/s that divide 8 Gbit/s");
+	if (c->framed || c->pool[0])
+		return twoway_refuse(extack,
+				     "a slot of less than 512 kbit/s takes neither framed nor pool");
+	return 0;
+}
+
 static int dtm_check(const struct dtm_config *c, struct netlink_ext_ack *extack)
 {
+	int err = dtm_check_slot(c, extack);
+
+	if (err)
+		return err;
 	if (c->min_slots > c->max_slots)
 		return twoway_refuse(extack, "min must not exceed max");
 	if (c->initial < c->min_slots || c->initial > c->max_slots)

@@ -298,6 +298,8 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	if (err)
 		return err;
 	err = dtm_check_same_pool(sch, &options, extack);
+	if (!err && options.config->slot_rate != q->config->slot_rate)
+		err = twoway_refuse(extack, "a channel's slot is chosen when it is added");
 	if (!err)
 		err = dtm_options_check_pool(options.config, q->link->pool.size, extack);
 	if (err)

@@ -2,9 +2,9 @@
 /*
  * Transmission over n slots, in whole numbers.
  *
- * A slot carries 64 bits per cycle of 125 us, so one byte takes 15625 ns of one slot. A packet of
- * L bytes is therefore 15625 * L slot-nanoseconds of work, and n slots do n of them each
- * nanosecond.
+ * A slot carries 64 bits per cycle of 125 us, so one byte takes 15625 ns of one slot, or as much
+ * more as a slot is made smaller. A packet of L bytes is therefore 15625 * L slot-nanoseconds of
+ * work, and n slots do n of them each nanosecond.
  *
  * Let S(t) be the work that a channel has done by time t: the integral of its slots over the time
  * in which it had anything to send. A packet that arrives at time a gets a finish tag
@@ -29,8 +29,6 @@
 
 #include "dtm_core.h"
 
-/* Slot-nanoseconds in a byte: 8 bits at 512 kbit/s. */
-#define DTM_BYTE_WORK	(8ULL * NSEC_PER_SEC / TC_DTM_SLOT_RATE)
 #define DTM_SLOT_BYTES	(TC_DTM_SLOT_BITS / 8)
 
 /* The beginning of the cycle in which a time lies, ns. */
@@ -65,14 +63,21 @@ void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots)
 	s->since = now;
 }
 
-u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed)
+/* Slot-nanoseconds in a byte: 15625 at 512 kbit/s. */
+static u64 dtm_byte_work(u32 slot_rate)
+{
+	return div_u64(8ULL * NSEC_PER_SEC, slot_rate);
+}
+
+u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed,
+		       u32 slot_rate)
 {
 	u64 work = bytes;
 
 	if (framed)
 		work = DTM_SLOT_BYTES * div_u64(work + DTM_SLOT_BYTES - 1, DTM_SLOT_BYTES);
 	dtm_service_advance(s, now, slots);
-	s->finish += work * DTM_BYTE_WORK;
+	s->finish += work * dtm_byte_work(slot_rate);
 	return s->finish;
 }
 

@@ -39,6 +39,8 @@ static const char *const allocators[] = {
 
 static const char *const roundings[] = { "up", "nearest", "down", NULL };
 static const char *const counted[] = { "arrivals", "accepted", NULL };
+static const char *const paces[] = { "apart", "grid", NULL };
+static const char *const holds[] = { "estimate", "slots", NULL };
 
 #define SECOND INT64_C(1000000000)
 
@@ -64,6 +66,7 @@ static const struct option {
 	{ "pool", "pool", TCA_DTM_POOL, 0, NULL, NULL, 1, TC_DTM_POOL_NAME - 1 },
 	{ "netnsid", "netnsid", TCA_DTM_POOL_NETNSID, 4, counts, NULL, -1, INT32_MAX },
 	{ "owned", "owned", TCA_DTM_OWNED, 4, counts, NULL, 0, TC_DTM_MAX_SLOTS },
+	{ "slot", "slot_bit", TCA_DTM_SLOT_RATE, 4, rates, NULL, 1000, TC_DTM_SLOT_RATE },
 	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, 1, NULL, allocators,
 	  0, TC_DTM_ALLOCATOR_MAX },
 	{ "sample", "sample_ns", TCA_DTM_SAMPLE, 8, times, NULL, SECOND / 1000, 60 * SECOND },
@@ -76,6 +79,9 @@ static const struct option {
 	{ "count", "count", TCA_DTM_COUNT, 1, NULL, counted, 0, TC_DTM_COUNT_MAX },
 	{ "hold-on-loss", "hold_on_loss_ns", TCA_DTM_HOLD_ON_LOSS, 8, times, NULL, 0, 60 * SECOND },
 	{ "estimate", "estimate_bit", TCA_DTM_ESTIMATE, 8, rates, NULL, 0, INT64_C(1) << 40 },
+	{ "grain", "grain_bit", TCA_DTM_GRAIN, 4, rates, NULL, 0, UINT32_MAX },
+	{ "pace", "pace", TCA_DTM_PACE, 1, NULL, paces, 0, TC_DTM_PACE_MAX },
+	{ "hold", "hold", TCA_DTM_HOLD, 1, NULL, holds, 0, TC_DTM_HOLD_MAX },
 	{ "high", "high", TCA_DTM_HIGH, 4, counts, NULL, 1, UINT32_MAX },
 	{ "low", "low", TCA_DTM_LOW, 4, counts, NULL, 0, UINT32_MAX },
 	{ "rise", "rise_ns", TCA_DTM_RISE, 8, times, NULL, 0, 60 * SECOND },
@@ -150,16 +156,16 @@ static void explain(void)
 	fputs("Usage: ... dtm [ slots N | initial N ] [ limit PACKETS ] [ limit-bytes BYTES ]\n"
 	      "               [ overhead BYTES ] [ framed | unframed ] [ min N ] [ max N ] [ change TIME ]\n"
 	      "               [ signalling TIME ] [ pool NAME [ netns NAME | netnsid N ] ]\n"
-	      "               [ owned N ] [ allocator KIND ]\n"
-	      "               [ restart ]\n"
+	      "               [ owned N ] [ slot RATE ] [ allocator KIND ] [ restart ]\n"
 	      "KIND: static\n"
 	      "    | rate [ sample TIME ] [ shift N | shift-up N shift-down N ] [ margin SLOTS ]\n"
 	      "           [ corridor SLOTS ] [ rounding { up | nearest | down } ]\n"
 	      "           [ count { arrivals | accepted } ] [ hold-on-loss TIME ] [ estimate RATE ]\n"
+	      "           [ grain RATE ] [ pace { apart | grid } ] [ hold { estimate | slots } ]\n"
 	      "    | buffer [ high BYTES ] [ low BYTES ] [ rise TIME ] [ fall TIME ] [ step N ]\n"
 	      "    | hysteresis levels SLOTS:UP:DOWN,SLOTS:UP:DOWN,...   (bytes of backlog)\n"
 	      "    | trace steps AFTER:SLOTS,...                         (times between steps)\n"
-	      "A slot is 512 kbit/s. TIME: 100ms, 1.5s, 125us, 7ns. RATE: 5Mbit, 512kbit, 100bit.\n"
+	      "A slot is 512 kbit/s if not given. TIME: 100ms, 1.5s, 125us, 7ns. RATE: 5Mbit, 512kbit, 100bit.\n"
 	      "`dtm pool add NAME slots N` makes a pool. tc-dtm(8) explains each.\n", stderr);
 }
 

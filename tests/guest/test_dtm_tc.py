@@ -61,7 +61,7 @@ def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
         for number in parse_attributes(case.options)
     }
     numbers = uapi_numbers()
-    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_POOL_NETNSID"] + 1))
+    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_HOLD"] + 1))
     assert options - tried == set()
 
 
@@ -79,7 +79,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
     """tc-dtm(8) has a paragraph on every option of the plugin's tables, and its highest value."""
     row = re.compile(r'^\t\{ "([a-z-]+)", "\w+", TCA_DTM_', re.MULTILINE)
     options = ["shift", *row.findall(PLUGIN.read_text())]
-    assert len(options) == 30
+    assert len(options) == 34
     words = (word for option in options for word in (option, "5bananas-and-more"))
     for option, line in zip(options, plugin_says(guest, *words), strict=True):
         got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5bananas-and-more"', line)
@@ -98,8 +98,9 @@ def test_manual_has_the_kernels_ranges() -> None:
     page = MANUAL.read_text().replace("\\-", "-")
     for name, kind, _, high, _ in RANGES:
         if kind in {"u32", "s32"} and name not in {"HIGH", "LOW"}:
-            text = str(high // 1000) if name in {"MARGIN", "CORRIDOR"} else str(high)
-            assert re.search(rf"(?<!\w){text}(?!\w)", page), name
+            text = str(high // 1000) if name in {"MARGIN", "CORRIDOR", "SLOT_RATE"} else str(high)
+            unit = {"SLOT_RATE": "kbit", "GRAIN": "bit"}.get(name, "")
+            assert re.search(rf"(?<!\w){text}{unit}(?!\w)", page), name
 
 
 @pytest.mark.slow

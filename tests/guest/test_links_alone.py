@@ -83,6 +83,19 @@ LINKS |= {
                 ("down", "accepted"),
             )
         },
+        "small-slots": {
+            "slots": 8000,
+            "slot_kbit": 1,
+            "change_s": 0.1,
+            "rate": {
+                **_FOLLOWS,
+                "margin_slots": 512,
+                "corridor_slots": 1024,
+                "grain_kbit": 512,
+                "pace": "grid",
+                "hold": "slots",
+            },
+        },
         "buffer": {
             "change_s": 0.1,
             "buffer": {

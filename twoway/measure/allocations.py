@@ -14,11 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
 
-from twoway.contract.links.dtm import Rate
 from twoway.contract.network import Queue
-from twoway.measure.channel import BYTE_WORK, Slots
+from twoway.measure.channel import Slots, decisions_ns
 from twoway.measure.queues import Passage
-from twoway.theory.dtm import CYCLE_NS, half_corridor_bit, moved, slots_for
+from twoway.theory.dtm import (
+    CYCLE_NS,
+    counted_bit,
+    decision_ns,
+    half_corridor_bit,
+    moved,
+    slots_for,
+)
 
 # A decision's time is exact but for conversions between clocks.
 DECISION_ERROR_NS = 1000
@@ -42,6 +48,13 @@ class Interval(NamedTuple):
 
     low: int
     high: int
+
+
+class Held(NamedTuple):
+    """Whether a drop holds the allocator, as far as captures tell."""
+
+    surely: bool
+    maybe: bool
 
 
 class _Seen(NamedTuple):
@@ -81,15 +94,14 @@ def agreement(
     counted = ~passed.dropped if accepted else np.full(len(passed.left_ns), True)
     size = queue.link_bytes(passed.packets.frame_bytes).astype(np.int64)[counted]
     low, high = _rates(size, first_ns[counted], last_ns[counted], edges, sample_ns)
-    held = _held(first_ns[passed.dropped], last_ns[passed.dropped], edges[1:], rate)
+    held = _held(first_ns[passed.dropped], last_ns[passed.dropped], edges[1:], slots)
     seen, astray = _decisions(slots.wanted, edges, stop_ns, signalling_ns)
     model = Followed(slots.wanted)
     off, width_bit = astray, []
     for number in range(1, len(edges)):
         model.sample(
             Interval(int(low[number - 1]), int(high[number - 1])),
-            surely_held=bool(held[0][number - 1]),
-            maybe_held=bool(held[1][number - 1]),
+            Held(bool(held[0][number - 1]), bool(held[1][number - 1])),
         )
         width_bit.append(model.estimate.high - model.estimate.low)
         off += not model.decide(int(host_ns[number]), seen.get(number))
@@ -104,7 +116,8 @@ def latest_ns(queue: Queue, slots: Slots, passed: Passage, late_ns: int) -> IntA
     Returns: shape (n,), ns.
     """
     rows = passed.departures
-    work = BYTE_WORK * queue.link_bytes(passed.packets.frame_bytes[rows]).astype(np.int64)
+    size = queue.link_bytes(passed.packets.frame_bytes[rows]).astype(np.int64)
+    work = slots.options.byte_work * size
     begun = passed.left_ns[rows] - work // int(slots.slots.max())
     latest = passed.packets.time_ns + late_ns
     before = np.minimum.accumulate(begun[::-1])[::-1]
@@ -129,16 +142,19 @@ def _bytes_before(time_ns: IntArray, size: IntArray, edges: IntArray) -> IntArra
 
 
 def _held(
-    first_ns: IntArray, last_ns: IntArray, ticks: IntArray, rate: Rate
+    first_ns: IntArray, last_ns: IntArray, ticks: IntArray, slots: Slots
 ) -> tuple[BoolArray, BoolArray]:
-    """Tell at which ticks the estimate is surely held after a drop, and at which it may be."""
+    """Tell at which ticks the allocator is surely held after a drop, and at which it may be."""
+    rate = slots.options.rate
+    assert rate
     hold_ns = round(rate.hold_on_loss_ms * 1e6)
+    until = ticks if rate.hold == "estimate" else decisions_ns(ticks, slots)
     never = np.iinfo(np.int64).min // 2
     first_ns, last_ns = np.sort(first_ns), np.sort(last_ns)
     surely, maybe = (np.searchsorted(at, ticks, side="left") for at in (last_ns, first_ns))
     return (
-        ticks - np.concatenate(([never], first_ns))[surely] < hold_ns,
-        ticks - np.concatenate(([never], last_ns))[maybe] < hold_ns,
+        until - np.concatenate(([never], first_ns))[surely] < hold_ns,
+        until - np.concatenate(([never], last_ns))[maybe] < hold_ns,
     )
 
 
@@ -185,19 +201,23 @@ class Followed:
         start = round(self._rate.estimate_mbit * 1e6)
         self.estimate = self.lower = self.upper = Interval(start, start)
         self._slots = int(self.channel.at(self.channel.start_ns))
-        self._half = half_corridor_bit(self._rate)
+        self._held = Held(surely=False, maybe=False)
+        self._holds_slots = self._rate.hold == "slots"
+        self._half = half_corridor_bit(self._options)
+        self._sample_ns = round(self._rate.sample_ms * 1e6)
         self._signalling_ns = round(self._options.signalling_ms * 1e6)
         self._interval_ns = max(round(self._options.change_s * 1e9), CYCLE_NS)
         self._may_decide_ns = self._interval_ns
 
-    def sample(self, rate: Interval, *, surely_held: bool, maybe_held: bool) -> None:
-        """Take a sample's rate, bit/s, during which the estimate may not fall if it is held."""
+    def sample(self, rate: Interval, held: Held) -> None:
+        """Take a sample's rate, bit/s, and whether a drop holds the estimate, or the slots."""
+        self._held = held
         low, high = (
             moved(now, new, self._rate) for now, new in zip(self.estimate, rate, strict=True)
         )
-        if surely_held:
+        if held.surely and not self._holds_slots:
             low = max(low, self.estimate.low)
-        if maybe_held:
+        if held.maybe and not self._holds_slots:
             high = max(high, self.estimate.high)
         self.estimate = Interval(low, high)
 
@@ -210,7 +230,9 @@ class Followed:
 
         Returns: True if the paper's algorithm may decide so.
         """
-        may_decide = at_ns >= self._may_decide_ns
+        earliest_ns = max(self._may_decide_ns, at_ns - self._sample_ns + 1)
+        may_decide = earliest_ns <= decision_ns(at_ns, self._options)
+        may_decide = may_decide and not (self._holds_slots and self._held.surely)
         if seen is None:
             return not may_decide or self._stay()
         good = self._narrow(seen) and may_decide and self._maybe_outside
@@ -221,11 +243,18 @@ class Followed:
 
     @property
     def _maybe_outside(self) -> bool:
-        return self.estimate.high > self.upper.low or self.estimate.low < self.lower.high
+        low, high = self._counted(self.estimate)
+        return high > self.upper.low or low < self.lower.high
 
     @property
     def _surely_outside(self) -> bool:
-        return self.estimate.low > self.upper.high or self.estimate.high < self.lower.low
+        low, high = self._counted(self.estimate)
+        is_outside = low > self.upper.high or high < self.lower.low
+        return is_outside and not (self._holds_slots and self._held.maybe)
+
+    def _counted(self, estimate: Interval) -> Interval:
+        low, high = (counted_bit(each, self._rate) for each in estimate)
+        return Interval(low, high)
 
     def _narrow(self, seen: _Seen) -> bool:
         """Leave those estimates that lead to a decision; False if there are none."""
@@ -248,7 +277,9 @@ class Followed:
             return leading is not None
         if leading is None:  # any decision would have been seen, so that there was none
             low, high = self.estimate
-            self.estimate = Interval(max(low, self.lower.low), min(high, self.upper.high))
+            most = self.upper.high + max(self._rate.grain_kbit * 1000 - 1, 0)
+            if not (self._holds_slots and self._held.maybe):
+                self.estimate = Interval(max(low, self.lower.low), min(high, most))
         else:  # perhaps there was one, for the slots as they are
             lower, upper = self._edges(leading)
             self.lower, self.upper = _hull(self.lower, lower), _hull(self.upper, upper)
@@ -270,7 +301,7 @@ class Followed:
 
     def _edges(self, estimate: Interval) -> tuple[Interval, Interval]:
         """Compute the corridor around an estimate."""
-        low, high = estimate
+        low, high = self._counted(estimate)
         half = self._half
         return (
             Interval(max(low - half, 0), max(high - half, 0)),

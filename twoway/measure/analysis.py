@@ -37,7 +37,6 @@ from twoway.measure.queues import (
 from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
 from twoway.measure.seconds import Seconds, by_second
-from twoway.theory.dtm import SLOT_BIT
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class QueueView:
             return offered * 8e9 / (stop_ns - start_ns)
         if self.slots is None:
             return self.queue.rate_bit
-        return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
+        return self.slots.mean(start_ns, stop_ns) * self.slots.options.slot_bit
 
     @property
     def has_one_rate(self) -> bool:

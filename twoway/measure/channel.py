@@ -1,9 +1,9 @@
 """A DTM channel's slots over time, and the paper's allocator.
 
-A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot. n changes while packets are
-being transmitted, so transmission times follow from the integral of n, in slot-nanoseconds, which
-are whole numbers. Every run compares the kernel's allocations with the paper's
-(docs/decisions/0016).
+A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot, or more of a smaller one. n
+changes while packets are being transmitted, so transmission times follow from the integral of n, in
+slot-nanoseconds, which are whole numbers. Every run compares the kernel's allocations with the
+paper's (docs/decisions/0016).
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,8 @@ from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
 from twoway.measure.run_folder import Run
-from twoway.theory.dtm import CYCLE_NS, Allocator
+from twoway.theory.dtm import CYCLE_NS, Allocator, decision_ns
 
-BYTE_WORK = 15_625
 SLOT_BYTES = 8
 # Longer than any run's set-up, so that the first step of `Slots` lies before all packets.
 _BEFORE_NS = 3600 * 10**9
@@ -140,13 +139,19 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     size = queue.link_bytes(passed.packets.frame_bytes[rows])
     if slots.options.framed:
         size = -(-size // SLOT_BYTES) * SLOT_BYTES
-    work = BYTE_WORK * size
+    work = slots.options.byte_work * size
     total = np.cumsum(work)
     idle = np.maximum.accumulate(slots.integral(arrived) - (total - work))
     ends = slots.when(idle + total)
     if slots.options.framed and len(left):
         ends += (left[0] - ends) % CYCLE_NS
     return np.asarray(left - ends, dtype=np.int64)
+
+
+def decisions_ns(ticks: IntArray, slots: Slots) -> IntArray:
+    """Compute the times for which the ends of samples decide; shape (k,), as `ticks`."""
+    since_start = [decision_ns(int(tick) - slots.start_ns, slots.options) for tick in ticks]
+    return slots.start_ns + np.array(since_start, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,8 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
     last_drop = np.concatenate(([np.iinfo(np.int64).min // 2], drops))[
         np.searchsorted(drops, ticks, side="left")
     ]
-    held = ticks - last_drop < round(rate.hold_on_loss_ms * 1e6)
+    held_at = ticks if rate.hold == "estimate" else decisions_ns(ticks, slots)
+    held = held_at - last_drop < round(rate.hold_on_loss_ms * 1e6)
     allocator = Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
     estimate = [
         allocator.sample(int(at), int(new), hold=bool(hold))

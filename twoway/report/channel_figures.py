@@ -5,7 +5,6 @@ from capture_analysis.pictures.figure import Figure, Line
 
 from twoway.measure import channel
 from twoway.measure.analysis import Analysis, QueueView
-from twoway.theory.dtm import SLOT_BIT
 
 
 def channel_figures(analysis: Analysis) -> list[Figure]:
@@ -26,10 +25,11 @@ def _rate_figures(
     changes = slots.changes(slots.start_ns, stop_ns)
     times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
     held = slots.at(times).astype(np.float64)
-    slot_mbit = SLOT_BIT / 1e6
-    rate = slots.options.rate
+    options = slots.options
+    slot_mbit = options.slot_bit / 1e6
+    rate = options.rate
     assert rate
-    wanted = made.estimate_bit / SLOT_BIT + rate.margin_slots + rate.corridor_slots / 2
+    wanted = made.estimate_bit / options.slot_bit + rate.margin_slots + rate.corridor_slots / 2
     return [
         Figure(
             f"rate-{direction}",
@@ -47,9 +47,9 @@ def _rate_figures(
         Figure(
             f"slots-{direction}",
             f"Slots of {direction}",
-            "Slots of 512 kbit/s, and what the estimate would ask for at each sample: estimate, "
-            "margin and half the corridor, before rounding. They change at most once in "
-            f"{slots.options.change_s:g} s, and not while the estimate stays in its corridor.",
+            f"Slots of {options.slot_kbit} kbit/s, and what the estimate would ask for at each "
+            "sample: estimate, margin and half the corridor, before rounding. They change at most "
+            f"once in {options.change_s:g} s, and not while the estimate stays in its corridor.",
             "time, s",
             "slots",
             [

@@ -3,34 +3,34 @@
 After Abrahamsson, Hagsand and Marsh (2002), figure 1:
 
     current += (new - current) >> shift_up       or  -= (current - new) >> shift_down
-    if current > upper or current < lower:
-        slots = current + margin + corridor / 2     in slots, rounded
-        upper, lower = current +- corridor / 2
+    counted  = current, or its whole multiples of a grain
+    if counted > upper or counted < lower:
+        slots = counted + margin + corridor / 2     in slots, rounded
+        upper, lower = counted +- corridor / 2
 
 in whole bit/s, as in the kernel. The paper prints neither the last line nor the start, the bounds,
-the rounding or the meaning of "once a second". These are parameters here and in
-kernel-modules/dtm/dtm_alloc_rate.c, or decided as there: both edges start at the initial estimate,
-so that the first traffic causes the first decision; a change comes at least `change_s` after the
-last one, or after the start; a decision for the same slots is no change.
+the rounding, whether curr_slot is whole, or the meaning of "once a second". These are parameters
+here and in kernel-modules/dtm/dtm_alloc_rate.c, or decided as there: both edges start at the
+initial estimate, so that the first traffic causes the first decision; a change comes at least
+`change_s` after the last one, or after the start, or at multiples of `change_s` alone; a decision
+for the same slots is no change.
 """
 
 import math
 from collections.abc import Iterable
 from typing import Literal
 
-from twoway.contract.links.dtm import Channel, Rate
+from twoway.contract.links.dtm import SLOT_KBIT, Channel, Rate
 
-SLOT_BIT = 512_000
+SLOT_BIT = SLOT_KBIT * 1000
 CYCLE_NS = 125_000
-# The kernel keeps margin and corridor in thousandths of a slot.
-MILLISLOT_BIT = SLOT_BIT // 1000
 
 Rounding = Literal["up", "nearest", "down"]
 
 
-def whole_slots(bit: int, rounding: Rounding = "up") -> int:
+def whole_slots(bit: int, rounding: Rounding = "up", slot_bit: int = SLOT_BIT) -> int:
     """Round a capacity in bit/s to slots."""
-    return (bit + {"up": SLOT_BIT - 1, "nearest": SLOT_BIT // 2, "down": 0}[rounding]) // SLOT_BIT
+    return (bit + {"up": slot_bit - 1, "nearest": slot_bit // 2, "down": 0}[rounding]) // slot_bit
 
 
 def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
@@ -44,9 +44,36 @@ def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
     return sample_s * math.log(1 - share) / math.log(1 - 2.0**-shift)
 
 
-def half_corridor_bit(rate: Rate) -> int:
+def slots_bit(slots: float, channel: Channel) -> int:
+    """Convert slots, kept in thousandths as in the kernel, to bit/s."""
+    return int(round(slots * 1000) * channel.slot_kbit)
+
+
+def half_corridor_bit(channel: Channel) -> int:
     """Compute half of an allocator's corridor, bit/s."""
-    return int(round(rate.corridor_slots * 1000) * MILLISLOT_BIT // 2)
+    assert channel.rate
+    return slots_bit(channel.rate.corridor_slots, channel) // 2
+
+
+def counted_bit(estimate: int, rate: Rate) -> int:
+    """Compute what counts of an estimate, bit/s; grows with it."""
+    return estimate - estimate % (rate.grain_kbit * 1000 or 1)
+
+
+def decision_ns(at_ns: int, channel: Channel) -> int:
+    """Compute the time for which a sample's end decides.
+
+    Args:
+        at_ns: the sample's end, since the allocator's start.
+        channel: with the rate allocator.
+
+    Returns: since the start: the sample's end, or the last multiple of `change_s` by then.
+    """
+    assert channel.rate
+    change_ns = round(channel.change_s * 1e9)
+    if channel.rate.pace == "apart" or not change_ns:
+        return at_ns
+    return at_ns // change_ns * change_ns
 
 
 def moved(estimate: int, new: int, rate: Rate) -> int:
@@ -84,7 +111,8 @@ class Allocator:
         self._lower = self._upper = self.estimate
         self._interval_ns = max(round(channel.change_s * 1e9), CYCLE_NS)
         self._signalling_ns = round(channel.signalling_ms * 1e6)
-        self._decided_ns = self._effective_ns = start_ns
+        self._sample_ns = round(channel.rate.sample_ms * 1e6)
+        self._start_ns = self._decided_ns = self._effective_ns = start_ns
 
     def sample(self, at_ns: int, new: int, *, hold: bool = False) -> int:
         """Take a sample and decide on the slots.
@@ -92,20 +120,28 @@ class Allocator:
         Args:
             at_ns: end of the sample.
             new: rate in the sample, bit/s.
-            hold: the estimate may not fall.
+            hold: a drop holds the estimate, or the slots.
 
         Returns: the estimate after the sample, bit/s.
         """
-        if new >= self.estimate or not hold:
+        holds_slots = self._rate.hold == "slots"
+        if new >= self.estimate or not hold or holds_slots:
             self.estimate = moved(self.estimate, new, self._rate)
-        is_outside = not self._lower <= self.estimate <= self._upper
-        may_decide = at_ns >= max(self._decided_ns + self._interval_ns, self._effective_ns)
-        if is_outside and may_decide:
-            half = half_corridor_bit(self._rate)
-            self._lower = max(self.estimate - half, 0)
-            self._upper = self.estimate + half
-            self._decide(at_ns)
+        now = counted_bit(self.estimate, self._rate)
+        if not self._lower <= now <= self._upper and not (hold and holds_slots):
+            self._decide_within(at_ns, now)
         return self.estimate
+
+    def _decide_within(self, at_ns: int, now: int) -> None:
+        """Lay the corridor and decide, if a decision is due."""
+        due_ns = self._start_ns + decision_ns(at_ns - self._start_ns, self._channel)
+        earliest_ns = max(self._decided_ns + self._interval_ns, self._effective_ns)
+        if not max(earliest_ns, at_ns - self._sample_ns + 1) <= due_ns:
+            return
+        half = half_corridor_bit(self._channel)
+        self._lower = max(now - half, 0)
+        self._upper = now + half
+        self._decide(at_ns)
 
     def _decide(self, at_ns: int) -> None:
         slots = slots_for(self.estimate, self._channel)
@@ -139,7 +175,7 @@ def slots_for(estimate: int, channel: Channel) -> int:
     """
     rate = channel.rate
     assert rate
-    margin = round(rate.margin_slots * 1000) * MILLISLOT_BIT
-    bit = estimate + half_corridor_bit(rate) + margin
-    slots = whole_slots(bit, rate.rounding)
+    margin = slots_bit(rate.margin_slots, channel)
+    bit = counted_bit(estimate, rate) + half_corridor_bit(channel) + margin
+    slots = whole_slots(bit, rate.rounding, channel.slot_bit)
     return int(min(max(slots, channel.min_slots), channel.max_slots))

@@ -34,12 +34,12 @@ class Config(Structure):
     _fields_ = (
         *((name, c_uint32) for name in ("limit", "limit_bytes")),
         ("overhead", c_int32),
-        *((name, c_uint8) for name in ("allocator", "framed", "rounding", "count")),
+        *((name, c_uint8) for name in ("allocator", "framed", "rounding", "count", "pace", "hold")),
         *((name, c_uint64) for name in ("change_ns", "signalling_ns", "sample_ns", "hold_ns")),
         *((name, c_uint64) for name in ("estimate", "rise_ns", "fall_ns")),
         *((name, c_uint32) for name in ("initial", "min_slots", "max_slots", "owned")),
         *((name, c_uint32) for name in ("margin", "corridor", "high", "low", "step")),
-        *((name, c_uint32) for name in ("n_levels", "n_steps")),
+        *((name, c_uint32) for name in ("slot_rate", "grain", "n_levels", "n_steps")),
         *((name, c_uint8) for name in ("shift_up", "shift_down")),
         ("pool", c_char * 16),
         ("levels", Level * 32),
@@ -84,6 +84,7 @@ def config(allocator: str = "static", **settings: Any) -> Config:
         "rise_ns": 10**7,
         "fall_ns": 10**8,
         "step": 1,
+        "slot_rate": 512_000,
         **settings,
     }
     return Config(allocator=ALLOCATORS[allocator], **values)

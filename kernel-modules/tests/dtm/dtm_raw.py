@@ -99,6 +99,10 @@ RANGES: list[tuple[str, str, int, int, bytes]] = [
     ("RISE", "u64", 0, 60 * SECOND, BUFFER),
     ("FALL", "u64", 0, 60 * SECOND, BUFFER),
     ("STEP", "u32", 1, 65535, BUFFER),
+    ("SLOT_RATE", "u32", 1000, 512_000, b""),
+    ("GRAIN", "u32", 0, 2**32 - 1, RATE),
+    ("PACE", "u8", 0, 1, RATE),
+    ("HOLD", "u8", 0, 1, RATE),
 ]
 # What is out of range for another reason than the type's: the greatest LOW is below no HIGH, and
 # the allocators above 2 need a list.

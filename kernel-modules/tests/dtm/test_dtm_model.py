@@ -255,7 +255,8 @@ def figure_1(
         slots: at the start.
     """
     current = lower = upper = settings["estimate"]
-    half = settings["corridor"] * 512 // 2
+    slot_bit, pace_ns = settings["slot_rate"], settings["change_ns"]
+    half = settings["corridor"] * (slot_bit // 1000) // 2
     decided = effective = 0
     changes = []
     for number, (incoming, last_drop) in enumerate(samples, start=1):
@@ -264,12 +265,17 @@ def figure_1(
         held = last_drop is not None and now - last_drop < settings["hold_ns"]
         if new >= current:
             current += (new - current) >> settings["shift_up"]
-        elif not held:
+        elif not held or settings["hold"]:
             current -= (current - new) >> settings["shift_down"]
-        once_in_a_while = now >= max(decided + max(settings["change_ns"], 125_000), effective)
-        if not lower <= current <= upper and once_in_a_while:
-            lower, upper = max(current - half, 0), current + half
-            wanted = Fraction(current + settings["margin"] * 512 + half, SLOT_BIT)
+        counted = current - current % settings["grain"] if settings["grain"] else current
+        earliest = max(decided + max(pace_ns, 125_000), effective)
+        if settings["hold"] and last_drop is not None:
+            earliest = max(earliest, last_drop + settings["hold_ns"])
+        at = now // pace_ns * pace_ns if settings["pace"] and pace_ns else now
+        once_in_a_while = earliest <= at > now - settings["sample_ns"]
+        if not lower <= counted <= upper and once_in_a_while:
+            lower, upper = max(counted - half, 0), counted + half
+            wanted = Fraction(counted + settings["margin"] * (slot_bit // 1000) + half, slot_bit)
             whole = (math.ceil(wanted), math.floor(wanted + Fraction(1, 2)), math.floor(wanted))
             want = whole[settings["rounding"]]
             want = min(max(want, settings["min_slots"]), settings["max_slots"])
@@ -295,6 +301,10 @@ def _random_settings(rng: random.Random) -> dict[str, int]:
         "min_slots": rng.choice((1, 3)),
         "max_slots": rng.choice((8192, 12)),
         "count": rng.randint(0, 1),
+        "slot_rate": rng.choice((512_000, 512_000, 1000, 64_000)),
+        "grain": rng.choice((0, 0, 512_000, 1000)),
+        "pace": rng.randint(0, 1),
+        "hold": rng.randint(0, 1),
     }
 
 

@@ -35,6 +35,10 @@ static const struct option dtm_options[] = {
 	{ TCA_DTM_RISE, 8, TC_DTM_BUFFER, 0, 60000000000 },
 	{ TCA_DTM_FALL, 8, TC_DTM_BUFFER, 0, 60000000000 },
 	{ TCA_DTM_STEP, 4, TC_DTM_BUFFER, 1, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_SLOT_RATE, 4, ANY, 1000, TC_DTM_SLOT_RATE },
+	{ TCA_DTM_GRAIN, 4, TC_DTM_RATE, 0, UINT32_MAX },
+	{ TCA_DTM_PACE, 1, TC_DTM_RATE, 0, TC_DTM_PACE_MAX },
+	{ TCA_DTM_HOLD, 1, TC_DTM_RATE, 0, TC_DTM_HOLD_MAX },
 };
 
 /* The pool that the fuzzer keeps: fuzzers that run at once have one each, by their seeds. */
@@ -147,6 +151,12 @@ static void choose_dtm_options(struct request *r)
 	for (i = 0; i < n; i++) {
 		const struct option *option = &dtm_options[below(ARRAY_SIZE(dtm_options))];
 
+		if (option->type == TCA_DTM_SLOT_RATE && !one_in(4)) {
+			/* All of them divide. */
+			if (!pooled && !find(r, option->type))
+				add_value(r, option, 1000 << below(10));
+			continue;
+		}
 		if (find(r, option->type) || option->type == TCA_DTM_ALLOCATOR ||
 		    (option->type == TCA_DTM_OWNED && !pooled) ||
 		    (option->type == TCA_DTM_INITIAL && find(r, TCA_DTM_SLOTS)) ||

@@ -17,9 +17,9 @@ from queue_columns import passage_of
 from synthetic_run import START_NS, Crossing, edit_json, write_run
 
 from twoway.contract.links.dtm import Channel
-from twoway.measure.channel import BYTE_WORK, Slots
+from twoway.measure.channel import Slots
 from twoway.measure.queues import Passage
-from twoway.theory.dtm import Allocator
+from twoway.theory.dtm import Allocator, decision_ns
 
 PACKET_BYTES = 500
 STOP_NS = 2_000_000_000
@@ -109,7 +109,8 @@ def _decided(
         if rate.count == "accepted":
             inside &= ~drops
         before = counted[drops & (counted < tick)]
-        held = len(before) > 0 and tick - before[-1] < rate.hold_on_loss_ms * 1e6
+        until = tick if rate.hold == "estimate" else decision_ns(tick, channel)
+        held = len(before) > 0 and until - before[-1] < rate.hold_on_loss_ms * 1e6
         bit = int(inside.sum()) * PACKET_BYTES * 8 * 10**9 // sample_ns
         estimate = allocator.sample(tick, bit, hold=bool(held))
         told += [estimate] * (len(allocator.changes) - seen)
@@ -125,7 +126,7 @@ def _sent(counted: IntArray, dropped: Sequence[int], slots: Slots) -> IntArray:
     left, done = [], 0
     for number, came in enumerate(slots.integral(counted).tolist()):
         if number not in dropped:
-            done = max(came, done) + BYTE_WORK * PACKET_BYTES
+            done = max(came, done) + slots.options.byte_work * PACKET_BYTES
         left.append(-1 if number in dropped else int(slots.when(np.array([done]))[0]))
     return np.array(left, dtype=np.int64)
 

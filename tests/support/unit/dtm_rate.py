@@ -11,5 +11,8 @@ RATE: dict[str, Any] = {
     "rounding": "up",
     "count": "arrivals",
     "hold_on_loss_ms": 0,
+    "hold": "estimate",
     "estimate_mbit": 0,
+    "grain_kbit": 0,
+    "pace": "apart",
 }

@@ -53,6 +53,9 @@ RATES: dict[str, Any] = {
     "hold_on_loss_ms": st.sampled_from([0, 120]),
     "count": st.sampled_from(["arrivals", "accepted"]),
     "estimate_mbit": st.sampled_from([0, 3]),
+    "grain_kbit": st.sampled_from([0, 512]),
+    "pace": st.sampled_from(["apart", "grid"]),
+    "hold": st.sampled_from(["estimate", "slots"]),
 }
 
 
@@ -105,6 +108,8 @@ TAMPERED = [
     {"signalling_ms": 10},
     {"min_slots": 6},
     {"max_slots": 10},
+    {"grain_kbit": 512},
+    {"pace": "grid"},
 ]
 
 
@@ -130,6 +135,16 @@ def test_hold_is_seen() -> None:
     assert (off(with_hold), off(without)) == (0, 0)
     assert off(with_hold, hold_on_loss_ms=0) > 0
     assert off(without, **HOLD) > 0
+
+
+def test_a_hold_of_slots_is_seen() -> None:
+    """Decisions of a kernel that holds slots after a loss fail where the estimate should be held."""
+    estimate, slots = (
+        host(CAME_NS, LATE, DROPPED, **HOLD, hold=what) for what in ("estimate", "slots")
+    )
+    assert (off(estimate), off(slots)) == (0, 0)
+    assert off(slots, hold="estimate") > 0
+    assert off(estimate, hold="slots") > 0
 
 
 def test_count_is_seen() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twoway.contract.links import Elements
-from twoway.contract.links.dtm import Channel, Rate
+from twoway.contract.links.dtm import Channel
 from twoway.contract.network import START_NS
 from twoway.theory.dtm import (
     SLOT_BIT,
@@ -82,6 +82,36 @@ def test_figure_4_has_a_mbit_to_spare() -> None:
     assert slots * SLOT_BIT - 5_000_000 == 1_144_000
 
 
+# Slots of 1 kbit/s, with margin and corridor of as many kbit/s as they have in slots of 512.
+UNROUNDED = {**RATE, "margin_slots": 384, "corridor_slots": 1024}
+WHOLE = {"grain_kbit": 512}
+
+
+@pytest.mark.parametrize(
+    ("rate", "spare_bit"),
+    [({}, 896_000), (WHOLE, 504_000)],
+    ids=["curr_slot is a real number", "curr_slot is whole"],
+)
+def test_unrounded_slots_of_figure_4(rate: dict[str, int], spare_bit: int) -> None:
+    """Unrounded, 5 Mbit/s have 1.75 slots to spare; a whole curr_slot takes 0.77 slots of them."""
+    channel = Channel.model_validate({"slot_kbit": 1, "rate": {**UNROUNDED, **rate}})
+    assert slots_for(5_000_000, channel) * channel.slot_bit - 5_000_000 == spare_bit
+
+
+@pytest.mark.parametrize(("rounding", "slots"), [("up", 11), ("nearest", 11), ("down", 10)])
+def test_whole_slots_of_figure_4(rounding: str, slots: int) -> None:
+    """A whole curr_slot of 9 is 10.75 slots with margin and half the corridor."""
+    assert slots_for(5_000_000, _channel(rate={**RATE, **WHOLE, "rounding": rounding})) == slots
+
+
+@pytest.mark.parametrize(("pace", "at_s"), [("apart", [1.0, 2.1]), ("grid", [1.0, 3.0])])
+def test_once_a_second(pace: str, at_s: list[float]) -> None:
+    """A change that is due at 2.1 s comes then, or with a grid of seconds at 3 s."""
+    rates = [10**6] * 20 + [10**7] * 30
+    channel = _channel(10, {**RATE, "shift_up": 0, "shift_down": 0, "pace": pace})
+    assert [at for at, _ in allocate(rates, channel)[1:]] == at_s
+
+
 @given(bit=st.integers(0, 10**8))
 def test_margin_lies_above_the_corridor(bit: int) -> None:
     """Rounded up, slots hold the corridor's upper edge with the margin on top, less than one more.
@@ -100,7 +130,7 @@ def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> N
     """
     channel = _channel(start, {**RATE, "shift_up": shift, "shift_down": shift})
     changes = allocate([bit] * 3000, channel)
-    half = half_corridor_bit(Rate.model_validate({**RATE})) + 63
+    half = half_corridor_bit(channel) + 63
     few, many = slots_for(max(bit - half, 0), channel), slots_for(bit + half, channel)
     assert few <= changes[-1][1] <= many
     assert changes[-1][0] < 100

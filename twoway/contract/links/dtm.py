@@ -12,7 +12,7 @@ from twoway.contract.links import RatedQueue
 from twoway.contract.model import Model
 
 # 64 bits in each cycle of 125 us.
-SLOT_MBIT = 0.512
+SLOT_KBIT = 512
 
 Slots = Annotated[int, Field(ge=1, le=65535)]
 Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
@@ -43,7 +43,20 @@ class Rate(Model):
         default="arrivals", description="whether the estimator sees what the queue drops"
     )
     hold_on_loss_ms: Milliseconds = Field(
-        default=0, description="for so long after a drop the estimate does not fall"
+        default=0, description="how long a drop holds what hold says"
+    )
+    hold: Literal["estimate", "slots"] = Field(
+        default="estimate",
+        description="what a drop holds: the estimate, which does not fall, or the slots, which "
+        "do not change while the estimate moves",
+    )
+    grain_kbit: Annotated[int, Field(ge=0, le=4_000_000)] = Field(
+        default=0,
+        description="only whole multiples of it count of an estimate; 512: whole slots; 0: all",
+    )
+    pace: Literal["apart", "grid"] = Field(
+        default="apart",
+        description="whether changes are change_s apart, or at multiples of it since the start",
     )
     estimate_mbit: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
         default=0, description="the estimate at the traffic's start"
@@ -108,6 +121,11 @@ class Channel(RatedQueue):
     DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
 
     slots: Slots = Field(default=20, description="slots at the traffic's start")
+    slot_kbit: Annotated[int, Field(ge=1, le=SLOT_KBIT)] = Field(
+        default=SLOT_KBIT,
+        description="of a slot, dividing 8 Gbit/s; with 1 an allocator's rates are all but "
+        "unrounded",
+    )
     framed: bool = Field(
         default=False, description="packets take whole slots and leave at the ends of cycles"
     )
@@ -146,16 +164,26 @@ class Channel(RatedQueue):
         return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
 
     @property
+    def slot_bit(self) -> int:
+        """The rate of a slot, bit/s."""
+        return self.slot_kbit * 1000
+
+    @property
+    def byte_work(self) -> int:
+        """The time that a byte takes of one slot, ns."""
+        return 8_000_000_000 // self.slot_bit
+
+    @property
     def start_mbit(self) -> float:
         """The rate at the start of traffic."""
-        return self.slots * SLOT_MBIT
+        return self.slots * self.slot_kbit / 1000
 
     @property
     def least_mbit(self) -> float:
         """The lowest rate that an allocator may choose."""
-        return self.min_slots * SLOT_MBIT
+        return self.min_slots * self.slot_kbit / 1000
 
     @property
     def most_mbit(self) -> float:
         """The highest rate that an allocator may choose."""
-        return self.max_slots * SLOT_MBIT
+        return self.max_slots * self.slot_kbit / 1000

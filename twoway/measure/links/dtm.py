@@ -10,7 +10,6 @@ from twoway.measure.allocations import agreement
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.real_time import ClockError
-from twoway.theory.dtm import SLOT_BIT
 
 SLOTS_MEAN = Definition("slots_mean", "slots", "time average of the slots that the channel holds")
 SLOTS_MIN = Definition("slots_min", "slots", "fewest slots that the channel holds")
@@ -51,7 +50,7 @@ def slots(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[flo
     run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
     within = held.within(*steady)
-    capacity = held.mean(*steady) * SLOT_BIT / 1e6
+    capacity = held.mean(*steady) * held.options.slot_bit / 1e6
     used = capacity * throughput.utilisation(view.passed, *steady)
     changes = held.changes(held.start_ns, run.stop_ns)
     return (
@@ -74,7 +73,7 @@ def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -
         for connection in analysis.connections.values()
         if len(run.rows(view.lanes, connection.connection, forward=True))
     )
-    return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * SLOT_BIT),)
+    return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * held.options.slot_bit),)
 
 
 def check(
@@ -102,7 +101,7 @@ def check(
         known_bit = real_time.quantile(found.width_bit)
         bound = f"real time: 0 impossible or missing, estimates known to {known_bit} bit/s in 99 %"
         row = checks.row(what, found.off, bound, found.off == 0)
-        return [checks.within(row, known_bit, SLOT_BIT, "a slot")]
+        return [checks.within(row, known_bit, slots.options.slot_bit, "a slot")]
     expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
     got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
     due = set(zip(expected.change_ns, expected.slots, strict=True))

@@ -41,6 +41,12 @@ class Channel(dtm.Channel, RatedQueue):
             found.append(f": takes one allocator, got {', '.join(self.allocators)}")
         if self.owned_slots and not self.pool:
             found.append(f".owned_slots: needs a pool, got {self.owned_slots}")
+        if 8_000_000 % self.slot_kbit:
+            found.append(f".slot_kbit: must divide 8000000, got {self.slot_kbit}")
+        if self.slot_kbit < dtm.SLOT_KBIT and (self.framed or self.pool):
+            found.append(
+                f".slot_kbit: must be {dtm.SLOT_KBIT} with framed or pool, got {self.slot_kbit}"
+            )
         if self.min_slots > self.max_slots:
             found.append(
                 f".min_slots: must not exceed max_slots ({self.max_slots}), got {self.min_slots}"
@@ -79,7 +85,7 @@ class Channel(dtm.Channel, RatedQueue):
             f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
             f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
             f"max {self.max_slots} change {_ns(self.change_s * 1000)} "
-            f"signalling {_ns(self.signalling_ms)} {pool}"
+            f"signalling {_ns(self.signalling_ms)} {pool}slot {self.slot_kbit}kbit "
             f"{_arguments(self.chosen)}"
         )
         return words.split()
@@ -95,6 +101,7 @@ class Channel(dtm.Channel, RatedQueue):
             "max": self.max_slots,
             "change_ns": round(self.change_s * 1e9),
             "signalling_ns": round(self.signalling_ms * 1e6),
+            "slot_bit": self.slot_bit,
             "allocator": self.allocator,
         }
         if self.pool:
@@ -129,7 +136,8 @@ def _(rate: dtm.Rate) -> str:
         f"shift-down {rate.shift_down} margin {rate.margin_slots:.3f} "
         f"corridor {rate.corridor_slots:.3f} rounding {rate.rounding} count {rate.count} "
         f"hold-on-loss {_ns(rate.hold_on_loss_ms)} "
-        f"estimate {round(rate.estimate_mbit * 1e6)}bit"
+        f"estimate {round(rate.estimate_mbit * 1e6)}bit "
+        f"grain {rate.grain_kbit}kbit pace {rate.pace} hold {rate.hold}"
     )
 
 
@@ -145,6 +153,9 @@ def _(rate: dtm.Rate) -> dict[str, Any]:
         "count": rate.count,
         "hold_on_loss_ns": round(rate.hold_on_loss_ms * 1e6),
         "estimate_bit": round(rate.estimate_mbit * 1e6),
+        "grain_bit": rate.grain_kbit * 1000,
+        "pace": rate.pace,
+        "hold": rate.hold,
     }
 
 

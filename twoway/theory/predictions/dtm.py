@@ -15,7 +15,6 @@ import numpy as np
 from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Connection
 from twoway.theory.dtm import (
-    SLOT_BIT,
     Allocator,
     allocate,
     half_corridor_bit,
@@ -66,7 +65,7 @@ def predict(setup: Setup) -> dict[str, float]:
         # Bursts of one packet of each flow fit, as none of the bottlenecks is faster.
         slots["drops_data"] = max(0.0, len(cycles) - link.buffer_packets)
     if "slots_mean" in slots:
-        capacity_mbit = slots["slots_mean"] * SLOT_BIT / 1e6
+        capacity_mbit = slots["slots_mean"] * dtm.slot_bit / 1e6
         slots["capacity"] = capacity_mbit
         slots["capacity_unused"] = capacity_mbit - used_mbit
         slots["capacity_goodput"] = used_mbit * link.payload_share / capacity_mbit
@@ -84,8 +83,8 @@ def printed(setup: Setup) -> dict[str, float]:
     bit = sum(cycle.rate for cycle in cycles.values()) * link.data_s * link.rate_bit
     if not dtm.rate or not all(_is_constant(cycle) for cycle in cycles.values()):
         return {}
-    slots = bit / SLOT_BIT + dtm.rate.margin_slots
-    slots += half_corridor_bit(dtm.rate) / SLOT_BIT
+    slots = bit / dtm.slot_bit + dtm.rate.margin_slots
+    slots += half_corridor_bit(dtm) / dtm.slot_bit
     return {f"{family}.{name}": slots for family in ("slots_mean", "slots_min", "slots_max")}
 
 
@@ -178,7 +177,7 @@ def _range(cycle: Cycle, channel: Channel, packet_bit: float) -> tuple[int, int]
             estimate = allocator.sample(number, round(packets_s * packet_bit))
             if number > settling:
                 estimates.append(estimate)
-    least, largest, half = min(estimates), max(estimates), half_corridor_bit(rate)
+    least, largest, half = min(estimates), max(estimates), half_corridor_bit(channel)
     return (
         slots_for(min(least, largest - half), channel),
         slots_for(max(largest, least + half), channel),

@@ -10,7 +10,6 @@ from itertools import pairwise
 from statistics import median
 
 from twoway.contract.links.dtm import Channel
-from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions import kalampoukas
 
@@ -65,6 +64,6 @@ def _last_rate(link: Link) -> Link:
     channel = link.elements.find(Channel)
     if not channel or not channel.trace:
         return link
-    rate_bit = channel.trace.steps[-1].slots * SLOT_BIT
+    rate_bit = channel.trace.steps[-1].slots * channel.slot_bit
     slower = link.rate_bit / rate_bit
     return replace(link, rate_bit=rate_bit, data_s=link.data_s * slower, ack_s=link.ack_s * slower)

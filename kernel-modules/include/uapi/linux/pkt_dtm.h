@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-/* A slot carries 64 bits in each cycle of 125 us: 512 kbit/s. */
+/* A slot carries 64 bits in each cycle of 125 us: 512 kbit/s, the default of TCA_DTM_SLOT_RATE. */
 #define TC_DTM_SLOT_BITS	64
 #define TC_DTM_CYCLE_NS		125000
 #define TC_DTM_SLOT_RATE	512000
@@ -58,6 +58,24 @@ enum tc_dtm_count {
 
 #define TC_DTM_COUNT_MAX (__TC_DTM_COUNT_MAX - 1)
 
+/* When the allocator "rate" may change slots. */
+enum tc_dtm_pace {
+	TC_DTM_PACE_APART,	/* TCA_DTM_CHANGE after the last change, or later */
+	TC_DTM_PACE_GRID,	/* at multiples of it since the allocator's start */
+	__TC_DTM_PACE_MAX
+};
+
+#define TC_DTM_PACE_MAX (__TC_DTM_PACE_MAX - 1)
+
+/* What the allocator "rate" holds after a drop. */
+enum tc_dtm_hold {
+	TC_DTM_HOLD_ESTIMATE,	/* it does not decrease */
+	TC_DTM_HOLD_SLOTS,	/* the estimate moves, and slots do not change */
+	__TC_DTM_HOLD_MAX
+};
+
+#define TC_DTM_HOLD_MAX (__TC_DTM_HOLD_MAX - 1)
+
 /*
  * Options. Times are in ns, rates in bit/s. Absent ones keep their value, or have the default. An
  * option that belongs to an allocator is refused with any other, and not shown with any other.
@@ -88,7 +106,7 @@ enum {
 	TCA_DTM_CORRIDOR,	/* u32, 0..65535000 thousandths of a slot; default 2000 */
 	TCA_DTM_ROUNDING,	/* u8, enum tc_dtm_rounding; default up */
 	TCA_DTM_COUNT,		/* u8, enum tc_dtm_count; default arrivals */
-	TCA_DTM_HOLD_ON_LOSS,	/* u64, 0..60 s: no decrease for so long after a drop; 0 */
+	TCA_DTM_HOLD_ON_LOSS,	/* u64, 0..60 s: HOLD lasts so long after a drop; 0 */
 	TCA_DTM_ESTIMATE,	/* u64, 0..2^40 bit/s: at the start; default 0 */
 	/* buffer */
 	TCA_DTM_HIGH,		/* u32, 1.. bytes: above it asks for slots; default 30000 */
@@ -104,6 +122,15 @@ enum {
 	/* The network namespace of the pool, if another than the device's */
 	TCA_DTM_POOL_NETNS_FD,	/* u32, never dumped: by an open file */
 	TCA_DTM_POOL_NETNSID,	/* s32: by its number in the device's; -1: it has ended */
+	/*
+	 * u32, 1000..512000 bit/s, whole kbit/s that divide 8 Gbit/s: of a slot; default 512000. Less
+	 * takes neither FRAMED nor POOL; chosen when the channel is added.
+	 */
+	TCA_DTM_SLOT_RATE,
+	/* rate */
+	TCA_DTM_GRAIN,		/* u32, bit/s: only its whole multiples count of an estimate; 0 */
+	TCA_DTM_PACE,		/* u8, enum tc_dtm_pace; default apart */
+	TCA_DTM_HOLD,		/* u8, enum tc_dtm_hold; default estimate */
 	__TCA_DTM_MAX
 };
 

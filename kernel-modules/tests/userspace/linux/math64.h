@@ -17,6 +17,8 @@ static inline u64 div_u64(u64 dividend, u32 divisor)
 	return dividend / divisor;
 }
 
+#define DIV64_U64_ROUND_UP(dividend, divisor) (((dividend) + (divisor) - 1) / (divisor))
+
 static inline u64 div64_u64(u64 dividend, u64 divisor)
 {
 	return dividend / divisor;
