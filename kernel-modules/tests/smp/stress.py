@@ -368,6 +368,7 @@ def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
     if not first_owners:
         ip(pair.near, "link del eth0")
     for process in owners:
+        assert process.pid
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.killpg(process.pid, signal.SIGKILL)
     for host in pair.near, pair.far:
