@@ -91,7 +91,8 @@ endif
 #: LAYER=newest     the modules on Debian's newest kernel, patched by vm/patches/upstream
 layer-newest: env test-packages
 	@$(BIN)/twoway build --kernel newest
-	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_dtm_traffic.py \
+	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_clock.py \
+		tests/guest/test_dtm_traffic.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_fast.py tests/guest/test_fixed.py tests/guest/test_tahoe.py
 
 #: LAYER=smp        the modules on four processors, with KASAN and lockdep, then KCSAN

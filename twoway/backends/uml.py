@@ -128,10 +128,10 @@ def command(
     if guest.has_seccomp:
         kernel += " seccomp=on"
     if virtual_time:
-        kernel += " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu"
+        kernel += (
+            " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu time-travel-cost=syscall"
+        )
         kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={plan.seed}"
-        if guest.flavour == "newest":  # what the other guests' patches do in any case
-            kernel += " time-travel-cost=syscall"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = confined(

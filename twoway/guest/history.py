@@ -115,8 +115,8 @@ class History:
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
             self.git("read-tree", commit, settings=settings)
             for patch in patches_for(recipe.patches, Path(scratch)):
-                try:
-                    self.git("apply", "--cached", str(patch), settings=settings)
+                try:  # with a line of context, as patch(1) does where three do not match
+                    self.git("apply", "--cached", "-C1", str(patch), settings=settings)
                 except UsageError as error:
                     raise BuildError(
                         f"{commit[:12]}: {patch.name} does not fit: {error}"

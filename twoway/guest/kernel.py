@@ -20,12 +20,17 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "sanitized": ["guest.config", "sanitized.config"],
     "newest": ["guest.config", "newest.config"],
 }
-# Patches under vm/.
-_PATCHES: dict[Flavour, str] = {
-    "guest": "patches/*.patch",
-    "sanitized": "patches/*.patch",
-    "newest": "patches/upstream/*.patch",
+# Patches under vm/, in the order in which they apply: what kernels before the newest lack, the
+# series for upstream without their cover letters, what stays here.
+_SERIES = "patches/upstream/*/000[1-9]-*.patch"
+_GUEST_PATCHES = ("patches/older/*.patch", _SERIES, "patches/local/*.patch")
+_PATCHES: dict[Flavour, Sequence[str]] = {
+    "guest": _GUEST_PATCHES,
+    "sanitized": _GUEST_PATCHES,
+    "newest": [_SERIES],
 }
+# A patch's words on the kernels that it is for.
+_BOUNDS = re.compile(r"^Needed-(until|from): (\d+)\.(\d+)$", re.MULTILINE)
 # Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
 # them, so that the configuration is the same on every machine.
 _NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
@@ -56,7 +61,7 @@ class Recipe:
         arch: as ARCH= has it.
         target: of make: the kernel's file.
         fragments: configurations under vm/, each on top of those before it.
-        patches: under vm/, as a pattern; None for none.
+        patches: under vm/, as patterns, in the order in which they apply.
         left_out: files of the source that are not unpacked.
     """
 
@@ -64,21 +69,20 @@ class Recipe:
     arch: str
     target: str
     fragments: Sequence[str]
-    patches: str | None = None
+    patches: Sequence[str] = ()
     left_out: Sequence[str] = (*_NEVER_BUILT, *_NEVER_PATCHED)
 
 
 def kernel_key(source: KernelSource, flavour: Flavour) -> str:
     """Hash all that a guest's kernel is made from."""
     return content_hash(
-        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], _PATCHES[flavour]])
+        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], *_PATCHES[flavour]])
     )
 
 
 def recipe_of(flavour: Flavour) -> Recipe:
     """Return how a guest's kernel is configured and compiled."""
-    left_out = _NEVER_BUILT if flavour == "newest" else (*_NEVER_BUILT, *_NEVER_PATCHED)
-    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], left_out=left_out)
+    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], _NEVER_BUILT)
 
 
 def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
@@ -141,14 +145,19 @@ def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
     call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
 
 
-def patches_for(pattern: str | None, tree: Path) -> Iterator[Path]:
-    """List our patches for a tree, without those that its version does not need (Needed-until:)."""
-    for patch in sorted(VM.glob(pattern)) if pattern else ():
-        if patch.name.startswith("0000-"):  # a series' cover letter
-            continue
-        until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
-        if not until or version_of(tree) < (int(until[1]), int(until[2])):
-            yield patch
+def patches_for(patterns: Sequence[str], tree: Path) -> Iterator[Path]:
+    """List our patches for a tree, in order, without those that are not for its version.
+
+    A line in a patch says so: `Needed-until: 6.13`, or `Needed-from: 6.13`.
+    """
+    for pattern in patterns:
+        for patch in sorted(VM.glob(pattern)):
+            bounds = _BOUNDS.findall(patch.read_text())
+            if all(
+                (version_of(tree) < (int(major), int(minor))) == (bound == "until")
+                for bound, major, minor in bounds
+            ):
+                yield patch
 
 
 def _check_config(config: Path, fragments: list[Path]) -> None:
