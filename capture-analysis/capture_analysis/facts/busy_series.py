@@ -64,9 +64,14 @@ class BinnedSums:
     def __len__(self) -> int:
         return self._sums.shape[1]
 
+    @property
+    def width_ns(self) -> int:
+        """Width of a bin."""
+        return 1 << self._shift
+
     def most(self) -> FloatArray:
         """Return the largest sum of each lane over its bin's width, a ns; shape (lanes,)."""
-        most: FloatArray = self._sums.max(axis=1, initial=0) / (1 << self._shift)
+        most: FloatArray = self._sums.max(axis=1, initial=0) / self.width_ns
         return most
 
     def _span(self, first_ns: int, last_ns: int) -> None:

@@ -12,24 +12,39 @@ UNITS_NS = (
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
 # Steps are looked at in so many parts: one of them is enough to exclude most units.
 _PARTS = 32
+# A step is common if it has this share of so many steps.
+_COMMON, _SAMPLE = 0.01, 4096
 
 
 def clock_resolution_ns(time_ns: IntArray) -> int:
     """Return the coarsest unit that the steps from packet to packet are multiples of.
 
     Of few times that many packets share, the shortest step; 1 if there are too few packets to tell.
+    One step of a hundred may be odd, unless the common steps are multiples of more than that unit:
+    then a link paces them, as in virtual time, and the odd ones show the clock.
     """
     steps = np.diff(time_ns)
     steps = steps[steps != 0]
     if len(steps) < _LEAST_STEPS:
         shared = len(time_ns) > _LEAST_STEPS * (len(steps) + 1)
         return int(np.abs(steps).min(initial=UNITS_NS[0])) if shared else 1
-    return next((unit for unit in UNITS_NS if _are_multiples(steps, unit)), 1)
+    unit = _unit_ns(steps, _MULTIPLES)
+    return unit if _common_ns(steps) == unit else _unit_ns(steps, 1)
 
 
-def _are_multiples(steps: IntArray, unit: int) -> bool:
-    """Tell whether enough steps are multiples of a unit; of most units a few show that not."""
-    others, least = 0, _MULTIPLES * len(steps)
+def _unit_ns(steps: IntArray, share: float) -> int:
+    return next((unit for unit in UNITS_NS if _are_multiples(steps, unit, share)), 1)
+
+
+def _common_ns(steps: IntArray) -> int:
+    """Return the greatest common divisor of the common steps."""
+    step, count = np.unique(np.abs(steps[:_SAMPLE]), return_counts=True)
+    return int(np.gcd.reduce(step[count >= _COMMON * count.sum()]))
+
+
+def _are_multiples(steps: IntArray, unit: int, share: float) -> bool:
+    """Tell whether a share of steps are multiples of a unit; of most units a few show that not."""
+    others, least = 0, share * len(steps)
     for part in np.array_split(steps, _PARTS):
         others += int(np.count_nonzero(part % unit))
         if len(steps) - others < least:

@@ -2,10 +2,11 @@
 
 No bottleneck is slower than that. Both data and what their ACKs acknowledge are counted and the
 lesser is taken: data may be sent into a queue faster than it empties, and ACKs that waited
-acknowledge in an instant what took longer to arrive, but not both over several round trips.
+acknowledge in an instant what took longer to arrive, but not both over a window that is long beside
+the round trips and beside what queues add to them. An ACK that fills a hole acknowledges what had
+arrived long before: it is left out.
 """
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,15 @@ import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.busy_series import BinnedSums
-from capture_analysis.facts.facts import Facts, FloatArray, RateSource
+from capture_analysis.facts.facts import LEAST_SHIFT, Facts, FloatArray, RateSource
 from capture_analysis.facts.lanes import LaneArray, starts_of
 
 if TYPE_CHECKING:
     from capture_analysis.facts.blocks import Block, View
 
-# A window is at least so many round trips and so long.
-ROUND_TRIPS, LEAST_NS = 5, 100_000_000
+# A window is at least so many round trips, and so many times what queues add to them; for the
+# latter it need not be longer than this share of the direction's time.
+_ROUND_TRIPS, _WAITS, _OF_TIME = 5, 20, 1 / 8
 _MOST_SHIFT = 36
 # A link that transmits more than this share of the time was not found: the error of rates.
 MOST_UTILISATION = 1.05
@@ -36,16 +38,14 @@ class Delivered:
     """
 
     def __init__(self, facts: Facts) -> None:
-        longest_ns = np.nanmax(facts.round_trip_ns, initial=0)
-        least_ns = max(LEAST_NS, ROUND_TRIPS * longest_ns)
-        self._shift = min(math.ceil(math.log2(least_ns)), _MOST_SHIFT)
+        shift = int(facts.delivery_shift.max(initial=LEAST_SHIFT))
         # By direction: the window of its last packet, and what it has had; of data, of ACKs.
         self._last = tuple(LaneArray(np.maximum, -1, 2) for _ in range(2))
         # By direction: most bytes of frames, and of payload acknowledged, in a window; all of both.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
         # Bytes of both sides' frames, then of their payload acknowledged.
-        self._together = BinnedSums(4, self._shift)
+        self._together = BinnedSums(4, shift)
 
     def add(self, block: "Block") -> None:
         """Take the next packets."""
@@ -53,15 +53,20 @@ class Delivered:
             ((block.data, "frame_bytes"), (block.acks, "acked_bytes"))
         ):
             if len(view):
-                self._take(which, view, view[column], block.facts)
+                size = view[column]
+                self._all[which].add(view.directions, view.sum(size))
+                # An ACK of data that were sent again has no round trip.
+                counted = view["rtt_ns"] >= 0 if view is block.acks else np.True_
+                self._take(which, view, size * counted, block.facts)
 
     def _take(self, which: int, view: "View", size: IntArray, facts: Facts) -> None:
         """Take sizes in bytes: of frames, or of payload acknowledged."""
-        window = view["time_ns"] >> self._shift
+        shift = view.spread(facts.delivery_shift)
+        window = view["time_ns"] >> shift
         opens = starts_of(window)
         opens[view.starts] = True
         starts = np.flatnonzero(opens)
-        lane, window = view.direction[starts], window[starts]
+        lane, window, shift = view.direction[starts], window[starts], shift[starts]
         total = np.add.reduceat(size, starts)
         # The first of a direction's windows here may have begun in the block before.
         first = np.searchsorted(starts, view.starts)
@@ -71,8 +76,7 @@ class Delivered:
         so_far[first] += np.where(before[:, 0] == window[first], before[:, 1], 0)
         self._last[which].replace(view.directions, np.stack((window[last], so_far[last]), axis=1))
         self._most[which].add_rows(lane, so_far)
-        self._all[which].add_rows(lane, total)
-        self._together.add(facts.side[lane] + 2 * which, window << self._shift, total)
+        self._together.add(facts.side[lane] + 2 * which, window << shift, total)
 
     def merge(self, other: "Delivered") -> None:
         """Add what other connections delivered."""
@@ -95,7 +99,7 @@ class Delivered:
         first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
         first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
         most = bits * np.stack([each.at(rows) for each in self._most]) - first
-        alone = _lesser(all_bits, most / (1 << self._shift))
+        alone = _lesser(all_bits, most / (1 << facts.delivery_shift))
         together = self._together.most().reshape(2, 2)
         sums = np.zeros((2, 2))
         for side in (0, 1):
@@ -103,8 +107,24 @@ class Delivered:
             sums[:, side] = all_bits[:, mine].sum(axis=1)
             acked = max(int(self._all[1].at(rows[mine]).sum()), 1)
             together[:, side] *= 8, sums[1, side] / acked
-            together[:, side] -= first[:, mine].max(axis=1, initial=0) / (1 << self._shift)
+            together[:, side] -= first[:, mine].max(axis=1, initial=0) / self._together.width_ns
         return alone, _lesser(sums, together)[facts.side]
+
+
+def delivery_shifts(head: "Block", round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:
+    """Choose how long each direction's windows are; binary logarithms of ns.
+
+    Args:
+        head: the first packets.
+        round_trip_ns: the shortest round trips, NaN if unknown.
+        waiting_ns: what queues add to them, NaN if unknown.
+    """
+    data, time_ns = head.data, np.zeros(len(round_trip_ns))
+    if len(data):
+        time_ns[data.directions] = data["time_ns"][data.ends] - data["time_ns"][data.starts]
+    waits_ns = np.minimum(_WAITS * waiting_ns, _OF_TIME * time_ns)
+    longest_ns = np.fmax(np.fmax(_ROUND_TRIPS * round_trip_ns, waits_ns), 1)
+    return np.clip(np.ceil(np.log2(longest_ns)), LEAST_SHIFT, _MOST_SHIFT).astype(np.int64)
 
 
 def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:

@@ -28,6 +28,9 @@ AGREES = 0.05
 NEAR = 0.1
 
 
+# The shortest window in which deliveries are counted, as a power of two of ns: 0.13 s.
+LEAST_SHIFT = 27
+
 # Segments of this share of the largest are nearly full.
 NEARLY_FULL = 0.8
 # Largest payload that a network carries in one frame, where it was not announced: longer ones were
@@ -96,6 +99,8 @@ class Facts:
             one of them is known. Below 0.5 tap_at is NaN.
         tap_samples: number of round trips behind the estimate.
         round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
+        delivery_shift: binary logarithm of the windows of time, ns, in which deliveries are
+            counted (delivered.py).
         handshake_ns: time from SYN to the answer to its SYN-ACK; NaN if unknown.
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
         ticks: number of ticks seen to pass.
@@ -120,6 +125,7 @@ class Facts:
     tap_agreement: FloatArray
     tap_samples: IntArray
     round_trip_ns: FloatArray
+    delivery_shift: IntArray
     handshake_ns: FloatArray
     tick_ns: FloatArray
     ticks: IntArray
@@ -137,6 +143,7 @@ class Facts:
             for f in fields(cls)
         }
         columns["window_shift"][:] = -1
+        columns["delivery_shift"][:] = LEAST_SHIFT
         return cls(**columns)
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from capture_analysis.columns import NO_SCALE, FlowTable, IntArray, Mark
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
+from capture_analysis.facts.delivered import delivery_shifts
 from capture_analysis.facts.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
 from capture_analysis.facts.links import rates
 from capture_analysis.facts.sides import Sides, one_pair
@@ -48,6 +49,7 @@ class FactFinder:
             tap_agreement=found.agreement,
             tap_samples=found.samples,
             round_trip_ns=found.round_trip_ns,
+            delivery_shift=delivery_shifts(head, found.round_trip_ns, found.waiting_ns),
             handshake_ns=found.handshake_ns,
             clock_ns=np.full(len(side), clock_resolution_ns(head.packets.time_ns)),
         )

@@ -26,6 +26,9 @@ _LEAST_SHARE = 0.05
 _ALONE = 0.8
 # The clock's ticks that a segment's transmission must last, for a rate within a tenth.
 _TICKS = 10
+# A guess of more than this multiple of what was delivered is no rate: the pace within an aggregate,
+# and of ACKs that waited together, looks like one.
+_MOST_UNUSED = 10
 # Two segments last 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
 _LEAST_USED = 0.25
 
@@ -57,6 +60,8 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     known = Block(head.packets, head.tracked, facts)
     frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
     bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
+    # An ACK that fills a hole acknowledges at once what had arrived before; it has no round trip.
+    bits[(acks["rtt_ns"] < 0) & acks.spread(facts.segment_bytes > 0)] = 0
     by_acks = choice.best(
         found,
         {
@@ -67,7 +72,7 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
         },
         before,
     )
-    return choice.opposite_if_unknown(by_acks)
+    return choice.without_unused(choice.opposite_if_unknown(by_acks))
 
 
 class _Choice:
@@ -147,6 +152,13 @@ class _Choice:
         if source in (RateSource.ACKS, RateSource.LINK_ACKS):
             doubt |= _LEAST_USED * found.rate_bit > self._shared_bit
         return doubt
+
+    def without_unused(self, facts: Facts) -> Facts:
+        """Forget guesses that are out of proportion to what was delivered."""
+        most_bit = np.where(self._shared_bit > 0, _MOST_UNUSED * self._shared_bit, np.inf)
+        beyond = (facts.rate_bit > most_bit) & (facts.rate_evidence == Evidence.GUESSED)
+        copied = opposite(beyond) & (facts.rate_source == RateSource.OPPOSITE)
+        return facts.without_rates(beyond | copied)
 
     def opposite_if_unknown(self, facts: Facts) -> Facts:
         """Guess that a link is like the opposite one, where it carried no more than that."""

@@ -23,20 +23,27 @@ class Loops:
     Attributes:
         time_ns: NEVER if none was seen.
         samples: number of round trips seen.
+        total_ns: their sum.
     """
 
     time_ns: IntArray
     samples: IntArray
+    total_ns: FloatArray
 
 
 @dataclass(frozen=True)
 class Tap:
-    """Columns by direction: tap_*, round_trip_ns and handshake_ns of Facts."""
+    """Columns by direction: tap_*, round_trip_ns and handshake_ns of Facts, and waiting_ns.
+
+    The last is by how much the mean time from the tap to the data's receiver and back exceeds the
+    shortest: what queues and late answers add; NaN if unknown.
+    """
 
     at: FloatArray
     agreement: FloatArray
     samples: IntArray
     round_trip_ns: FloatArray
+    waiting_ns: FloatArray
     handshake_ns: FloatArray
 
 
@@ -50,6 +57,7 @@ def tap(block: Block, directions: int) -> Tap:
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
     receiver = acked.time_ns
+    mean_ns = acked.total_ns / np.where(acked.samples, acked.samples, np.nan)
     sender = np.minimum(opposite(receiver), echoed.time_ns)
     samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
     handshake = _handshake(block, directions)
@@ -64,7 +72,8 @@ def tap(block: Block, directions: int) -> Tap:
     at = np.where(agreement < LEAST_AGREEMENT, np.nan, at)
     seen = (handshake != NEVER) & (opposite(handshake) != NEVER)
     handshake_ns = np.where(seen, handshake.astype(np.float64) + opposite(handshake), np.nan)
-    return Tap(at, agreement, samples + (handshake != NEVER), round_trip_ns, handshake_ns)
+    samples = samples + (handshake != NEVER)
+    return Tap(at, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns)
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
@@ -147,4 +156,6 @@ def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
 def _shortest(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:
     shortest = np.full(directions, NEVER)
     np.minimum.at(shortest, direction, time_ns)
-    return Loops(shortest, np.bincount(direction, minlength=directions))
+    samples = np.bincount(direction, minlength=directions)
+    total_ns = np.bincount(direction, time_ns.astype(np.float64), directions)
+    return Loops(shortest, samples, total_ns)

@@ -16,15 +16,17 @@ there were fewer than three pauses of twice the pace, unless several connections
 (a pace without a pause may be the application's); if a segment lasts fewer than ten clock ticks;
 if segments are small or merged by an offload; if all connections one way delivered more together,
 so that it may be a share of their link; or, by ACKs, if they delivered less than a quarter of it,
-so that it may be the rate of the ACKs' own link.
+so that it may be the rate of the ACKs' own link. A guess of more than ten times what was delivered
+is no rate: it is the pace within an aggregate.
 
 **Self-check:** no link is slower than what it delivers. A rate is **contradicted** if over a window
-of five round trips, or 100 ms if that is longer, more than 1.05 of it was delivered, by the
-direction or, if they share the link, by all (`delivered_peak`: the lesser of data and of data
-acknowledged, less what was on its way when the window began). Then there is no rate, and none of
-the metrics that need one; a rate that was given stays. Windows are a power of two of ns long and do
-not overlap. Where queues make round trips many times the shortest, ACKs that waited together may
-contradict a rate that is right: then nothing is said of it.
+of time more than 1.05 of it was delivered, by the direction or, if they share the link, by all
+(`delivered_peak`: the lesser of data and of data acknowledged, less what was on its way when the
+window began). Then there is no rate, and none of the metrics that need one; a rate that was given
+stays. A window lasts five round trips, 0.1 s, and, up to an eighth of the direction's time, twenty
+times what queues add to the round trips in the mean, so that ACKs which waited together weigh
+little. Windows are a power of two of ns long and do not overlap. ACKs of data that were sent again
+do not count: they acknowledge at once what had arrived before.
 
 Verdicts need a rate that is given or measured (compression_verdict); pictures take a guess, too.
 
@@ -49,7 +51,7 @@ BOTTLENECK_RATE = Definition(
 DELIVERED_PEAK = Definition(
     "delivered_peak",
     "Mbit/s",
-    "most that the data's link delivered over five round trips or 100 ms",
+    "most that the data's link delivered over five round trips or more, 0.1 s at least",
 )
 
 

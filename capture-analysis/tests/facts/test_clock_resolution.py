@@ -29,6 +29,18 @@ def test_fine_clock() -> None:
     assert clock_resolution_ns(np.cumsum(random.integers(1, 10**6, 1000))) == 1
 
 
+def test_pace_of_a_link_is_no_clock() -> None:
+    """Segments paced at 1.5 ms, with one odd step in 200, come from a clock of nanoseconds."""
+    steps = np.tile([0, 1_500_000, 1_500_000, 3_000_000], 500)
+    steps[::200] = 1_595_903
+    assert clock_resolution_ns(946_684_800_000_000_257 + np.cumsum(steps)) == 1
+
+
+def test_pace_on_a_coarse_clock() -> None:
+    """A pace of 20 ms without an odd step leaves the clock a unit that divides it."""
+    assert clock_resolution_ns(np.arange(1000) * 20_000_000) == 10_000_000
+
+
 def test_times_that_many_share() -> None:
     """Where a thousand packets have five times, the clock's step is the shortest between them."""
     time_ns = np.repeat(np.array([0, 10, 20, 40, 50]) * 1_000_000, 200)

@@ -233,3 +233,22 @@ def test_acks_of_two_connections_back_to_back_are_no_pace() -> None:
     rates = measure(simulation.captured(1, 1)).facts.rate_bit
     assert rates[[1, 3, 4]].tolist() == [1e7] * 3
     assert np.isnan(rates[[0, 2, 5]]).all()
+
+
+def test_rate_survives_recoveries_and_long_queues() -> None:
+    """A download that keeps a drop-tail queue full has the rate of its link, near its sender."""
+    links = Link(8e6, buffer_bytes=50 * 1514), Link(1e8)
+    download = Connection(window=56, segments=6000)
+    facts = measure(Simulation(links, [download], "near").run().captured()).facts
+    assert facts.rate_bit[0] == pytest.approx(8e6, rel=0.01)
+    assert facts.rate_evidence[0] == Evidence.MEASURED
+    assert facts.delivered_bit[0] < 1.05 * 8e6
+
+
+def test_pace_within_aggregates_is_no_rate() -> None:
+    """ACKs a hundredfold closer than what is delivered, as within an aggregate, give no rate."""
+    links = Link(2e9, burst=20, wait_ns=20_000_000), Link(1e10)
+    upload = Connection(window=100, segments=4000)
+    facts = measure(Simulation(links, [upload], "near").run().captured(clock_ns=1)).facts
+    assert np.isnan(facts.rate_bit[0])
+    assert facts.rate_evidence[0] == Evidence.NONE
