@@ -12,7 +12,7 @@ UNITS_NS = (
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
 # Steps are looked at in so many parts: one of them is enough to exclude most units.
 _PARTS = 32
-# A step is common if it has this share of so many steps.
+# A step is common if it has this share of the first steps, which are a sample.
 _COMMON, _SAMPLE = 0.01, 4096
 
 

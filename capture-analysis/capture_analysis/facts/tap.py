@@ -157,5 +157,5 @@ def _shortest(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:
     shortest = np.full(directions, NEVER)
     np.minimum.at(shortest, direction, time_ns)
     samples = np.bincount(direction, minlength=directions)
-    total_ns = np.bincount(direction, time_ns.astype(np.float64), directions)
+    total_ns = np.bincount(direction, time_ns, directions).astype(np.float64)
     return Loops(shortest, samples, total_ns)
