@@ -89,7 +89,7 @@ struct sk_buff *departures_dequeue(struct Qdisc *sch)
 	if (!skb)
 		return NULL;
 	now = departures_begin(sch);
-	leaves_at = d->ops->leaves(sch, skb, &look_at);
+	leaves_at = d->ops->leaves ? d->ops->leaves(sch, skb, &look_at) : departure(skb)->at;
 	if (leaves_at > now) {
 		look_at = min(look_at, leaves_at);
 		if (look_at != DEPARTURES_NEVER)

@@ -33,7 +33,8 @@
  * @end: unlock
  * @arrive: a packet is going to be the last of the queue; false: it is dropped
  * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the
- *	qdisc will be woken. @look_at may be set to an earlier time at which to look again
+ *	qdisc will be woken. @look_at may be set to an earlier time at which to look again. NULL:
+ *	at the time that @arrive has noted
  * @depart: the first packet leaves; NULL: as told
  * @clear: all packets are gone
  * @dump: put its options into a nest
@@ -51,26 +52,18 @@ struct departures_ops {
 	int (*dump)(struct Qdisc *sch, struct sk_buff *skb);
 };
 
-/**
- * struct departures - the beginning of a qdisc's private data
- * @ops: when packets leave; NULL until the qdisc has been set up
- * @watchdog: for the first packet
- * @overhead: of each packet, bytes; under the root lock
- */
+/* The beginning of a qdisc's private data. */
 struct departures {
+	/* when packets leave; NULL until the qdisc has been set up */
 	const struct departures_ops *ops;
-	struct qdisc_watchdog watchdog;
-	s32 overhead;
+	struct qdisc_watchdog watchdog;	/* for the first packet */
+	s32 overhead;	/* of each packet, bytes; under the root lock */
 };
 
-/**
- * struct departure - of a packet in the queue
- * @at: when it leaves, ns, or what the qdisc has instead
- * @bytes: on the link
- */
+/* Of a packet in the queue. */
 struct departure {
-	u64 at;
-	u32 bytes;
+	u64 at;		/* when it leaves, ns, or what the qdisc has instead */
+	u32 bytes;	/* on the link */
 };
 
 static inline struct departure *departure(const struct sk_buff *skb)
@@ -78,6 +71,17 @@ static inline struct departure *departure(const struct sk_buff *skb)
 	qdisc_cb_private_validate(skb, sizeof(struct departure));
 	return (struct departure *)qdisc_skb_cb(skb)->data;
 }
+
+/* Of all their struct Qdisc_ops; the rest are init, destroy, change and perhaps dump_stats. */
+#define DEPARTURES_QDISC_OPS(_id, _data)		\
+	.id		= _id,				\
+	.priv_size	= sizeof(_data),		\
+	.enqueue	= departures_enqueue,		\
+	.dequeue	= departures_dequeue,		\
+	.peek		= qdisc_peek_dequeued,		\
+	.reset		= departures_reset,		\
+	.dump		= departures_dump,		\
+	.owner		= THIS_MODULE
 
 /* First thing of an init. @sch->limit is the most packets that wait. */
 void departures_init(struct Qdisc *sch, u32 limit);

@@ -27,24 +27,15 @@
 /* Instead of an end. */
 #define MEDIUM_NO_END (-1)
 
-/**
- * struct medium_turns - the medium, and how far it is
- * @gap: ns before the first bit of a turn
- * @turn_packets: packets of a turn at most, from 1
- * @waiting: packets of each end that have not had the medium yet
- * @start_at: when the next transmission starts, if a packet waits, ns
- * @end_at: when the last transmission ends, ns
- * @end: which had the last turn
- * @sent: packets of that turn so far
- */
+/* The medium, and how far it is. */
 struct medium_turns {
-	u64 gap;
-	u32 turn_packets;
-	u32 waiting[2];
-	u64 start_at;
-	u64 end_at;
-	int end;
-	u32 sent;
+	u64 gap;		/* ns before the first bit of a turn */
+	u32 turn_packets;	/* packets of a turn at most, from 1 */
+	u32 waiting[2];		/* packets of each end that have not had the medium yet */
+	u64 start_at;		/* when the next transmission starts, if a packet waits, ns */
+	u64 end_at;		/* when the last transmission ends, ns */
+	int end;		/* which had the last turn */
+	u32 sent;		/* packets of that turn so far */
 };
 
 void medium_begin(struct medium_turns *m, u64 gap, u32 turn_packets);

@@ -358,31 +358,22 @@ static void medium_set(struct Qdisc *sch, struct nlattr **tb)
 	sch_tree_unlock(sch);
 }
 
-static struct net *medium_net(struct Qdisc *sch, struct nlattr **tb,
-			      struct netlink_ext_ack *extack)
-{
-	return named_net_get(sch, tb[TCA_MEDIUM_NETNS_FD], tb[TCA_MEDIUM_NETNSID], extack);
-}
-
 static int medium_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_MEDIUM_MAX + 1];
-	struct net *net;
-	bool same;
-	int err;
+	const struct nlattr *number;
+	int err, same;
 
 	err = nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack);
 	if (err)
 		return err;
-	net = medium_net(sch, tb, extack);
-	if (IS_ERR(net))
-		return PTR_ERR(net);
-	same = !tb[TCA_MEDIUM_NUMBER] || nla_get_u32(tb[TCA_MEDIUM_NUMBER]) == q->medium->number;
-	if (tb[TCA_MEDIUM_NETNS_FD] || tb[TCA_MEDIUM_NETNSID])
-		same &= net == READ_ONCE(q->medium->net);
-	put_net(net);
-	if (!same)
+	same = named_net_is(sch, tb[TCA_MEDIUM_NETNS_FD], tb[TCA_MEDIUM_NETNSID],
+			    READ_ONCE(q->medium->net), extack);
+	if (same < 0)
+		return same;
+	number = tb[TCA_MEDIUM_NUMBER];
+	if (!same || (number && nla_get_u32(number) != q->medium->number))
 		return twoway_refuse(extack, "a queue stays on its medium");
 	err = medium_check(q->medium, tb, extack);
 	if (!err)
@@ -404,7 +395,7 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	if (!tb[TCA_MEDIUM_NUMBER] || !tb[TCA_MEDIUM_RATE])
 		return twoway_refuse(extack, "a queue needs the number of its medium and a rate");
 	q->sch = sch;
-	net = medium_net(sch, tb, extack);
+	net = named_net_get(sch, tb[TCA_MEDIUM_NETNS_FD], tb[TCA_MEDIUM_NETNSID], extack);
 	if (IS_ERR(net))
 		return PTR_ERR(net);
 	mutex_lock(&media_lock);
@@ -429,17 +420,10 @@ static void medium_destroy(struct Qdisc *sch)
 }
 
 static struct Qdisc_ops medium_qdisc_ops __read_mostly = {
-	.id		= "medium",
-	.priv_size	= sizeof(struct medium_sched_data),
-	.enqueue	= departures_enqueue,
-	.dequeue	= departures_dequeue,
-	.peek		= qdisc_peek_dequeued,
+	DEPARTURES_QDISC_OPS("medium", struct medium_sched_data),
 	.init		= medium_init,
-	.reset		= departures_reset,
 	.destroy	= medium_destroy,
 	.change		= medium_change,
-	.dump		= departures_dump,
-	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("medium");
 

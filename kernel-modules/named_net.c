@@ -31,6 +31,18 @@ struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const stru
 	return net;
 }
 
+int named_net_is(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
+		 const struct net *net, struct netlink_ext_ack *extack)
+{
+	struct net *named = fd || nsid ? named_net_get(sch, fd, nsid, extack) : NULL;
+
+	if (IS_ERR(named))
+		return PTR_ERR(named);
+	if (named)
+		put_net(named);
+	return !named || named == net;
+}
+
 int named_net_dump(struct sk_buff *skb, struct Qdisc *sch, struct net *net, int nsid)
 {
 	struct net *own = dev_net(qdisc_dev(sch));

@@ -12,6 +12,9 @@
 /* Held until put_net(). Who asks must be its administrator. */
 struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
 			  struct netlink_ext_ack *extack);
+/* Whether a request names it, or none at all: 1, 0 or an error. */
+int named_net_is(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
+		 const struct net *net, struct netlink_ext_ack *extack);
 /* Into a dump, unless it is the device's: -1 if it has ended. May sleep. */
 int named_net_dump(struct sk_buff *skb, struct Qdisc *sch, struct net *net, int nsid);
 

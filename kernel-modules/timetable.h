@@ -28,36 +28,22 @@ struct netlink_ext_ack;
 /* Later than any time. A lap may have begun before the clock did: times are compared by sign. */
 #define TIMETABLE_NEVER ((u64)S64_MAX)
 
-/**
- * struct timetable_step - a step of a table
- * @at_ns: its time since the table's start
- * @value: see enum tc_timetable_kind
- */
+/* A step of a table. */
 struct timetable_step {
-	u64 at_ns;
-	u64 value;
+	u64 at_ns;	/* its time since the table's start */
+	u64 value;	/* see enum tc_timetable_kind */
 };
 
-/**
- * struct timetable - a table, and how far the link is in it
- * @kind: of enum tc_timetable_kind
- * @n_steps: how many steps, at least one
- * @steps: the steps
- * @period: ns after which the table starts again; 0: its last step lasts
- * @lap: when the table started last, ns
- * @step: the step in force
- * @free_at: when the last packet leaves, ns
- * @rest: work of before @free_at that the last packet does not need
- */
+/* A table, and how far the link is in it. */
 struct timetable {
-	u8 kind;
-	u32 n_steps;
-	const struct timetable_step *steps;
-	u64 period;
-	u64 lap;
-	u32 step;
-	u64 free_at;
-	u64 rest;
+	u8 kind;	/* of enum tc_timetable_kind */
+	u32 n_steps;	/* how many steps, at least one */
+	const struct timetable_step *steps;	/* the steps */
+	u64 period;	/* ns after which the table starts again; 0: its last step lasts */
+	u64 lap;	/* when the table started last, ns */
+	u32 step;	/* the step in force */
+	u64 free_at;	/* when the last packet leaves, ns */
+	u64 rest;	/* work of before @free_at that the last packet does not need */
 };
 
 /* 0, or refuse a table by which a packet might never leave, or need too many steps. */

@@ -40,11 +40,6 @@ static bool timetable_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 	return departure(skb)->at != TIMETABLE_NEVER;
 }
 
-static u64 timetable_leaves(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at)
-{
-	return departure(skb)->at;
-}
-
 static void timetable_clears(struct Qdisc *sch, u64 now)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
@@ -67,7 +62,6 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static const struct departures_ops timetable_departures = {
 	.arrive	= timetable_arrives,
-	.leaves	= timetable_leaves,
 	.clear	= timetable_clears,
 	.dump	= timetable_dump,
 };
@@ -214,32 +208,14 @@ static void timetable_destroy(struct Qdisc *sch)
 }
 
 static struct Qdisc_ops timetable_qdisc_ops __read_mostly = {
-	.id		= "timetable",
-	.priv_size	= sizeof(struct timetable_sched_data),
-	.enqueue	= departures_enqueue,
-	.dequeue	= departures_dequeue,
-	.peek		= qdisc_peek_dequeued,
+	DEPARTURES_QDISC_OPS("timetable", struct timetable_sched_data),
 	.init		= timetable_init,
-	.reset		= departures_reset,
 	.destroy	= timetable_destroy,
 	.change		= timetable_change,
-	.dump		= departures_dump,
-	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("timetable");
 
-static int __init timetable_module_init(void)
-{
-	return register_qdisc(&timetable_qdisc_ops);
-}
-
-static void __exit timetable_module_exit(void)
-{
-	unregister_qdisc(&timetable_qdisc_ops);
-}
-
-module_init(timetable_module_init);
-module_exit(timetable_module_exit);
+module_driver(timetable_qdisc_ops, register_qdisc, unregister_qdisc);
 
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("A link that changes by a table of rates, opportunities or delays");

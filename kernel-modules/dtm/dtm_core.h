@@ -61,219 +61,128 @@ struct dtm_step {
 	u32 slots;
 };
 
-/**
- * struct dtm_config - options of a channel; never modified once a channel has it
- * @limit: packets, the one in service included
- * @limit_bytes: 0: none
- * @overhead: bytes added to each frame
- * @allocator: enum tc_dtm_allocator
- * @framed: whole slots, departures at the ends of cycles
- * @rounding: rate: enum tc_dtm_rounding
- * @count: rate: enum tc_dtm_count
- * @pace: rate: enum tc_dtm_pace
- * @hold: rate: enum tc_dtm_hold
- * @change_ns: least time between decisions
- * @signalling_ns: from a decision to its effect
- * @sample_ns: rate: interval of estimates
- * @hold_ns: rate: how long a drop holds what @hold says
- * @estimate: rate: bit/s at the start
- * @rise_ns: buffer: backlog above @high for so long asks for more
- * @fall_ns: buffer: backlog below @low for so long gives back
- * @initial: slots at the start
- * @min_slots: allocators go no lower
- * @max_slots: and no higher
- * @owned: slots of a pool that are the channel's own
- * @margin: rate: thousandths of a slot
- * @corridor: rate: thousandths of a slot
- * @high: buffer: bytes
- * @low: buffer: bytes
- * @step: buffer: slots per change
- * @slot_rate: bit/s of a slot
- * @grain: rate: bit/s, whose whole multiples count of an estimate; 0: all of it counts
- * @n_levels: of @levels
- * @n_steps: of @steps
- * @shift_up: rate
- * @shift_down: rate
- * @pool: name of the pool, empty without one
- * @levels: hysteresis
- * @steps: trace
- */
+/* Options of a channel; never modified once a channel has it. */
 struct dtm_config {
-	u32 limit;
-	u32 limit_bytes;
-	s32 overhead;
-	u8 allocator;
-	u8 framed;
-	u8 rounding;
-	u8 count;
-	u8 pace;
-	u8 hold;
-	u64 change_ns;
-	u64 signalling_ns;
-	u64 sample_ns;
-	u64 hold_ns;
-	u64 estimate;
-	u64 rise_ns;
-	u64 fall_ns;
-	u32 initial;
-	u32 min_slots;
-	u32 max_slots;
-	u32 owned;
-	u32 margin;
-	u32 corridor;
-	u32 high;
-	u32 low;
-	u32 step;
-	u32 slot_rate;
+	u32 limit;			/* packets, the one in service included */
+	u32 limit_bytes;		/* 0: none */
+	s32 overhead;			/* bytes added to each frame */
+	u8 allocator;			/* enum tc_dtm_allocator */
+	u8 framed;			/* whole slots, departures at the ends of cycles */
+	u8 rounding;			/* rate: enum tc_dtm_rounding */
+	u8 count;			/* rate: enum tc_dtm_count */
+	u8 pace;			/* rate: enum tc_dtm_pace */
+	u8 hold;			/* rate: enum tc_dtm_hold */
+	u64 change_ns;			/* least time between decisions */
+	u64 signalling_ns;		/* from a decision to its effect */
+	u64 sample_ns;			/* rate: interval of estimates */
+	u64 hold_ns;			/* rate: how long a drop holds what @hold says */
+	u64 estimate;			/* rate: bit/s at the start */
+	u64 rise_ns;			/* buffer: backlog above @high for so long asks for more */
+	u64 fall_ns;			/* buffer: backlog below @low for so long gives back */
+	u32 initial;			/* slots at the start */
+	u32 min_slots;			/* allocators go no lower */
+	u32 max_slots;			/* and no higher */
+	u32 owned;			/* slots of a pool that are the channel's own */
+	u32 margin;			/* rate: thousandths of a slot */
+	u32 corridor;			/* rate: thousandths of a slot */
+	u32 high;			/* buffer: bytes */
+	u32 low;			/* buffer: bytes */
+	u32 step;			/* buffer: slots per change */
+	u32 slot_rate;			/* bit/s of a slot */
+	/* rate: bit/s, whose whole multiples count of an estimate; 0: all of it counts */
 	u32 grain;
-	u32 n_levels;
-	u32 n_steps;
-	u8 shift_up;
-	u8 shift_down;
-	char pool[TC_DTM_POOL_NAME];
-	struct dtm_level levels[TC_DTM_MAX_LEVELS];
-	struct dtm_step steps[];
+	u32 n_levels;			/* of @levels */
+	u32 n_steps;			/* of @steps */
+	u8 shift_up;			/* rate */
+	u8 shift_down;			/* rate */
+	char pool[TC_DTM_POOL_NAME];	/* name of the pool, empty without one */
+	struct dtm_level levels[TC_DTM_MAX_LEVELS];	/* hysteresis */
+	struct dtm_step steps[];	/* trace */
 };
 
 extern const struct dtm_config dtm_defaults;
 
-/**
- * struct dtm_service - the transmission of a channel
- * @done: S at @since, slot-ns
- * @since: time up to which @done counts, ns
- * @finish: tag of the last packet that arrived, slot-ns; never less than @done
- * @cycle_done: S at the beginning of the cycle in which @since lies, slot-ns
- */
+/* The transmission of a channel. */
 struct dtm_service {
-	u64 done;
-	u64 since;
-	u64 finish;
-	u64 cycle_done;
+	u64 done;	/* S at @since, slot-ns */
+	u64 since;	/* time up to which @done counts, ns */
+	u64 finish;	/* tag of the last packet that arrived, slot-ns; never less than @done */
+	u64 cycle_done;	/* S at the beginning of the cycle in which @since lies, slot-ns */
 };
 
-/**
- * struct dtm_rate - an estimated rate of arrivals, bit/s
- * @estimate: the paper's "current"
- * @lower: edge of the corridor
- * @upper: the other
- */
+/* An estimated rate of arrivals, bit/s. */
 struct dtm_rate {
-	u64 estimate;
-	u64 lower;
-	u64 upper;
+	u64 estimate;	/* the paper's "current" */
+	u64 lower;	/* edge of the corridor */
+	u64 upper;	/* the other */
 };
 
-/**
- * struct dtm_pool - the slots of a link, and the channels that share them
- * @heap: members, the one with the earliest event first; room for as many as there are
- * @in_order: members, in the order in which they joined
- * @waiting: members that want more slots than they have, in the order in which they were denied
- * @members: how many there are
- * @joined: how many ever joined
- * @now: ns: everything due by then has happened
- * @size: slots of the link
- * @used: slots that members hold: never more than @size
- * @guaranteed: sum over members: never more than @size
- * @work: done under this hold of the lock
- * @behind: there is more to do than was done under the last hold
- */
+/* The slots of a link, and the channels that share them. */
 struct dtm_pool {
+	/* members, the one with the earliest event first; room for as many as there are */
 	struct dtm_channel **heap;
-	struct list_head in_order;
+	struct list_head in_order;	/* members, in the order in which they joined */
+	/* members that want more slots than they have, in the order in which they were denied */
 	struct list_head waiting;
-	u32 members;
-	u32 joined;
-	u64 now;
-	u32 size;
-	u32 used;
-	u32 guaranteed;
-	u32 work;
-	bool behind;
+	u32 members;			/* how many there are */
+	u32 joined;			/* how many ever joined */
+	u64 now;			/* ns: everything due by then has happened */
+	u32 size;			/* slots of the link */
+	u32 used;			/* slots that members hold: never more than @size */
+	u32 guaranteed;			/* sum over members: never more than @size */
+	u32 work;			/* done under this hold of the lock */
+	bool behind;			/* there is more to do than was done under the last hold */
 };
 
-/**
- * struct dtm_channel - a channel
- * @config: its options
- * @pool: what it shares
- * @packets: backlog: the packet in service is included, and what was sent but not yet taken
- * @slots: held
- * @bytes: backlog on the link
- * @service: transmission
- * @sample_bytes: rate: came in since the last
- * @peak_bytes: highest backlog
- * @peak_packets: highest backlog
- * @place: in the heap of @pool
- * @due: time of the next event, ns
- * @number: order of joining
- * @target: wanted
- * @awaited: slots that it waits for: those wanted, or those that an owner took while a request is
- *	being signalled
- * @in_order: in @pool
- * @waiting: in @pool, or empty
- * @created_ns: when it joined
- * @started_ns: start of the allocator
- * @decided_ns: last decision, or start of the allocator
- * @request_ns: when a signalled request takes effect; DTM_NEVER: none is on its way
- * @rate: rate: the estimate
- * @sample_at: rate: when the next estimate is due
- * @dropped_ns: rate: last drop; DTM_NEVER: none yet
- * @above_ns: buffer: since when above `high`; DTM_NEVER: is not
- * @below_ns: buffer: since when below `low`; DTM_NEVER: is not
- * @level: hysteresis
- * @step: trace: the next one
- * @step_at: trace: when it is due; DTM_NEVER: done
- * @counted_ns: up to when @slot_seconds and @slot_ns count
- * @slot_seconds: slots held, integrated: whole slot-seconds
- * @slot_ns: the rest, below 10^9
- * @changed_ns: last change of slots
- * @samples: rate: estimates made
- * @grows: changes to more slots
- * @shrinks: changes to fewer
- * @denied: requests that were not met in full
- * @reclaimed: slots taken by their owners
- */
+/* A channel. */
 struct dtm_channel {
 	/* What each packet needs comes first: few cache lines. */
-	const struct dtm_config *config;
-	struct dtm_pool *pool;
+	const struct dtm_config *config;	/* its options */
+	struct dtm_pool *pool;		/* what it shares */
+	/* backlog: the packet in service is included, and what was sent but not yet taken */
 	u32 packets;
-	u32 slots;
-	u64 bytes;
-	struct dtm_service service;
-	u64 sample_bytes;
-	u64 peak_bytes;
-	u32 peak_packets;
+	u32 slots;			/* held */
+	u64 bytes;			/* backlog on the link */
+	struct dtm_service service;	/* transmission */
+	u64 sample_bytes;		/* rate: came in since the last */
+	u64 peak_bytes;			/* highest backlog */
+	u32 peak_packets;		/* highest backlog */
 
-	u32 place;
-	u64 due;
-	u32 number;
-	u32 target;
+	u32 place;			/* in the heap of @pool */
+	u64 due;			/* time of the next event, ns */
+	u32 number;			/* order of joining */
+	u32 target;			/* wanted */
+	/*
+	 * slots that it waits for: those wanted, or those that an owner took while a request is
+	 * being signalled
+	 */
 	u32 awaited;
-	struct list_head in_order;
-	struct list_head waiting;
-	u64 created_ns;
-	u64 started_ns;
-	u64 decided_ns;
+	struct list_head in_order;	/* in @pool */
+	struct list_head waiting;	/* in @pool, or empty */
+	u64 created_ns;			/* when it joined */
+	u64 started_ns;			/* start of the allocator */
+	u64 decided_ns;			/* last decision, or start of the allocator */
+	/* when a signalled request takes effect; DTM_NEVER: none is on its way */
 	u64 request_ns;
 
-	struct dtm_rate rate;
-	u64 sample_at;
-	u64 dropped_ns;
-	u64 above_ns;
-	u64 below_ns;
-	u32 level;
-	u32 step;
-	u64 step_at;
+	struct dtm_rate rate;		/* rate: the estimate */
+	u64 sample_at;			/* rate: when the next estimate is due */
+	u64 dropped_ns;			/* rate: last drop; DTM_NEVER: none yet */
+	u64 above_ns;			/* buffer: since when above `high`; DTM_NEVER: is not */
+	u64 below_ns;			/* buffer: since when below `low`; DTM_NEVER: is not */
+	u32 level;			/* hysteresis */
+	u32 step;			/* trace: the next one */
+	u64 step_at;			/* trace: when it is due; DTM_NEVER: done */
 
-	u64 counted_ns;
-	u64 slot_seconds;
-	u64 slot_ns;
-	u64 changed_ns;
-	u64 samples;
-	u64 grows;
-	u64 shrinks;
-	u64 denied;
-	u64 reclaimed;
+	u64 counted_ns;			/* up to when @slot_seconds and @slot_ns count */
+	u64 slot_seconds;		/* slots held, integrated: whole slot-seconds */
+	u64 slot_ns;			/* the rest, below 10^9 */
+	u64 changed_ns;			/* last change of slots */
+	u64 samples;			/* rate: estimates made */
+	u64 grows;			/* changes to more slots */
+	u64 shrinks;			/* changes to fewer */
+	u64 denied;			/* requests that were not met in full */
+	u64 reclaimed;			/* slots taken by their owners */
 };
 
 /**

@@ -37,7 +37,7 @@ u64 dtm_link_lock_bh(struct dtm_link *link)
 
 	local_bh_disable();
 	while (now = dtm_link_lock(link), link->pool.behind) {
-		dtm_link_unlock_bh(link);
+		spin_unlock_bh(&link->lock);
 		local_bh_disable();
 	}
 	return now;

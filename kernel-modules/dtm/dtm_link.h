@@ -22,26 +22,17 @@
 
 #include "dtm_core.h"
 
-/**
- * struct dtm_link - a link
- * @list: of all named pools
- * @name: empty for a channel's own
- * @net: where it was made; NULL: a channel's own, or that is gone
- * @users: channels, and the name
- * @room: places in the heap of @pool
- * @lock: protects @pool and its channels
- * @pool: slots and channels
- * @only: the heap of a channel's own pool
- */
+/* A link. */
 struct dtm_link {
-	struct list_head list;
-	char name[TC_DTM_POOL_NAME];
+	struct list_head list;		/* of all named pools */
+	char name[TC_DTM_POOL_NAME];	/* empty for a channel's own */
+	/* where it was made; NULL: a channel's own, or that is gone */
 	struct net *net;
-	unsigned int users;
-	unsigned int room;
-	spinlock_t lock;		/* of pool and its channels */
-	struct dtm_pool pool;
-	struct dtm_channel *only;
+	unsigned int users;		/* channels, and the name */
+	unsigned int room;		/* places in the heap of @pool */
+	spinlock_t lock;		/* protects @pool and its channels */
+	struct dtm_pool pool;		/* slots and channels */
+	struct dtm_channel *only;	/* the heap of a channel's own pool */
 };
 
 extern struct mutex dtm_links_lock;
@@ -58,18 +49,8 @@ extern u32 dtm_links_changes;
  */
 u64 dtm_link_lock(struct dtm_link *link) __acquires(&link->lock);
 
-static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock)
-{
-	spin_unlock(&link->lock);
-}
-
 /* The same where softirqs may be on, and run meanwhile: the pool is not behind. */
 u64 dtm_link_lock_bh(struct dtm_link *link) __acquires(&link->lock);
-
-static inline void dtm_link_unlock_bh(struct dtm_link *link) __releases(&link->lock)
-{
-	spin_unlock_bh(&link->lock);
-}
 
 /* Under dtm_links_lock */
 

@@ -38,50 +38,31 @@
 static_assert(DTM_EVENTS >= 2 * TC_DTM_MAX_STEPS && !(DTM_EVENTS & (DTM_EVENTS - 1)));
 static_assert(TC_DTM_MAX_SLOTS <= U16_MAX);
 
-/**
- * struct dtm_event - what is known about a reallocation
- * @time_ns: CLOCK_MONOTONIC, of the change itself
- * @estimate: bit/s
- * @backlog: bytes on the link
- * @ifindex: of the device
- * @handle: of the qdisc
- * @from: slots before
- * @to: slots after
- * @wanted: slots asked for
- * @cause: enum tc_dtm_cause
- */
+/* What is known about a reallocation. */
 struct dtm_event {
-	u64 time_ns;
-	u64 estimate;
-	u64 backlog;
-	u32 ifindex;
-	u32 handle;
-	u16 from;
-	u16 to;
-	u16 wanted;
-	u8 cause;
+	u64 time_ns;	/* CLOCK_MONOTONIC, of the change itself */
+	u64 estimate;	/* bit/s */
+	u64 backlog;	/* bytes on the link */
+	u32 ifindex;	/* of the device */
+	u32 handle;	/* of the qdisc */
+	u16 from;	/* slots before */
+	u16 to;		/* slots after */
+	u16 wanted;	/* slots asked for */
+	u8 cause;	/* enum tc_dtm_cause */
 };
 
-/**
- * struct dtm_net - channels and events of a network namespace
- * @net: the namespace
- * @channels: under dtm_links_lock
- * @work: sends events; queued whenever one is recorded
- * @lock: protects the ring; taken inside links' locks, with BH off
- * @recorded: events so far; % DTM_EVENTS: place of the next
- * @taken: events that have left the ring, sent or dropped
- * @sent: events below this number have been sent; written by the work
- * @ring: allocated for the first channel
- */
+/* Channels and events of a network namespace. */
 struct dtm_net {
-	struct net *net;
-	struct list_head channels;
-	struct work_struct work;
-	spinlock_t lock;	/* of the ring */
-	u32 recorded;
-	u32 taken;
+	struct net *net;		/* the namespace */
+	struct list_head channels;	/* under dtm_links_lock */
+	struct work_struct work;	/* sends events; queued whenever one is recorded */
+	/* protects the ring; taken inside links' locks, with BH off */
+	spinlock_t lock;
+	u32 recorded;			/* events so far; % DTM_EVENTS: place of the next */
+	u32 taken;			/* events that have left the ring, sent or dropped */
+	/* events below this number have been sent; written by the work */
 	u32 sent;
-	struct dtm_event *ring;
+	struct dtm_event *ring;		/* allocated for the first channel */
 };
 
 static unsigned int dtm_net_id __read_mostly;
@@ -268,7 +249,7 @@ static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct
 	pool = link->pool;
 	list_for_each(entry, &link->pool.waiting)
 		waiting++;
-	dtm_link_unlock_bh(link);
+	spin_unlock_bh(&link->lock);
 	if (!header ||
 	    nla_put_string(msg, DTM_A_POOL, link->name) ||
 	    nla_put_u32(msg, DTM_A_POOL_SLOTS, pool.size) ||
@@ -319,7 +300,7 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	spin_lock(&dn->lock);
 	sequence = dn->recorded;
 	spin_unlock(&dn->lock);
-	dtm_link_unlock_bh(q->link);
+	spin_unlock_bh(&q->link->lock);
 	if (!header ||
 	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
 	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||

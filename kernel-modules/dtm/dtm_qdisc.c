@@ -83,7 +83,7 @@ static void dtm_end(struct Qdisc *sch, u64 now)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 
-	dtm_link_unlock(q->link);
+	spin_unlock(&q->link->lock);
 }
 
 static bool dtm_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
@@ -199,7 +199,7 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 	err = dtm_check_room(&link->pool, 0, dtm_guaranteed(config), extack);
 	if (!err)
 		dtm_pool_join(&link->pool, &q->channel, config, now);
-	dtm_link_unlock_bh(q->link);
+	spin_unlock_bh(&q->link->lock);
 	if (!err) {
 		q->departures.ops = &dtm_departures;
 		return 0;
@@ -256,7 +256,7 @@ static void dtm_destroy(struct Qdisc *sch)
 		mutex_lock(&dtm_links_lock);
 		now = dtm_link_lock_bh(q->link);
 		dtm_pool_leave(&q->channel, now);
-		dtm_link_unlock_bh(q->link);
+		spin_unlock_bh(&q->link->lock);
 		dtm_netlink_remove(q);
 		dtm_link_put(q->link);
 		mutex_unlock(&dtm_links_lock);
@@ -272,18 +272,11 @@ static int dtm_check_same_pool(struct Qdisc *sch, const struct dtm_options *opti
 			       struct netlink_ext_ack *extack)
 {
 	const struct dtm_sched_data *q = qdisc_priv(sch);
-	bool same = !strcmp(options->config->pool, q->config->pool);
-	struct net *net;
+	int same = named_net_is(sch, options->netns_fd, options->netnsid,
+				READ_ONCE(q->link->net), extack);
 
-	if (options->netns_fd || options->netnsid) {
-		net = named_net_get(sch, options->netns_fd, options->netnsid, extack);
-		if (IS_ERR(net))
-			return PTR_ERR(net);
-		same &= net == READ_ONCE(q->link->net);
-		put_net(net);
-	}
-	if (same)
-		return 0;
+	if (same < 0 || (same && !strcmp(options->config->pool, q->config->pool)))
+		return min(same, 0);
 	return twoway_refuse_as(-EBUSY, extack, NULL, "a channel joins its pool when it is added");
 }
 
@@ -306,7 +299,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		goto free;
 	/* While softirqs may run. */
 	dtm_link_lock_bh(q->link);
-	dtm_link_unlock_bh(q->link);
+	spin_unlock_bh(&q->link->lock);
 	sch_tree_lock(sch);
 	now = dtm_link_lock_bh(q->link);
 	err = dtm_check_room(&q->link->pool, dtm_guaranteed(q->config),
@@ -317,7 +310,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		q->departures.overhead = q->config->overhead;
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 	}
-	dtm_link_unlock_bh(q->link);
+	spin_unlock_bh(&q->link->lock);
 	sch_tree_unlock(sch);
 	dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 free:
@@ -354,23 +347,16 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.peak_packets	= ch->peak_packets,
 		.peak_bytes	= ch->peak_bytes,
 	};
-	dtm_link_unlock_bh(q->link);
+	spin_unlock_bh(&q->link->lock);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
 static struct Qdisc_ops dtm_qdisc_ops __read_mostly = {
-	.id		= "dtm",
-	.priv_size	= sizeof(struct dtm_sched_data),
-	.enqueue	= departures_enqueue,
-	.dequeue	= departures_dequeue,
-	.peek		= qdisc_peek_dequeued,
+	DEPARTURES_QDISC_OPS("dtm", struct dtm_sched_data),
 	.init		= dtm_init,
-	.reset		= departures_reset,
 	.destroy	= dtm_destroy,
 	.change		= dtm_change,
-	.dump		= departures_dump,
 	.dump_stats	= dtm_dump_stats,
-	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("dtm");
 

@@ -6,45 +6,36 @@
 #include "departures.h"
 #include "dtm_link.h"
 
-/**
- * struct dtm_sched_data - a qdisc
- * @departures: what it has in common with others; an `at` there is a tag, see dtm_service.c
- * @channel: its channel
- * @config: options of @channel, owned here; replaced under the link's lock
- * @link: of @channel; NULL until init has succeeded
- * @uncounted: the first packet that came while the link's pool was behind, and has not arrived at
- *	the channel yet; NULL: all have
- * @list: of the channels of a network namespace, under dtm_links_lock
- * @sch: the qdisc
- */
+/* A qdisc. */
 struct dtm_sched_data {
+	/* what it has in common with others; an `at` there is a tag, see dtm_service.c */
 	struct departures departures;
-	struct dtm_channel channel;
+	struct dtm_channel channel;	/* its channel */
+	/* options of @channel, owned here; replaced under the link's lock */
 	struct dtm_config *config;
-	struct dtm_link *link;
+	struct dtm_link *link;		/* of @channel; NULL until init has succeeded */
+	/*
+	 * the first packet that came while the link's pool was behind, and has not arrived at the
+	 * channel yet; NULL: all have
+	 */
 	struct sk_buff *uncounted;
+	/* of the channels of a network namespace, under dtm_links_lock */
 	struct list_head list;
-	struct Qdisc *sch;
+	struct Qdisc *sch;		/* the qdisc */
 };
 
 /* dtm_options.c */
 
-/**
- * struct dtm_options - what a request asks for
- * @config: all options, given or not; the caller frees it with kvfree()
- * @slots: from now on; 0: not given
- * @sized: slots at the start are given
- * @restart: the allocator starts afresh
- * @netns_fd: the network namespace of the pool, by a descriptor; NULL: not given
- * @netnsid: the same, by its number
- */
+/* What a request asks for. */
 struct dtm_options {
+	/* all options, given or not; the caller frees it with kvfree() */
 	struct dtm_config *config;
-	u32 slots;
-	bool sized;
-	bool restart;
+	u32 slots;			/* from now on; 0: not given */
+	bool sized;			/* slots at the start are given */
+	bool restart;			/* the allocator starts afresh */
+	/* the network namespace of the pool, by a descriptor; NULL: not given */
 	const struct nlattr *netns_fd;
-	const struct nlattr *netnsid;
+	const struct nlattr *netnsid;	/* the same, by its number */
 };
 
 /* Read attributes on top of `before`, or of the defaults for a new channel. */

@@ -168,48 +168,30 @@ enum {
 
 #define TCA_DTM_STEP_MAX (__TCA_DTM_STEP_MAX - 1)
 
-/**
- * struct tc_dtm_xstats - TCA_STATS_APP
- * @slots: held now
- * @target: wanted; differs from @slots while a request is signalled, or waits for free slots
- * @borrowed: slots beyond those owned, of a pool
- * @pool_free: slots of the pool that nobody holds
- * @estimate: of the rate of arrivals, bit/s
- * @lower: of the corridor around it, bit/s
- * @upper: of the corridor around it, bit/s
- * @samples: estimates made
- * @grows: changes to more slots
- * @shrinks: changes to fewer slots
- * @denied: requests that the pool met in part or not at all
- * @reclaimed: slots that their owners took back
- * @slot_seconds: slots held, integrated over time: whole slot-seconds
- * @slot_ns: and the rest, below 10^9 slot-nanoseconds
- * @age_ns: time since the qdisc's creation, up to which all of this counts
- * @last_change_ns: when the number of slots last changed, in ns since the qdisc's creation
- * @peak_bytes: highest backlog
- * @peak_packets: highest backlog
- * @reserved: 0
- */
+/* TCA_STATS_APP. */
 struct tc_dtm_xstats {
-	__u32 slots;
+	__u32 slots;		/* held now */
+	/* wanted; differs from @slots while a request is signalled, or waits for free slots */
 	__u32 target;
-	__u32 borrowed;
-	__u32 pool_free;
-	__u64 estimate;
-	__u64 lower;
-	__u64 upper;
-	__u64 samples;
-	__u64 grows;
-	__u64 shrinks;
-	__u64 denied;
-	__u64 reclaimed;
-	__u64 slot_seconds;
-	__u64 slot_ns;
+	__u32 borrowed;		/* slots beyond those owned, of a pool */
+	__u32 pool_free;	/* slots of the pool that nobody holds */
+	__u64 estimate;		/* of the rate of arrivals, bit/s */
+	__u64 lower;		/* of the corridor around it, bit/s */
+	__u64 upper;		/* of the corridor around it, bit/s */
+	__u64 samples;		/* estimates made */
+	__u64 grows;		/* changes to more slots */
+	__u64 shrinks;		/* changes to fewer slots */
+	__u64 denied;		/* requests that the pool met in part or not at all */
+	__u64 reclaimed;	/* slots that their owners took back */
+	__u64 slot_seconds;	/* slots held, integrated over time: whole slot-seconds */
+	__u64 slot_ns;		/* and the rest, below 10^9 slot-nanoseconds */
+	/* time since the qdisc's creation, up to which all of this counts */
 	__u64 age_ns;
+	/* when the number of slots last changed, in ns since the qdisc's creation */
 	__u64 last_change_ns;
-	__u64 peak_bytes;
-	__u32 peak_packets;
-	__u32 reserved;
+	__u64 peak_bytes;	/* highest backlog */
+	__u32 peak_packets;	/* highest backlog */
+	__u32 reserved;		/* 0 */
 };
 
 /*
