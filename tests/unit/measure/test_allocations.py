@@ -138,7 +138,7 @@ def test_hold_is_seen() -> None:
 
 
 def test_a_hold_of_slots_is_seen() -> None:
-    """Decisions of a kernel that holds slots after a loss fail where the estimate should be held."""
+    """Decisions of a kernel that holds slots after a loss fail where the estimate is to be held."""
     estimate, slots = (
         host(CAME_NS, LATE, DROPPED, **HOLD, hold=what) for what in ("estimate", "slots")
     )
