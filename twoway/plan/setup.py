@@ -186,10 +186,6 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]
     ]
 
 
-def _ip_batch(node: str, ip: IpVersion, *lines: str) -> Command:
-    return Command(node=node, run=("ip", f"-{ip}", "-batch", "-"), stdin=lines)
-
-
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
     """Build the command tc, with our plugins if a qdisc is ours, or newer than it."""
     if any(shaper.module or shaper.older_tc for shaper in shapers):

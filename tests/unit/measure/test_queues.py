@@ -253,6 +253,12 @@ def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
     assert last_to_empty_ns(a, [a], 0, 100) == 0
 
 
+def test_a_queue_is_not_empty_before_a_packet_that_others_overtook() -> None:
+    """A's second packet leaves at 50 ns, its first at 100 ns: A outlasts B, which empties at 60."""
+    a, b = passage_of([0, 10], [100, 50]), passage_of([0], [60])
+    assert last_to_empty_ns(a, [b], 0, 200) == 100
+
+
 def test_empty_queues_are_not_the_last_to_empty() -> None:
     """Before the first packet no queue is the last, so that this packet's queue changes nothing."""
     assert changes_of_last_to_empty([passage_of([], []), passage_of([5], [9])], 0, 20) == 0
