@@ -140,6 +140,14 @@ def test_hold_on_loss_keeps_the_estimate() -> None:
     assert without.estimate_bit.tolist() == [875_000]
 
 
+def test_a_drop_at_the_end_of_a_sample_holds_the_next() -> None:
+    """Of a drop at the instant in which a sample ends the estimate learns a sample later."""
+    rate = {**RATE, "hold_on_loss_ms": 150, "estimate_mbit": 1}
+    passed = passage_of([100_000_000], [-1], frame_bytes=[1])
+    made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
+    assert made.estimate_bit.tolist() == [875_000, 875_000, 765_625]
+
+
 def _recorded(folder: Path, rows: list[str]) -> Run:
     header = "# slots\ntime_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n"
     (folder / "qdisc/r1-reallocations.csv").write_text(header + "".join(r + "\n" for r in rows))
