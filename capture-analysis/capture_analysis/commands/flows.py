@@ -1,7 +1,8 @@
 """List the connections of a capture.
 
 Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
-the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
+the path the capture was taken, the rate of the bottleneck, goodput, the share of segments sent
+again, what limits the transfer ("link": it is full), and whether the ACKs are compressed.
 Near the data's receiver the round trip is the receiver's own delay, and so marked; the handshake's
 round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess, of one digit.
 ACKs are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told
@@ -17,7 +18,9 @@ import numpy as np
 from capture_analysis.commands.measuring import add_options, flow_count, given
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import COMPRESSION_VERDICT, verdict_word
-from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN
+from capture_analysis.metrics.goodput import GOODPUT
+from capture_analysis.metrics.retransmissions import RETRANSMITTED
+from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN, RTT_MIN
 from capture_analysis.one_capture.document import (
     data_direction,
     document,
@@ -26,13 +29,14 @@ from capture_analysis.one_capture.document import (
     warnings,
 )
 from capture_analysis.one_capture.from_one import Value
+from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture
 
 LISTED = 40
 HEADINGS = (
     *("connection", "packets", "payload", "time", "handshake", "RTT"),
-    *("data", "tap", "bottleneck", "ACKs"),
+    *("least RTT", "data", "tap", "bottleneck", "goodput", "again", "limit", "ACKs"),
 )
 
 
@@ -86,6 +90,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     main = 2 * number + int(np.argmax(payload))
     found = (each.of_direction(main, tally, facts) for each in measured.estimators)
     values = {quantity: value for each in found for quantity, value in each.items()}
+    goodput = values[GOODPUT]
     tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
         measured.capture.flows.label(number),
@@ -94,9 +99,13 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
         f"{_lasted_ns(measured, number) / 1e9:.3f} s",
         _text(values[HANDSHAKE_RTT], "{:.3f} ms"),
         _text(values[RTT_MEDIAN], "{:.3f} ms" + (" (receiver)" if tap == "receiver" else "")),
+        _text(values[RTT_MIN], "{:.3f} ms"),
         direction_word(*payload),
         tap,
         bottleneck(float(facts.rate_bit[main]), Evidence(int(facts.rate_evidence[main]))),
+        "-" if isinstance(goodput, str) else amount(1e6 * goodput, "bit/s"),
+        _text(values[RETRANSMITTED], "{:.3%}"),
+        limit_of({quantity.name: value for quantity, value in values.items()}).cause,
         verdict_word(values[COMPRESSION_VERDICT]),
     )
 

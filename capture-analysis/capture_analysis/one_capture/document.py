@@ -1,7 +1,7 @@
 """The measurements of one capture as a document for JSON."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
 from capture_analysis.one_capture.from_one import Values
+from capture_analysis.one_capture.limit import Numbers, limit_of
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
 from capture_analysis.reading.capture import Capture
 
@@ -77,17 +78,29 @@ def most_payload(measured: Measured) -> Sequence[int]:
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
     """Describe a connection for JSON; count reasons for nulls in `undefined`."""
-    found = named_flow(measured.capture.flows, number) | {"facts": facts(measured, number)}
+    found = named_flow(measured.capture.flows, number)
+    found |= {"facts": facts(measured, number), "limits": {}}
     for half, way in enumerate(("forward", "backward")):
         direction = 2 * number + half
         if not measured.tally.payload.of(direction):
             found[way] = None
             continue
-        found[way] = {}
+        metrics: dict[str, Any] = {}
         for each in measured.estimators:
             values = each.of_direction(direction, measured.tally, measured.facts)
-            found[way] |= named_metrics(each.per_direction, values, undefined)
+            metrics |= named_metrics(each.per_direction, values, undefined)
+        limit = limit_of(numbers(metrics))
+        described = {"value": limit.cause, "share": limit.share, "sentence": limit.sentence}
+        found[way], found["limits"][way] = metrics, described
     return found
+
+
+def numbers(metrics: Mapping[str, Mapping[str, Any]]) -> Numbers:
+    """Return the values of named metrics, or the reasons where there are none."""
+    return {
+        name: each.get("why") if each["value"] is None else each["value"]
+        for name, each in metrics.items()
+    }
 
 
 def named_flow(flows: FlowTable, number: int) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from typing import Any
 
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
-from capture_analysis.pages.headline import by_payload, headline, percent, value, verdict, word
+from capture_analysis.pages.headline import (
+    by_payload,
+    headline,
+    limit,
+    percent,
+    value,
+    verdict,
+    word,
+)
 from capture_analysis.pages.metrics_table import Table, table
 from capture_analysis.pages.provenance import described_file
 from capture_analysis.pictures.capture_figures import figures, note
@@ -108,7 +116,11 @@ def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str
     of = f"Connection {first.flow}, {first.name}"
     captured = facts[first.way]["vantage"]["value"]
     where = "captured at an unknown place" if captured == "unknown" else f"captured {captured}"
-    return [first.verdict, f"{of}, {where}.", by_payload(listed) if len(listed) > 1 else ""]
+    return [
+        " ".join(limit(first.metrics, captured)),
+        f"{of}, {where}. {first.verdict}.",
+        by_payload(listed) if len(listed) > 1 else "",
+    ]
 
 
 def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:

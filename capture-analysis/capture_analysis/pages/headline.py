@@ -1,9 +1,11 @@
-"""Answer in sentences whether ACKs are compressed, and at what cost."""
+"""Answer in sentences what limits a transfer, and whether its ACKs are compressed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from capture_analysis.metrics.compression_verdict import verdict_word
+from capture_analysis.one_capture.document import numbers
+from capture_analysis.one_capture.limit import limit_of, queueing
 from capture_analysis.pages.page_template import number
 
 _SENDER, _RECEIVER = "near the data sender", "near the data receiver"
@@ -47,9 +49,9 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
     """
     vantage = str(facts.get("vantage", {}).get("value", "unknown"))
     return [
+        ("What limits the transfer?", " ".join(_limits_of_transfer(metrics, vantage))),
         ("Are ACKs compressed?", " ".join(_compression(metrics, vantage))),
         ("What does it cost?", " ".join(_cost(metrics, facts))),
-        ("What limits the transfer?", " ".join(_limits_of_transfer(metrics))),
         ("How sure is this?", " ".join(_sureness(metrics, facts, vantage))),
         ("What cannot be known from here?", " ".join(_limits(metrics, vantage))),
     ]
@@ -136,15 +138,21 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{number(burst)} bytes at once."
 
 
-def _limits_of_transfer(metrics: Metrics) -> Iterator[str]:
+def limit(metrics: Metrics, vantage: str) -> Iterator[str]:
+    """Say in one or two sentences what limits the transfer."""
+    values = numbers(metrics)
+    yield limit_of(values).sentence
+    if vantage == _SENDER and (added := queueing(values)):
+        yield added
+
+
+def _limits_of_transfer(metrics: Metrics, vantage: str) -> Iterator[str]:
+    yield from limit(metrics, vantage)
     shares = {what: value(metrics, f"limited_{name}") or 0.0 for name, what in _WAITED_FOR.items()}
-    if value(metrics, "limited_application") is None:
-        why = metrics.get("limited_application", {}).get("why", "it was not measured")
-        yield f"It cannot be told: {why}."
-    else:
+    if value(metrics, "limited_application") is not None:
         most_first = sorted(shares, key=lambda what: -shares[what])
         told = [f"{percent(shares[what])} {what}" for what in most_first if shares[what] >= 0.005]
-        yield f"By share of time it waited for {', '.join(told)}."
+        yield f"All its time, idle time included: {', '.join(told)}."
     handshake, again = value(metrics, "handshake_rtt"), value(metrics, "retransmissions")
     if handshake is not None:
         yield f"The handshake took a round trip of {number(handshake)} ms."

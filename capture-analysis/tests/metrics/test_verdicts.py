@@ -111,7 +111,7 @@ def test_every_capture_agrees_with_itself(kind: str) -> None:
                 word = {1: "compressed", 0: "spaced"}.get(found)
                 if way == main:
                     assert listed == word if word else listed in ("bunched", "cannot tell")
-                answer = headline(metrics, facts)[0][1]
+                answer = dict(headline(metrics, facts))["Are ACKs compressed?"]
                 if word is None:
                     assert answer.startswith("It cannot be told:")
                     assert "cannot be told" in verdict(metrics)

@@ -97,8 +97,10 @@ def test_a_guess_is_no_reference() -> None:
 
 
 def test_limits_are_told() -> None:
-    """What a transfer waited for is told by share, most first, with losses and SYNs."""
+    """The cause comes first, then every share of the time, with losses and SYNs."""
     found = metrics(
+        data_time=10.0,
+        pauses=0,
         limited_application=0.2,
         limited_recovery=0.001,
         limited_receive_window=0.5,
@@ -112,7 +114,8 @@ def test_limits_are_told() -> None:
         syns_again=1,
     )
     assert dict(headline(found, SENDER))["What limits the transfer?"] == (
-        "By share of time it waited for 50 % the receiver's window, 20 % its application, "
+        "For 50 % of the time in which it sends, the receiver's window is full. "
+        "All its time, idle time included: 50 % the receiver's window, 20 % its application, "
         "19.9 % its congestion window, 10 % ACKs held on their way. "
         "The handshake took a round trip of 16.8 ms. "
         "Segments sent again: 12 (9 because ACKs told of a gap, 3 after a time-out). "

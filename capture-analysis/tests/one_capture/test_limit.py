@@ -1,0 +1,84 @@
+"""What limits a transfer, in one cause and one sentence."""
+
+from typing import Any
+
+import pytest
+from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.limit import CANNOT_TELL, LINK, limit_of, queueing
+from capture_analysis.one_capture.single import measure
+from simulated_path import Connection, Link, Simulation
+
+WAITS: dict[str, Any] = {
+    "limited_application": 0.5,
+    "limited_recovery": 0.1,
+    "limited_receive_window": 0.3,
+    "limited_congestion_window": 0.05,
+    "limited_ack_compression": 0.05,
+    "limited_send_buffer": 0.0,
+    "data_time": 20.0,
+    "pauses": 20.0,
+    "goodput": 7.8,
+}
+
+
+def test_pauses_limit_nothing() -> None:
+    """Silence leaves the cause of the rest, with its share of the time that sends."""
+    found = limit_of(WAITS)
+    assert found.cause == "receive window"
+    assert found.share == pytest.approx(0.6)
+    assert found.sentence == (
+        "For 60 % of the time in which it sends, the receiver's window is full "
+        "(it was idle for 20 s beside). "
+        "It delivered 7.8 Mbit/s for 20 s: its link carries at least that."
+    )
+
+
+@pytest.mark.parametrize(("share", "cause"), [(0.9, LINK), (0.89, "receive window")])
+def test_full_link_comes_first(share: float, cause: str) -> None:
+    """A link of known rate is full from nine tenths of it on, whatever data wait for."""
+    found = limit_of(WAITS | {"bottleneck_rate": 8.07, "efficiency": share, "link_share": 0.5})
+    assert found.cause == cause
+
+
+def test_sentence_on_a_full_link() -> None:
+    """The sentence on a full link has its share and its rate."""
+    values = {"bottleneck_rate": 8.07, "efficiency": 0.97, "pauses": 0}
+    assert limit_of(values).sentence == "The link is full: 97 % of 8.07 Mbit/s."
+
+
+@pytest.mark.parametrize("cause", ["limited_recovery", "limited_ack_compression"])
+def test_longest_wait_limits(cause: str) -> None:
+    """The cause with the largest share limits."""
+    found = limit_of(WAITS | {cause: 0.5})
+    assert found.cause in {"recovery", "ACK compression"}
+    assert found.share == pytest.approx(1)
+
+
+def test_unknown_shares() -> None:
+    """Where causes that have no value may be the larger part, the cause cannot be told."""
+    windows = ("receive_window", "congestion_window", "send_buffer")
+    unknown = dict.fromkeys((f"limited_{each}" for each in windows), "no handshake")
+    found = limit_of(WAITS | unknown)
+    assert found.cause == CANNOT_TELL
+    assert found.share is None
+    assert found.sentence.startswith("It cannot be told: no handshake. It delivered 7.8 Mbit/s")
+    assert limit_of({}).sentence == "It cannot be told: it was not measured."
+
+
+def test_queue_in_words() -> None:
+    """The queue adds the median round trip less the shortest, if that is a fifth of it or more."""
+    assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
+        "The queue adds 64.9 ms: the round trip is 16.1 ms at its least, 81 at the median."
+    )
+    assert not queueing({"rtt_min": 16.1, "rtt_median": 19.0})
+    assert not queueing({"rtt_min": "none", "rtt_median": 19.0})
+
+
+def test_limit_in_json() -> None:
+    """A document has the limit of each direction with data, and of no other."""
+    links, download = (Link(8e6), Link(1e8)), Connection(window=30, segments=3000, every=2)
+    found = document(measure(Simulation(links, [download], "near").run().captured()))
+    limits = found["flows"][0]["limits"]
+    assert list(limits) == ["forward"]
+    assert limits["forward"]["value"] == "congestion window"
+    assert limits["forward"]["share"] > 0.9
