@@ -159,6 +159,11 @@ def load() -> ctypes.CDLL:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
+        if "failed to map" in str(error):  # ld.so's words
+            raise AnalysisError(
+                f"the C library of capture-analysis finds no memory: {error}\n\n"
+                "hint: allow more address space (ulimit -v)"
+            ) from error
         raise AnalysisError(
             f"the C library of capture-analysis is missing, or of another version: {error}\n\n"
             "hint: install the package again, with a C compiler or from a wheel"

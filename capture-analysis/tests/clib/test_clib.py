@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     monkeypatch.setattr(clib, "LIBRARY", library)
     with pytest.raises(AnalysisError, match="the C library of capture-analysis is missing, or of"):
         clib.load.__wrapped__()
+
+
+def test_no_memory_for_the_library() -> None:
+    """Where address space is too scarce to map the library, the sentence names memory."""
+    program = """
+import resource
+from capture_analysis import clib
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    clib.load()
+except clib.AnalysisError as error:
+    print(error)
+"""
+    words = [sys.executable, "-c", program]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("the C library of capture-analysis finds no memory:")
+    assert said.endswith("hint: allow more address space (ulimit -v)\n")
 
 
 def write(folder: Path) -> list[Path]:
