@@ -210,6 +210,7 @@ def sweep(
     *,
     name: str = "notebook",
     results: Path | None = None,
+    seeds: int | None = None,
     points: int | None = None,
 ) -> Sweep:
     """Carry out all points of an experiment that have no finished run, on all cores.
@@ -218,19 +219,21 @@ def sweep(
         experiment: as for `run`.
         name: as for `run`.
         results: as for `run`.
+        seeds: how many repetitions of each point; by default the experiment's `seeds`.
         points: how many there must be; by default any number.
 
     Raises: SpecError with every problem found, before anything is run; RunError if the sweep is
         interrupted; UsageError if there are more points, or fewer.
     """
     with _file(experiment, name) as known:
-        names = case_names(str(known))
+        names = case_names(str(known), seeds)
         if points is not None and len(names) != points:
             raise UsageError(f"{known}: has {len(names)} points", "`twoway.sweep` runs them all")
         refuse_lost_references([load_case(each) for each in names])
         # A process of its own, which no script needs to be imported in.
         into = (results or usual_results()).resolve()
         words = ["-m", "twoway.cli", "sweep", "--json", "--results", str(into)]
+        words += ["--seeds", str(seeds)] if seeds else []
         done = subprocess.run(
             [sys.executable, *words, known.name if known.is_absolute() else str(known)],
             stdout=subprocess.PIPE,

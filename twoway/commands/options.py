@@ -102,6 +102,15 @@ CERTIFICATES: Option = (
     },
 )
 CREW = (WORKERS, SCHEDULER, CERTIFICATES)
+SEEDS: Option = (
+    "--seeds",
+    {
+        "type": at_least_one,
+        "metavar": "N",
+        "help": "repeat each point with the seeds 1 to N, which draw anew what chance decides "
+        "(default: the experiment's `seeds`)",
+    },
+)
 METRIC: Option = (
     "--metric",
     {

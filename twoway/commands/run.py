@@ -11,6 +11,7 @@ from twoway.commands.options import (
     KERNEL,
     METRIC,
     RESULTS,
+    SEEDS,
     add_experiment,
     add_options,
 )
@@ -22,7 +23,7 @@ HELP = "run an experiment in virtual time and report"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
     add_experiment(parser)
-    add_options(parser, JSON, RESULTS, METRIC, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, RESULTS, METRIC, SEEDS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
     from twoway.runs.run import run_watched
     from twoway.spec.point import case_names
 
-    names = case_names(args.experiment)
-    if len(names) > 1 or args.scheduler:
+    names = case_names(args.experiment, args.seeds)
+    if names != [args.experiment] or args.scheduler:
         args.experiments = [args.experiment]
         return sweep.run(args)
     case = load_case(names[0])

@@ -11,6 +11,7 @@ from twoway.commands.options import (
     KERNEL,
     METRIC,
     RESULTS,
+    SEEDS,
     add_experiments,
     add_options,
     shown,
@@ -29,15 +30,16 @@ HELP = "run experiments, all by default, and every point of theirs that is not t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sweep` to its parser."""
     add_experiments(parser)
-    add_options(parser, JSON, RESULTS, METRIC, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, RESULTS, METRIC, SEEDS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run all points of experiments; skip those with a finished run."""
+    from twoway.report.repetitions import statements
     from twoway.report.results import read_results
     from twoway.report.sweep_page import write_sweep_pages
 
-    outcomes = run_all(args, args.metric)
+    outcomes = run_all(args, args.metric, args.seeds)
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
     experiments = read_results(outcome.folder for outcome in outcomes if outcome.folder)
@@ -47,6 +49,9 @@ def run(args: argparse.Namespace) -> int:
     pages = write_sweep_pages(experiments, args.results, failed, args.metric)
     for page in pages:
         chown_like_parent(page.parent)
+    for experiment in experiments:
+        for each in statements(experiment.results):
+            say(f"{each.point}: {each.said}: {each.words}", markup=False)
     status = judge_points(outcomes)
     for page in pages:
         say(f"report: {shown(page)}", markup=False)

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome
 
 
-def run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Outcome]":
+def run_all(
+    args: argparse.Namespace, families: Sequence[str] = (), seeds: int | None = None
+) -> "list[Outcome]":
     """Run every point of the experiments on the command line, all by default.
+
+    Args:
+        args: the command line.
+        families: of metrics that there must be.
+        seeds: how many repetitions of each point; by default as the files say.
 
     Raises: UsageError if no experiment has one of the families of metrics.
     """
@@ -28,7 +35,8 @@ def run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Out
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 
-    names = [case for name in args.experiments or all_ids() for case in case_names(name)]
+    asked = args.experiments or all_ids()
+    names = [case for name in asked for case in case_names(name, seeds)]
     cases = {name: load_case(name) for name in names}
     refuse_lost_references(cases.values())
     known = dict.fromkeys(

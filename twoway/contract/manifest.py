@@ -104,6 +104,8 @@ class Profile(_Quoted):
     directions: dict[FileName, Direction] = Field(description="by name")
 
 
+# The axis of repetitions, which is in no matrix.
+SEED = "seed"
 _MEASURED = {"experiment", "point", "clock", "profile"}
 
 
@@ -279,6 +281,11 @@ class Manifest(Described, Machines, Origin):
         default={}, description="sha256 of each artifact; none in runs from before these were kept"
     )
     timing: Timing
+
+    @property
+    def repetition(self) -> int | None:
+        """The seed of the repetition that the run is; None if it is none."""
+        return None if SEED in self.experiment.matrix else self.point.get(SEED)
 
     def damaged(self, folder: Path) -> list[str]:
         """List the artifacts in the run's folder that are missing or have changed."""

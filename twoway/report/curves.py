@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
 
+from twoway.contract.manifest import SEED
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
+from twoway.report.repetitions import spread
 from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 
@@ -85,7 +87,10 @@ def _drawn(
     caption: str,
     link: Callable[[Result], str] | None = None,
 ) -> list[Figure]:
-    axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
+    across = [name for name in experiment.axes if not (experiment.repeated and name == SEED)]
+    axis = max(across, key=lambda name: len(experiment.axes[name])) if across else SEED
+    if experiment.repeated and axis != SEED:
+        caption += " Lines are medians over the seeds, bars reach from quartile to quartile."
     return [
         Figure(
             f"{experiment.id}-{family}",
@@ -112,16 +117,42 @@ def _lines(
 ) -> Iterable[Line]:
     for colour, (name, series) in enumerate(_series(axis, found).items()):
         kinds: dict[tuple[str, Style], dict[float, _Value]] = {}
+        repeated: dict[float, list[_Value]] = {}
         for each in series:
             x = _position(experiment, axis, each.result)
             kinds.setdefault((each.who, each.style), {}).setdefault(x, each)
+            if each.style == "marked" and each.value is not None:
+                repeated.setdefault(x, []).append(each)
         for (who, style), values in kinds.items():
             there = sorted((x, v) for x, v in values.items() if v.value is not None)
-            if there or style == "marked":
+            if style == "marked" and experiment.repeated and axis != SEED:
+                yield from _spread(f"{name}, {who}" if who else name, colour, repeated, link)
+            elif there or style == "marked":
                 xs, ys = np.array([(x, v.value) for x, v in there], float).reshape(-1, 2).T
                 links = tuple(link(v.result) for _, v in there) if link else ()
                 title = f"{name}, {who}" if who else name
                 yield Line(title, xs, ys, style, colour, links=links)
+
+
+def _spread(
+    name: str,
+    colour: int,
+    values: Mapping[float, list[_Value]],
+    link: Callable[[Result], str] | None,
+) -> Iterable[Line]:
+    """Draw repetitions: their medians, their quartiles, and each run."""
+    x = np.array(sorted(values), float)
+    found = [spread(each.value for each in values[place]) for place in x]
+    lower, median, upper = (
+        np.array([getattr(each, which) for each in found], float)
+        for which in ("lower", "median", "upper")
+    )
+    yield Line(f"{name}, median", x, median, "line", colour)
+    yield Line(f"{name}, quartiles", x, lower, "spans", colour, top=upper)
+    dots = [(place, each) for place in x for each in values[place]]
+    xs, ys = np.array([(place, each.value) for place, each in dots], float).reshape(-1, 2).T
+    links = tuple(link(each.result) for _, each in dots) if link else ()
+    yield Line(f"{name}, each seed", xs, ys, "points", colour, links=links)
 
 
 def _said(result: Result, row: Row) -> Iterable[_Value]:
@@ -140,7 +171,9 @@ def _series(axis: str, found: list[_Value]) -> dict[str, list[_Value]]:
     """Group values into lines: one metric, and equal values on all other axes."""
     series: dict[str, list[_Value]] = {}
     for each in found:
-        others = [f"{k} {label(v)}" for k, v in each.result.point.items() if k != axis]
+        left_out = (axis, SEED) if each.result.manifest.repetition else (axis,)
+        point = each.result.point.items()
+        others = [f"{k} {label(v)}" for k, v in point if k not in left_out]
         name = ", ".join([each.metric.partition(".")[2] or each.metric, *others])
         series.setdefault(name, []).append(each)
     return series

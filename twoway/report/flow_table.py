@@ -1,6 +1,6 @@
 """What came out of a run, in a few lines: its flows, and those that its programs made."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import GOODPUT
@@ -20,6 +20,7 @@ from twoway.measure.metrics.datagrams import (
 from twoway.measure.metrics.programs import RUN_TIME
 from twoway.measure.metrics.queue_length import QUEUE_P95
 from twoway.report.connections import shown_names, summary
+from twoway.report.repetitions import summarised
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "median", "95 %, ms")
@@ -60,7 +61,11 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
-    """List flows and programs of many runs; the worst connections of a run with many."""
+    """List flows and programs of many runs; the worst connections of a run with many.
+
+    Of a point's repetitions median, quartiles and extremes of each number are listed.
+    """
+    runs = _summarised(runs)
     rows: list[Row] = []
     udp: list[Row] = []
     programs: list[Row] = []
@@ -77,6 +82,22 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
     return [
         line for titles, found in tables if found for line in _aligned([titles, *found], left=2)
     ]
+
+
+def _summarised(
+    runs: Iterable[tuple[str, Manifest, Metrics]],
+) -> Iterator[tuple[str, Manifest, Metrics]]:
+    """Replace a point's repetitions by their median, quartiles and extremes."""
+    repeated: dict[str, list[tuple[str, Manifest, Metrics]]] = {}
+    for name, manifest, metrics in runs:
+        point = name if manifest.repetition is None else name[: name.rindex("seed=") - 1]
+        repeated.setdefault(point, []).append((name, manifest, metrics))
+    for point, group in repeated.items():
+        if group[0][1].repetition is None:
+            yield from group
+            continue
+        for word, metrics in summarised([each for _, _, each in group]).items():
+            yield f"{point}, {word} of {len(group)}", group[0][1], metrics
 
 
 def _row(connection: Connection, metrics: Metrics) -> Row:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.judge import Verdict, judge
-from twoway.contract.manifest import Manifest
+from twoway.contract.manifest import SEED, Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
@@ -76,7 +76,18 @@ def judge_run(folder: Path, measured: Measured | None = None) -> Verdicts:
     manifest, metrics = measured or (manifest_of(folder), Metrics.read(folder / METRICS))
     results = folder.resolve().parents[1]
 
-    return judged(manifest, metrics, cache(lambda run: _newest(results / run, manifest)))
+    def elsewhere(run: str) -> Measured | None:
+        same_seed = _newest(results / repeated_name(run, manifest), manifest)
+        return same_seed or _newest(results / run, manifest)
+
+    return judged(manifest, metrics, cache(elsewhere))
+
+
+def repeated_name(run: str, here: Manifest) -> str:
+    """Name the repetition of another run that has the seed of a run here; itself without one."""
+    if here.repetition is None:
+        return run
+    return f"{run}{',' if '@' in run else '@'}{SEED}={here.repetition}"
 
 
 def _newest(folder: Path, here: Manifest) -> Measured | None:

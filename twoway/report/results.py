@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.manifest import SEED, Manifest
 from twoway.contract.manifest import Experiment as Described
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import Document
 from twoway.contract.statements import label
@@ -65,10 +65,16 @@ class Experiment:
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
-        """The sweep's axes, each with the labels of its values in order."""
+        """The sweep's axes, each with the labels of its values in order; last the seeds."""
+        seeds = sorted({each.manifest.repetition or 0 for each in self.results} - {0})
         return {
             name: [label(value) for value in axis.to] for name, axis in self.said.matrix.items()
-        }
+        } | ({SEED: [label(seed) for seed in seeds]} if seeds else {})
+
+    @property
+    def repeated(self) -> bool:
+        """True if points are repeated with other seeds."""
+        return any(each.manifest.repetition for each in self.results)
 
 
 def read_results(folders: Iterable[Path]) -> list[Experiment]:

@@ -10,6 +10,7 @@ from twoway.report import pages
 from twoway.report.curves import curves, measured_curves
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
+from twoway.report.repetitions import QUANTILES, Spread, grouped, spread, statements
 from twoway.report.results import Experiment, Result
 
 PAGE = "index.html"
@@ -78,8 +79,23 @@ def _write(
         shown=_shown(units_of(table), figures),
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
         tables=(CSV, PARQUET),
+        titles=QUANTILES.values(),
+        over=[*statements(experiment.results)],
+        spreads=_spreads(experiment, list(_shown(units_of(table), figures))),
     )
     return folder / PAGE
+
+
+def _spreads(experiment: Experiment, names: Sequence[str]) -> list[tuple[str, str, Spread]]:
+    """List the spread of each metric over the repetitions of each point."""
+    if not experiment.repeated:
+        return []
+    return [
+        (point, name, found)
+        for point, runs in grouped(experiment.results).items()
+        for name in names
+        if (found := spread(m.value for r in runs if (m := r.metrics.metrics.get(name))))
+    ]
 
 
 def _shown(units: Mapping[str, str], families: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.experiment import Experiment, Flow, Profile
 from twoway.spec.graph import Graph
 from twoway.spec.placement import behind_problems
+from twoway.spec.repetitions import late_s, ports_later
 
 FIRST_PORT = 5001
 FIRST_SOURCE_PORT = 40001
@@ -75,14 +76,15 @@ def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> lis
             )
             continue
         stop_s, ip = each.stop_s or experiment.duration_s, experiment.ip_of(each)
+        start_s = each.start_s + late_s(experiment, each.name, stop_s - each.start_s)
         flow = DatagramFlow(
             name=each.name,
             from_=each.from_,
             to=each.to,
             source=str(graph.address(each.from_, ip)),
             destination=str(graph.address(each.to, ip)),
-            source_port=FIRST_UDP_SOURCE_PORT + index,
-            port=FIRST_UDP_PORT + index,
+            source_port=FIRST_UDP_SOURCE_PORT + ports_later(experiment) + index,
+            port=FIRST_UDP_PORT + ports_later(experiment) + index,
             source_interface=graph.of(each.from_)[0].name,
             sink_interface=graph.of(each.to)[0].name,
             directions=directions,
@@ -91,7 +93,7 @@ def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> lis
             poisson=each.arrivals == "poisson",
             mean_on_s=each.on_off.mean_on_s if each.on_off else None,
             mean_off_s=each.on_off.mean_off_s if each.on_off else None,
-            start_ns=START_NS + round(each.start_s * 1e9),
+            start_ns=START_NS + round(start_s * 1e9),
             stop_ns=START_NS + round(stop_s * 1e9),
         )
         found.append(flow)
@@ -118,10 +120,13 @@ def _connections_of(
     if arrivals is not None:
         starts = [*arrivals]
     numbered = flow.count > 1 or arrivals is not None
+    first += ports_later(experiment)
     for index, (later_s, transfer_bytes) in enumerate(starts):
-        start_ns = START_NS + round((flow.start_s + later_s) * 1e9)
+        name = f"{flow.name}-{index + 1}" if numbered else flow.name
+        late = late_s(experiment, name, span.seconds) if arrivals is None else later_s
+        start_ns = START_NS + round((flow.start_s + late) * 1e9)
         yield Connection(
-            name=f"{flow.name}-{index + 1}" if numbered else flow.name,
+            name=name,
             from_=flow.from_,
             to=flow.to,
             source=str(graph.address(flow.from_, ip)),

@@ -31,6 +31,7 @@ ModuleValue = Annotated[
 ]
 
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
+MOST_SEEDS = 1000
 
 # As the kernel limits it: TCP_CA_NAME_MAX, with the terminating zero.
 CongestionName = Annotated[
@@ -323,6 +324,16 @@ class Experiment(Model):
         description="what the kernel's random numbers come from, in virtual time: with another, "
         "losses (and what else is drawn) fall otherwise, and equally often",
     )
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = Field(
+        default=None,
+        description="repetitions of each point, with the seeds from 1 to this; all that chance "
+        "decides is drawn anew: losses, starts of flows, ports, random traffic; by default none",
+    )
+    start_jitter_ms: Annotated[float, Field(ge=0, le=60_000)] = Field(
+        default=100,
+        description="in repetitions of another seed than 1 a flow starts up to this later, and a "
+        "tenth of its duration at most",
+    )
     kernel: (
         Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
         | None
@@ -352,6 +363,11 @@ class Experiment(Model):
     unclaimed: list[Unclaimed] = Field(
         default=[], description="points of which nothing is said, and why"
     )
+
+    @property
+    def repetition(self) -> int:
+        """The seed of the repetition that this is; 1 if it is none."""
+        return self.seed if self.seeds else 1
 
     @property
     def statements(self) -> dict[str, Sequence[Statement]]:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from twoway.contract.links.dtm import Channel
+from twoway.contract.manifest import SEED
 from twoway.contract.model import Name
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
@@ -32,6 +33,7 @@ from twoway.spec.reading import (
     program_files,
     read_document,
 )
+from twoway.spec.repetitions import at_matrix, repeated_points, split
 from twoway.spec.statements import said_at
 from twoway.spec.topology import load_topology
 
@@ -130,7 +132,8 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     """Read an experiment, or one point of a sweep, with all that it refers to.
 
     Args:
-        name: an id or a file; for a sweep with "@" and the point's name.
+        name: an id or a file; for a sweep with "@" and the point's name; for a repetition with its
+            seed last, as "id@seed=2" or "id@AXIS=VALUE,seed=2".
         metric_names: lists the metrics that there are.
 
     Raises: SpecError with every problem found.
@@ -140,22 +143,36 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     experiment = _loaded(path)
     if not experiment.matrix and not point_name:
         return make_case(where, path.stem, experiment, metric_names, path=path)
-    point = find_point(where, experiment.matrix, point_name)
+    in_matrix, seed = split(experiment, point_name)
+    point = find_point(where, experiment.matrix, in_matrix)
+    if seed is not None:
+        point = {**point, SEED: seed}
     where, experiment = f"{where}: point {point_name}", load_experiment(path, point)
     return make_case(where, path.stem, experiment, metric_names, point, path=path)
 
 
-def case_names(name: str) -> list[str]:
+def case_names(name: str, seeds: int | None = None) -> list[str]:
     """List the names of an experiment's points, for `load_case`.
 
-    An experiment that is no sweep has one.
+    An experiment that is no sweep has one, or one for each seed.
+
+    Args:
+        name: an id or a file, or with "@" one of its points.
+        seeds: how many repetitions of each; by default as the file says, and none of a point.
 
     Raises: SpecError if there is no such experiment, or its file has problems.
     """
-    if "@" in name:
+    experiment_name, _, point_name = name.partition("@")
+    if point_name and not seeds:
         return [name]
-    _, path = _named(name)
-    return [full_name(name, point) for point in points(_loaded(path).matrix)]
+    where, path = _named(experiment_name)
+    experiment = _loaded(path)
+    if point_name:
+        chosen = [find_point(where, experiment.matrix, point_name)]
+    else:
+        chosen = [*points(experiment.matrix)]
+    found = repeated_points(where, experiment, chosen, seeds)
+    return [full_name(experiment_name, point) for point in found]
 
 
 def _loaded(path: Path) -> Experiment:
@@ -216,7 +233,7 @@ def make_case(
         name: the experiment's id.
         experiment: the experiment's fields at the point.
         metric_names: lists the metrics that there are.
-        point: the point of the experiment's matrix.
+        point: the point of the experiment's matrix, with a seed if it is a repetition.
         path: the experiment's file, beside which all that it brings along is, and topology and
             profile may be; None if it has none.
 
@@ -234,7 +251,8 @@ def make_case(
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
         hints[error.hint] = None
     try:
-        values = changes(experiment.matrix, point)
+        said_point = at_matrix(experiment, point)
+        values = changes(experiment.matrix, said_point)
         profile_path = find_profile(experiment.profile, path)
         profile = load_profile(profile_path, values)
     except SpecError as error:
@@ -259,17 +277,18 @@ def make_case(
         programs=[p.name for p in experiment.programs],
     )
     setup = setup_of(experiment, profile, graph, connections, datagrams)
-    problems = [f"{where}: {p}" for p in metric_problems(experiment, point, known)]
+    problems = [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
     if problems:
         raise SpecError(problems)
     return Case(
         id=full_name(name, point),
         point=point,
         experiment=experiment,
-        predictions=tuple(predictions_at(where, experiment, point, setup)),
-        claims=tuple(claims_at(where, name, experiment, point, setup)),
+        predictions=tuple(predictions_at(where, experiment, said_point, setup)),
+        claims=tuple(claims_at(where, name, experiment, said_point, setup)),
         findings=tuple(
-            each.of(metric, point) for _, each, metric in said_at(point, experiment.findings)
+            each.of(metric, said_point)
+            for _, each, metric in said_at(said_point, experiment.findings)
         ),
         metrics=tuple(known),
         profile=profile,

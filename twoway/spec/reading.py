@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from twoway.contract.manifest import SEED
 from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
@@ -22,6 +23,7 @@ from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes,
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.parsing import parse, shown
 from twoway.spec.programs import read_files
+from twoway.spec.repetitions import at_matrix, repeated
 from twoway.spec.rules import experiment_problems, profile_problems
 
 # The most that a file may hold, and that is said of one.
@@ -38,24 +40,28 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
 
     Args:
         path: the file.
-        point: a point of the matrix, whose values are set in the experiment.
+        point: a point of the matrix, whose values are set in the experiment; with a seed, the
+            repetition of the experiment at that point.
 
     Raises: SpecError with every problem of the file, or of the point.
     """
     document = read_document(path)
     experiment = _validated(str(path), document, Experiment)
     own = own_modules(path, experiment)
-    problems = experiment_problems(experiment, own)
+    problems, matrix = experiment_problems(experiment, own), experiment.matrix
     if point and not problems:
         where = f"{path}: point {point_name(point)}"
         try:
-            document = changed(document, changes(experiment.matrix, point))
+            values = changes(experiment.matrix, at_matrix(experiment, point))
+            document = changed(document, values)
         except SpecError as error:
             raise SpecError([f"{where}: {problem}" for problem in error.problems]) from error
         experiment = _validated(where, document, Experiment)
         problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
     if problems:
         raise SpecError([f"{path}: {problem}" for problem in problems])
+    if point and SEED in point and SEED not in matrix:
+        return repeated(experiment, int(str(point[SEED])))
     return experiment
 
 

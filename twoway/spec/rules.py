@@ -18,6 +18,7 @@ from twoway.spec.links.stages import stage_problems
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.programs import program_problems
+from twoway.spec.repetitions import seed_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic.registry import kinds
 
@@ -106,6 +107,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
             f"flows: must be {least} to {_MOST_CONNECTIONS} connections together, got {count}"
         )
     problems += matrix_problems(experiment.matrix)
+    problems += seed_problems(experiment) if experiment.seeds else []
     problems += statement_problems(experiment)
     return problems + _module_problems(experiment, own, controls)
 

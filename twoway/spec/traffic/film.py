@@ -10,7 +10,7 @@ travel over TCP (docs/decisions/0027).
 import itertools
 import random
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 from typing_extensions import override
@@ -41,6 +41,10 @@ class Film(Model, Traffic):
     )
     frames_per_s: Annotated[float, Field(ge=0.001, le=100_000)] = Field(description="frame rate")
     seed: Whole = Field(default=1, description="which film it is")
+
+    @override
+    def drawn_anew(self, later: int) -> Self:
+        return self.model_copy(update={"seed": self.seed + later})
 
     @override
     def problems(self, span: Span) -> list[str]:

@@ -1,7 +1,7 @@
 """The interface of all kinds of traffic."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class Traffic:
     def problems(self, span: Span) -> list[str]:  # noqa: ARG002 - for subclasses
         """List contradictions with the experiment, each as ".FIELD: ..."."""
         return []
+
+    def drawn_anew(self, later: int) -> Self:  # noqa: ARG002 - likewise
+        """Return such traffic from a seed higher by `later`; itself if nothing is drawn."""
+        return self
 
     def arrivals(self, span: Span) -> list[tuple[float, int]] | None:  # noqa: ARG002 - likewise
         """List starts, s after the flow's, and payloads, bytes, of connections.

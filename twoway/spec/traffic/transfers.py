@@ -6,7 +6,7 @@ of the bytes. All transfers are part of the plan (docs/decisions/0026).
 
 import math
 import random
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 from typing_extensions import override
@@ -35,6 +35,10 @@ class Transfers(Model, Traffic):
         default=None, description="Pareto's shape: the closer to 1, the more a few payloads have"
     )
     seed: Whole = Field(default=1, description="which arrivals and sizes they are")
+
+    @override
+    def drawn_anew(self, later: int) -> Self:
+        return self.model_copy(update={"seed": self.seed + later})
 
     @override
     def problems(self, span: Span) -> list[str]:

@@ -1,0 +1,128 @@
+"""Repetitions of a sweep's points: how their metrics spread, and which statements hold.
+
+A point's repetitions differ in their seed alone. A statement holds for all of them, for most, for
+some or for none; only between these extremes does the spread decide it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from twoway.contract.judge import Verdict
+from twoway.contract.manifest import SEED, Manifest
+from twoway.contract.metrics import Metrics
+from twoway.contract.statements import in_words
+from twoway.contract.verdicts import Row
+from twoway.report.results import Result
+
+_HOLDS = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
+# Fields of Spread, and their names.
+QUANTILES = {
+    "least": "least",
+    "lower": "lower quartile",
+    "median": "median",
+    "upper": "upper quartile",
+    "most": "most",
+}
+_FAILS = {Verdict.FAIL, Verdict.EXPLAINED, Verdict.UNEXPLAINED, Verdict.CHANGED}
+
+
+class Spread(NamedTuple):
+    """How a metric is distributed over repetitions.
+
+    Attributes:
+        defined: in how many of them the metric is defined; the others are left out.
+    """
+
+    defined: int
+    least: float
+    lower: float
+    median: float
+    upper: float
+    most: float
+
+
+class Over(NamedTuple):
+    """A statement over a point's repetitions.
+
+    Attributes:
+        point: the point's name.
+        said: the statement, with its metric.
+        words: how many of the repetitions it holds for, and whether the spread decides it.
+        holds: True if it holds for all of them.
+    """
+
+    point: str
+    said: str
+    words: str
+    holds: bool
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Describe values, those that are undefined left out; None if all are."""
+    found = [value for value in values if value is not None]
+    if not found:
+        return None
+    return Spread(len(found), *(float(q) for q in np.quantile(found, (0, 0.25, 0.5, 0.75, 1))))
+
+
+def without_seed(manifest: Manifest) -> str:
+    """Name a run's point without the seed of its repetition."""
+    name = manifest.experiment.id
+    return name if manifest.repetition is None else name[: name.rindex(f"{SEED}=") - 1]
+
+
+def grouped(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """Group runs by their points, each with all of its repetitions."""
+    found: dict[str, list[Result]] = {}
+    for each in results:
+        found.setdefault(without_seed(each.manifest), []).append(each)
+    return found
+
+
+def summarised(runs: Sequence[Metrics]) -> dict[str, Metrics]:
+    """Summarise repetitions as metrics, by the names of quantiles from "least" to "most"."""
+    found = {
+        name: spread(each.metrics[name].value for each in runs if name in each.metrics)
+        for name in runs[0].metrics
+    }
+    return {word: _chosen(runs[0], found, field) for field, word in QUANTILES.items()}
+
+
+def _chosen(run: Metrics, spreads: Mapping[str, Spread | None], field: str) -> Metrics:
+    metrics = {
+        name: metric.model_copy(update={"value": getattr(spreads[name], field, None)})
+        for name, metric in run.metrics.items()
+    }
+    return run.model_copy(update={"metrics": metrics})
+
+
+def statements(results: Iterable[Result]) -> Iterator[Over]:
+    """Say of each statement for how many repetitions of each point it holds."""
+    for point, runs in grouped(results).items():
+        if runs[0].manifest.repetition is not None:
+            for rows in zip(*(each.verdicts.rows for each in runs), strict=False):
+                words = held([row.verdict for row in rows])
+                holds = all(row.verdict in _HOLDS for row in rows)
+                yield Over(point, _said(rows[0]), words, holds)
+
+
+def _said(row: Row) -> str:
+    return f"{row.metric} {in_words(row)}"
+
+
+def held(verdicts: Sequence[Verdict]) -> str:
+    """Say for how many repetitions a statement holds, and whether the spread decides it."""
+    holds = sum(each in _HOLDS for each in verdicts)
+    fails = sum(each in _FAILS for each in verdicts)
+    told, untold = holds + fails, len(verdicts) - holds - fails
+    more = f"; {untold} cannot be told" if untold else ""
+    if not told:
+        return f"cannot be told for any of {untold} seeds"
+    if not fails:
+        return f"holds for all {told} seeds{more}"
+    if not holds:
+        return f"holds for none of {told} seeds{more}"
+    share = "most" if 2 * holds > told else "some"
+    return f"holds for {share}, {holds} of {told} seeds: the spread decides it{more}"
