@@ -40,7 +40,6 @@ def _cost_us(flows: int) -> float:
 def _measured(folder: Path, flows: int, seconds: float) -> tuple[float, int]:
     """Median wall time of a guest, s, and the packets that its bottleneck has seen."""
     experiment = many_flows(
-        "kernel",
         pairs=flows // PER_PAIR,
         each=PER_PAIR,
         rate_mbit=1000,

@@ -44,12 +44,10 @@ def main() -> int:
             longer = _guest_wall_s(folder, experiment_of(name, longer_s))
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
-        for generator in ("stream", "kernel"):
-            few = many_flows(generator, pairs=10, each=10, rate_mbit=1000, duration_s=0.3)
-            _show(f"200 flows of 20 hosts, 0.3 s, {generator}", _guest_wall_s(folder, few), "s")
-            many = many_flows(generator, pairs=100, each=5, rate_mbit=100, duration_s=10)
-            wall = _command_wall_s(folder, many)
-            _show(f"1000 flows of 200 hosts, 10 s, {generator}, to report", wall, "s")
+        few = many_flows(pairs=10, each=10, rate_mbit=1000, duration_s=0.3)
+        _show("200 flows of 20 hosts, 0.3 s", _guest_wall_s(folder, few), "s")
+        many = many_flows(pairs=100, each=5, rate_mbit=100, duration_s=10)
+        _show("1000 flows of 200 hosts, 10 s, to report", _command_wall_s(folder, many), "s")
         show_flows_curve()
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")

@@ -41,12 +41,11 @@ def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
 
 
 def many_flows(
-    generator: str, *, pairs: int, each: int, rate_mbit: int, duration_s: float, both: bool = True
+    *, pairs: int, each: int, rate_mbit: int, duration_s: float, both: bool = True
 ) -> dict[str, Any]:
-    """Make an experiment with flows between pairs of hosts, by processes or the kernel.
+    """Make an experiment with flows between pairs of hosts.
 
     Args:
-        generator: what sends: `stream`, two processes a flow, or `kernel`.
         pairs: number of pairs of hosts.
         each: number of flows in a direction of a pair.
         rate_mbit: rate of the bottleneck.
@@ -65,7 +64,7 @@ def many_flows(
         "matrix": {"rate": {"set": rates, "to": [rate_mbit]}},
         "flows": [
             {"name": f"of-{start}", "from": start, "to": goal, "count": each}
-            | {"congestion": "cubic", "generator": generator}
+            | {"congestion": "cubic"}
             for start, goal in ends
         ],
         "duration_s": duration_s,

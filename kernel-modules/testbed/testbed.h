@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The instruments of the module twoway_testbed: what sends, receives and records inside the kernel.
+ * The instruments of the module twoway_testbed, which record inside the kernel.
  *
- * Each does what a program does elsewhere (tcpdump, vm/guest/observe.c, vm/guest/stream.c) and
- * leaves the same bytes.
+ * Each does what a program does elsewhere (tcpdump, vm/guest/observe.c) and leaves the same bytes.
  * In user-mode Linux a system call is five ptrace calls of the host; a kernel thread needs none.
  */
 #ifndef TWOWAY_TESTBED_H
@@ -39,12 +38,6 @@ struct instrument {
  */
 int tap_command(struct instrument **instrument, int argc, char **argv);
 int sampler_command(struct instrument **instrument, int argc, char **argv);
-int sink_command(struct instrument **instrument, int argc, char **argv);
-int source_command(struct instrument **instrument, int argc, char **argv);
-
-/* What all sources share. */
-int source_init(void);
-void source_exit(void);
 
 /* A regular file of the caller's that is written anew: no write to it waits for a reader. */
 struct file *testbed_create(const char *path);

@@ -12,7 +12,6 @@
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
-#include <linux/sched/signal.h>
 
 #include "compat/timer.h"
 
@@ -21,7 +20,6 @@
 
 /* vm/patches/0003 */
 #define TESTBED_CALL_NS		256
-#define TESTBED_FAILED_CALL_NS	1000
 
 /* Let a system call's time pass, from timer to timer, so that each is handled when it is due. */
 static inline void testbed_spend(s64 left)
@@ -46,25 +44,14 @@ static inline void testbed_spend_call(void)
 	testbed_spend(TESTBED_CALL_NS);
 	cond_resched();
 }
-
-/* One that failed: the processor goes to who waits for it. */
-static inline void testbed_spend_failed_call(void)
-{
-	testbed_spend(TESTBED_FAILED_CALL_NS);
-	schedule();
-}
 #else
 static inline void testbed_spend_call(void)
-{
-}
-
-static inline void testbed_spend_failed_call(void)
 {
 }
 #endif
 
 /*
- * Sleep until CLOCK_REALTIME reads ns; false if the thread is to end, or has a signal. As a program
+ * Sleep until CLOCK_REALTIME reads ns; false if the thread is to end. As a program
  * does, it sleeps 1 ns when that has passed: no timer is due at once.
  */
 static inline bool testbed_sleep_until(s64 ns)
@@ -76,8 +63,6 @@ static inline bool testbed_sleep_until(s64 ns)
 		/* A slack of 1 ns, as the guest's programs have (docs/decisions/0006). */
 		if (!schedule_hrtimeout_range_clock(&at, 1, HRTIMER_MODE_ABS, CLOCK_REALTIME))
 			return true;
-		if (signal_pending(current))
-			return false;
 	}
 	return false;
 }

@@ -17,10 +17,6 @@
  *		TCP_INFO of the namespace's connections and the lengths of interfaces' queues, as
  *		vm/guest/observe.c writes them (testbed_sampler.c); the last line starts it
  *
- *	receive PORT PATIENCE BUFFER
- *	send SOURCE_PORT PATIENCE ADDRESS PORT CONNECT START STOP CONGESTION BUFFER [OPTION...]
- *		the ends of a connection, as vm/guest/stream.c (testbed_sink.c, testbed_source.c)
- *
  * The device opens for root with CAP_NET_ADMIN alone: instruments see every packet.
  */
 
@@ -34,8 +30,8 @@
 
 #include "testbed.h"
 
-/* As long as a program's argument may be: a film has the sizes of all its frames. */
-#define LINE_BYTES	(128 << 10)
+/* A path, and some words. */
+#define LINE_BYTES	(8 << 10)
 #define MOST_WORDS	16
 
 static const struct {
@@ -46,8 +42,6 @@ static const struct {
 	{ "sockets", sampler_command },
 	{ "queue", sampler_command },
 	{ "sample", sampler_command },
-	{ "receive", sink_command },
-	{ "send", source_command },
 };
 
 struct session {
@@ -166,26 +160,7 @@ static struct miscdevice testbed_device = {
 	.mode	= 0600,
 };
 
-static int __init testbed_init(void)
-{
-	int err = source_init();
-
-	if (err)
-		return err;
-	err = misc_register(&testbed_device);
-	if (err)
-		source_exit();
-	return err;
-}
-
-static void __exit testbed_exit(void)
-{
-	misc_deregister(&testbed_device);
-	source_exit();
-}
-
-module_init(testbed_init);
-module_exit(testbed_exit);
+module_misc_device(testbed_device);
 
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("Instruments of a network experiment that run in the guest's kernel");

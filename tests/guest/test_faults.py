@@ -1,6 +1,7 @@
 """What goes wrong is said clearly, costs nothing else, and never looks like a result."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -135,11 +136,10 @@ def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> Non
     """When a source cannot start, its own words are the error, not its lonely sink's."""
     observer, source, *others = plan_with().sources
     assert isinstance(source, Program)
-    run = list(source.run)
-    run[run.index("--congestion") + 1] = "nosuch"
-    bad = source.model_copy(update={"run": tuple(run)})
+    ends = tuple(re.sub(r"--congestion \S+", "--congestion nosuch", line) for line in source.stdin)
+    bad = source.model_copy(update={"stdin": ends})
     error = _run_plan(guest, tmp_path / "run", plan_with(sources=(observer, bad, *others)))
-    assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
+    assert "stream-h1: exit status 1: stream: left: nosuch: No such file or directory" in str(error)
 
 
 def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path) -> None:

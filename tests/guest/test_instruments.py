@@ -1,8 +1,7 @@
-"""The module twoway_testbed leaves what stream, tcpdump and observe leave, byte for byte."""
+"""The module twoway_testbed leaves what tcpdump and observe leave, byte for byte."""
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
 from running import SMALL, write_experiment
@@ -24,23 +23,11 @@ ROWS = {
 }
 
 
-# What a flow may send besides unlimited data; `pacing` is the stack's. No two connections begin in
-# the same nanosecond, or with a sample: whom the guest's scheduler then prefers is its choice.
-TRAFFIC: dict[str, dict[str, Any]] = {
-    "film": {"film": {"mean_mbit": 10, "frames_per_s": 25}, "start_s": 0.0015},
-    "rate": {"rate_mbit": 20, "start_s": 0.0015},
-    "transfers": {"transfers": {"per_s": 20, "mean_bytes": 50_000}, "connect": "at-start"},
-    "pacing": {"connect": "at-start", "start_s": 0.0015},
-    "ipv6": {"ip": 6, "start_s": 0.0015},
-}
-
-
 def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
     """Run an experiment's first seconds in the kernel or with programs; its folder."""
-    case, generator = load_case(name), "kernel" if in_kernel else "stream"
+    case = load_case(name)
     shorter = case.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
-    connections = [c.model_copy(update={"generator": generator}) for c in case.connections]
-    case = dataclasses.replace(case, experiment=shorter, connections=tuple(connections))
+    case = dataclasses.replace(case, experiment=shorter)
     return run_case(case, Uml(guest, in_kernel=in_kernel), results)
 
 
@@ -84,26 +71,7 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_kernel_leaves_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
-    """Sent, captured and sampled in the kernel, a run is that of stream, tcpdump and observe."""
+    """Captured and sampled in the kernel, a run is that of tcpdump and observe."""
     programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
     kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
     _assert_equal(programs, kernel)
-
-
-@pytest.mark.parametrize("traffic", TRAFFIC)
-def test_every_kind_of_traffic_is_streams(guest: Guest, tmp_path: Path, traffic: str) -> None:
-    """Films, constant rates, transfers and late, paced connections are those of stream."""
-    folders = []
-    for generator in ("stream", "kernel"):
-        all_have = {"congestion": "reno", "window_packets": None, "generator": generator}
-        first, second = ({**flow, **all_have} for flow in SMALL["flows"])
-        document = {
-            **SMALL,
-            "stack": {**SMALL["stack"], "pacing": traffic == "pacing"},
-            "flows": [{**first, **TRAFFIC[traffic]}, second],
-        }
-        home = tmp_path / generator
-        home.mkdir()
-        case = load_case(str(write_experiment(home, document)))
-        folders.append(run_case(case, Uml(guest), home / "results"))
-    _assert_equal(*folders)

@@ -83,8 +83,8 @@ def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
     path, results = swept
     broken = [folder for runs in sorted(results.glob("small@*")) for folder in runs.iterdir()]
     harm: list[tuple[str, bytes | None, str]] = [
-        ("manifest.json", b'{"schema": 3,', "manifest.json: not JSON"),
-        ("manifest.json", b'{"schema": 1}', "manifest.json: not of schema 3 but 1"),
+        ("manifest.json", b'{"schema": 4,', "manifest.json: not JSON"),
+        ("manifest.json", b'{"schema": 1}', "manifest.json: not of schema 4 but 1"),
         ("pcap/h1-eth0.pcap.zst", b"cut", "not as the run left it: pcap/h1-eth0.pcap.zst"),
         ("sockets/queues.csv", None, "not as the run left it: sockets/queues.csv"),
         ("metrics.json", b'{"schema"', ""),

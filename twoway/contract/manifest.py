@@ -129,7 +129,7 @@ class Described(Document):
     If they change after the run in texts, statements or warm-up, experiment.json has it anew.
     """
 
-    schema_: Literal[3] = Field(default=3, description="version of this format: 3")
+    schema_: Literal[4] = Field(default=4, description="version of this format: 4")
     experiment: Experiment
     point: Mapping[str, Any] = Field(
         description="the point's values by axis; empty if the experiment is no sweep"

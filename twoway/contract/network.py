@@ -154,7 +154,6 @@ class Connection(_Sent):
     )
     direction: FileName = Field(description="of these the slowest at the start of traffic")
     ack_direction: FileName = Field(description="of these the slowest at the start of traffic")
-    generator: str = Field(description="what sends: `stream` or `kernel`")
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
     window_packets: int | None = Field(default=None, description="the constant window of `fixed`")

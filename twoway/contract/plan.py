@@ -19,10 +19,14 @@ from twoway.errors import RunError
 PLAN = "plan.json"
 # The folder of our programs and modules in a guest.
 GUEST_BIN = "/mnt/bin"
+# A run's folder in a guest.
+GUEST_RUN = "/mnt/run"
 # The folder of modules that a run's experiment brings along, in a guest.
 OWN_MODULES = "/mnt/own-modules"
 # The folder of samples in a guest.
-SOCKETS = "/mnt/run/sockets"
+SOCKETS = f"{GUEST_RUN}/sockets"
+# The folder of reports of connections' ends, in a run's folder.
+TRAFFIC = "traffic"
 # What became of the programs that the experiment names.
 ENDED = "programs/ended.json"
 # How long a program may take to end by itself, unless it says otherwise.
@@ -193,12 +197,14 @@ class _Daemon(_Step):
     stdout: str | None = Field(
         default=None, description="where its output goes, in the run's folder; null: log/NAME.out"
     )
+    reports: Words = Field(default=(), description="files that it writes, in the run's folder")
     ready: str | None = Field(
         default=None, description="what its standard error says when it is ready, if anything"
     )
     patience_s: float = Field(
         default=PATIENCE_S, description="how long it may go on after the end of traffic, s"
     )
+    stdin: Words = Field(default=(), description="lines of its standard input")
     lines: tuple[Line, ...] = Field(
         default=(), description="what an instrument in the kernel is told; a program gets none"
     )
@@ -208,7 +214,7 @@ class Program(_Daemon):
     """Run a program beside the others: a source, a sink or a recorder."""
 
     kind: Literal["program"] = "program"
-    run: Words = Field(default=(), description="the command; empty for one in the kernel")
+    run: Words = Field(description="the command")
 
 
 class PlannedFile(Record):
@@ -319,7 +325,7 @@ class Plan(Document):
     Without steps it is the plan of a guest that runs another program.
     """
 
-    schema_: Literal[5] = Field(default=5, description="version of this format: 5")
+    schema_: Literal[6] = Field(default=6, description="version of this format: 6")
     experiment: str = Field(default="none", description="the experiment's id, with its point")
     mode: Literal["run", "shell"] = Field(
         default="run", description="`shell` stops after set-up with Mininet's prompt"
@@ -338,9 +344,9 @@ class Plan(Document):
     setup: tuple[Step, ...] = Field(default=(), description="between boot and traffic, in order")
     recorders: tuple[Program, ...] = Field(default=(), description="from before traffic to its end")
     captures: tuple[Capture, ...] = Field(default=(), description="likewise")
-    sinks: tuple[Program, ...] = Field(default=(), description="they receive connections' data")
+    sinks: tuple[Program, ...] = Field(default=(), description="they receive datagrams")
     sources: tuple[Annotated[Observe | Program, Field(discriminator="kind")], ...] = Field(
-        default=(), description="the observer, and programs that send connections' data"
+        default=(), description="the observer, and programs that send and receive"
     )
     at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
     changes: tuple[TimedCommand, ...] = Field(

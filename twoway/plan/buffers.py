@@ -7,8 +7,11 @@ from twoway.contract.network import Connection
 from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
 from twoway.spec.point import Case
 
-# The smallest send buffer: a large one is refilled in few, large copies.
-LEAST_SEND_BUFFER_BYTES = 1 << 20
+# A send buffer begins with the first: a large one is refilled in few, large copies. It is full from
+# the first nanosecond, so all buffers of connections without end share the second.
+LEAST_SEND_BUFFER_BYTES, LEAST_SEND_BUFFERS_BYTES = 1 << 20, 1 << 26
+# Each has this at least: a hundred segments, at twice this in the kernel.
+SMALLEST_SEND_BUFFER_BYTES = 1 << 16
 LEAST_RECEIVE_BUFFER_BYTES = 1 << 24
 # The names of the queues of data, and of those of their ACKs, in order.
 Path = tuple[tuple[str, ...], tuple[str, ...]]
@@ -19,9 +22,17 @@ def send_buffer_bytes(case: Case, connection: Connection) -> int:
 
     With it a window that is known never lacks data. The source leaves the buffer to the kernel's
     autotuning, which raises it as another window grows. The kernel doubles SO_SNDBUF and wakes the
-    writer when a third of that is free.
+    writer when a third of that is free. A transfer fills no more than its bytes.
     """
-    return max(LEAST_SEND_BUFFER_BYTES, _known_packets(case, connection) * _truesize_bytes(case))
+    ends = connection.transfer_bytes is not None
+    least = LEAST_SEND_BUFFER_BYTES if ends else _endless_buffer_bytes(len(case.connections))
+    return max(least, _known_packets(case, connection) * _truesize_bytes(case))
+
+
+def _endless_buffer_bytes(connections: int) -> int:
+    """Compute the least SO_SNDBUF of each of some connections without end."""
+    share = LEAST_SEND_BUFFERS_BYTES // connections
+    return max(SMALLEST_SEND_BUFFER_BYTES, min(LEAST_SEND_BUFFER_BYTES, share))
 
 
 def receive_buffer_bytes(case: Case) -> int:
@@ -51,9 +62,10 @@ def buffers_mib(case: Case) -> int:
     """
     written = sum(2 * send_buffer_bytes(case, c) for c in case.connections)
     most, added = most_buffer_bytes(receive_buffer_bytes(case)), 0
+    endless = _endless_buffer_bytes(max(len(case.connections), 1))
     for path, flows in _open_paths(case).items():
         held = 2 * _path_packets(case, path) * _truesize_bytes(case)
-        added += max(min(held, flows * most) - flows * 2 * LEAST_SEND_BUFFER_BYTES, 0)
+        added += max(min(held, flows * most) - flows * 2 * endless, 0)
     return (written + added) >> 20
 
 

@@ -18,13 +18,7 @@ from twoway.plan.setup import (
 )
 from twoway.plan.shaping import changing_shapers, compile_profile
 from twoway.plan.timing import stop_ns
-from twoway.plan.traffic import (
-    datagram_sink,
-    datagram_source,
-    observer,
-    sink,
-    source,
-)
+from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
 from twoway.spec.point import Case
 
 # Guest memory, MiB: of the system, and the most that each of the others may take.
@@ -46,7 +40,6 @@ def build_plan(
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
     found = captures(case, in_kernel=taps)
     shapers, buffer = compile_profile(case.profile, case.graph), receive_buffer_bytes(case)
-    sends = any(c.generator == "kernel" for c in case.connections)
     return Plan(
         experiment=case.id,
         mode=mode,
@@ -62,17 +55,14 @@ def build_plan(
             *(f"own_modules.{module.name}" for module in case.own_modules),
             *(f"programs.{program.name}" for program in chosen.programs),
         ),
-        setup=setup_steps(case, shapers, buffer, instruments=taps or samples or sends),
+        setup=setup_steps(case, shapers, buffer, instruments=taps or samples),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
-        sinks=(
-            *(sink(case, c, buffer) for c in case.connections),
-            *(datagram_sink(flow) for flow in case.datagrams),
-        ),
+        sinks=tuple(datagram_sink(flow) for flow in case.datagrams),
         sources=(
             observer(case, in_kernel=samples),
-            *(source(case, c) for c in case.connections),
+            *streams(case, buffer),
             *(datagram_source(case, flow) for flow in case.datagrams),
         ),
         changes=link_changes(changing_shapers(case.profile, case.graph, stop_ns(case))),

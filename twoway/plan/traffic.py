@@ -1,12 +1,14 @@
-"""Sources and sinks of traffic, and the observer: programs, or our module's in the guest."""
+"""Sources and sinks of traffic, which are programs, and the observer."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from twoway.contract.network import START_NS, Connection, DatagramFlow, ip_version, mean_interval_ns
 from twoway.contract.plan import (
     GUEST_BIN,
-    PATIENCE_S,
+    GUEST_RUN,
     SOCKETS,
+    TRAFFIC,
     Line,
     Observe,
     Program,
@@ -53,69 +55,46 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def sink(case: Case, connection: Connection, buffer: int) -> Program:
-    """Receive a connection's data, with a receive buffer of so many bytes."""
-    node, patience_s = connection.to, drain_s(case)
-    ipv6 = ip_version(connection.destination) == 6
-    run, lines = "", ""
-    if connection.generator == "kernel":
-        lines = f"receive {connection.port} {_ns(patience_s)} {buffer}" + " ipv6" * ipv6
-    else:
-        run = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
-        run += " --ipv6" * ipv6
-    return Program(
-        name=f"sink-{connection.name}",
-        node=node,
-        stdout=f"traffic/{connection.name}-sink.json",
-        patience_s=patience_s,
-        run=tuple(run.split()),
-        lines=_lines(node, lines),
-    )
+def streams(case: Case, buffer_bytes: int) -> Iterable[Program]:
+    """Send and receive connections' data: a program a host, a line for each end.
+
+    Args:
+        case: the experiment.
+        buffer_bytes: SO_RCVBUF of each connection.
+    """
+    ends: defaultdict[str, list[str]] = defaultdict(list)
+    reports: defaultdict[str, list[str]] = defaultdict(list)
+    for c in case.connections:
+        ends[c.from_].append(_send(case, c))
+        reports[c.from_].append(f"{TRAFFIC}/{c.name}-source.json")
+    for c in case.connections:
+        ends[c.to].append(_receive(c, buffer_bytes))
+        reports[c.to].append(f"{TRAFFIC}/{c.name}-sink.json")
+    for node in ends:
+        yield Program(
+            name=f"stream-{node}",
+            node=node,
+            run=(f"{GUEST_BIN}/stream", f"{GUEST_RUN}/{TRAFFIC}"),
+            stdin=tuple(ends[node]),
+            reports=tuple(reports[node]),
+            patience_s=drain_s(case),
+        )
 
 
-def source(case: Case, connection: Connection) -> Program:
-    """Send a connection's data with our blocking source, or with that of twoway_testbed."""
-    if connection.generator == "kernel":
-        run, lines = "", _kernel_source(case, connection)
-    else:
-        run, lines = _stream_source(case, connection), ""
-    return Program(
-        name=f"source-{connection.name}",
-        node=connection.from_,
-        stdout=f"traffic/{connection.name}-source.json",
-        run=tuple(run.split()),
-        lines=_lines(connection.from_, lines),
-    )
+def _receive(connection: Connection, buffer_bytes: int) -> str:
+    line = f"receive {connection.name} --port {connection.port} --receive-buffer {buffer_bytes}"
+    return line + " --ipv6" * (ip_version(connection.destination) == 6)
 
 
-def _lines(node: str, text: str) -> tuple[Line, ...]:
-    return (Line(node=node, text=text),) if text else ()
-
-
-def _stream_source(case: Case, connection: Connection) -> str:
-    options = " ".join(f"--{option}" for option in _source_options(case, connection))
-    return f"""
-        {GUEST_BIN}/stream send --to {connection.destination} --port {connection.port}
+def _send(case: Case, connection: Connection) -> str:
+    words = f"""
+        send {connection.name} --to {connection.destination} --port {connection.port}
         --source-port {connection.source_port} --connect-at {connection.connect_ns}
         --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(case)}
         --congestion {connection.congestion_in_kernel}
-        --send-buffer {send_buffer_bytes(case, connection)} {options}
-    """
-
-
-def _kernel_source(case: Case, connection: Connection) -> str:
-    c = connection
-    words = (
-        *("send", c.source_port, _ns(PATIENCE_S), c.destination, c.port, c.connect_ns),
-        *(
-            c.start_ns,
-            c.stop_ns or stop_ns(case),
-            c.congestion_in_kernel,
-            send_buffer_bytes(case, c),
-        ),
-        *_source_options(case, c),
-    )
-    return " ".join(map(str, words))
+        --send-buffer {send_buffer_bytes(case, connection)}
+    """.split()
+    return " ".join([*words, *(f"--{option}" for option in _source_options(case, connection))])
 
 
 def _source_options(case: Case, connection: Connection) -> Iterable[str]:
@@ -127,10 +106,6 @@ def _source_options(case: Case, connection: Connection) -> Iterable[str]:
         yield f"bytes {connection.transfer_bytes}"
     if case.experiment.stack.pacing:
         yield "pacing"
-
-
-def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)
 
 
 def datagram_sink(flow: DatagramFlow) -> Program:
@@ -164,6 +139,6 @@ def datagram_source(case: Case, flow: DatagramFlow) -> Program:
     return Program(
         name=f"source-{flow.name}",
         node=flow.from_,
-        stdout=f"traffic/{flow.name}-source.json",
+        stdout=f"{TRAFFIC}/{flow.name}-source.json",
         run=tuple(send.split()),
     )

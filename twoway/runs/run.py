@@ -93,7 +93,6 @@ def _refuse_real_time(case: Case, backend: Backend) -> None:
     wanted = {
         "capture": case.experiment.capture,
         "observe.sampler": case.experiment.observe.sampler,
-        **{f"flows.{flow.name}.generator": flow.generator for flow in case.experiment.flows},
     }
     for field, value in wanted.items():
         if value == "kernel" and not backend.in_kernel:

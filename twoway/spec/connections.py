@@ -136,7 +136,6 @@ def _connections_of(
             source_interface=graph.of(flow.from_)[0].name,
             sink_interface=graph.of(flow.to)[0].name,
             **queues,
-            generator=flow.generator,
             congestion=flow.congestion,
             congestion_in_kernel=_name_in_kernel(flow),
             window_packets=flow.window_packets,

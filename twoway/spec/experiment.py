@@ -229,12 +229,6 @@ class Connections(Model):
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
     ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
-    generator: Literal["stream", "kernel"] = Field(
-        default="stream",
-        description="`stream`, our blocking source and sink, or `kernel`, our module "
-        "`twoway_testbed`: what `stream` sends, without a process for each end, in virtual time "
-        "alone",
-    )
 
 
 # A flow has a field for every kind of traffic; mypy does not accept a computed base.

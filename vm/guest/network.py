@@ -25,7 +25,7 @@ NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
 # An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
 # mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
-INSTRUMENTS = ("recorders", "captures", "sinks", "sources")
+INSTRUMENTS = ("recorders", "captures")
 MOST_DESCRIPTORS = 1024
 SPARE_DESCRIPTORS = 100
 

@@ -278,6 +278,18 @@ def _created(path: Path) -> Iterator[int]:
         os.close(opened)
 
 
+@contextmanager
+def _lines(lines: list[str]) -> Iterator[int]:
+    """Make a file of lines, in memory, for a program to read, for a `with`; its descriptor."""
+    opened = os.memfd_create("stdin")
+    try:
+        os.write(opened, "".join(f"{line}\n" for line in lines).encode())
+        os.lseek(opened, 0, os.SEEK_SET)
+        yield opened
+    finally:
+        os.close(opened)
+
+
 class Daemons:
     """Programs beside the traffic; standard errors are in log/."""
 
@@ -290,14 +302,20 @@ class Daemons:
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
             out = RUN / (program["stdout"] or f"log/{program['name']}.out")
-            make_folder(out.parent)
+            for file in (out, *(RUN / report for report in program["reports"])):
+                make_folder(file.parent)
             if program["lines"]:
                 summary = out if program["stdout"] else log
                 self.running.append((program, Instrument(program["lines"], summary)))
                 continue
-            note(program["node"], program["run"])
-            with namespace(program["node"]), _created(log) as err, _created(out) as stdout:
-                process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
+            note(program["node"], program["run"], program["stdin"])
+            with (
+                namespace(program["node"]),
+                _created(log) as err,
+                _created(out) as stdout,
+                _lines(program["stdin"]) as stdin,
+            ):
+                process = subprocess.Popen(program["run"], stdin=stdin, stdout=stdout, stderr=err)
             self.running.append((program, process))
         for program in programs:
             if program["ready"]:

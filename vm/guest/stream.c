@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stream - a blocking bulk-data source and sink for one TCP connection.
+ * stream - blocking sources and sinks of bulk data, a thread for each end of a TCP connection.
  *
- *   stream send    --to ADDRESS --port N [--source-port N] --connect-at NS
- *                  --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
- *                  [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
- *   stream receive --port N [--receive-buffer BYTES] [--ipv6]
+ *   stream FOLDER < ENDS
+ *   ENDS: send NAME --to ADDRESS --port N [--source-port N] --connect-at NS
+ *              --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
+ *              [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
+ *         receive NAME --port N [--receive-buffer BYTES] [--ipv6]
+ *
+ * Each line of standard input is one end. Its report, FOLDER/NAME-source.json or
+ * FOLDER/NAME-sink.json, is one JSON line: the bytes it counted, from the kernel's TCP_INFO.
  *
  * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
  * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
@@ -19,19 +23,27 @@
  * of a film. With --pacing the kernel spreads each window over its round trip, at the
  * rate that tcp_pacing_ca_ratio and tcp_pacing_ss_ratio set.
  *
- * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
+ * A thread that waits in a call of the kernel's costs nothing; waiting for several sockets at
+ * once would take two system calls more for each piece of data (docs/decisions/NUMBER).
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/tcp.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,8 +57,19 @@
 /* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
 #define MOST_PACING   UINT64_C(1000000000000)
 
-struct options {
-	const char *to;
+/* A thread's stack, which is locked in memory: a line to write, and a signal's registers. */
+#define STACK_BYTES   (32 << 10)
+#define MOST_WORDS    32
+/* Descriptors of an end, and of the program: a sink has its listener, too; reports come one by one. */
+#define END_FILES     3
+#define OWN_FILES     16
+
+struct end {
+	bool sends;
+	pthread_t thread;
+	pid_t task;
+	struct endpoint there;
+	const char *name, *to;
 	int port, source_port;
 	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns, bytes;
 	const char *congestion, *sizes;
@@ -54,9 +77,15 @@ struct options {
 	bool pacing, ipv6;
 };
 
+static void *zeros;
+static struct end *ends;
+static size_t n_ends;
+/* The end that this thread is. */
+static _Thread_local struct end *own;
+
 static void die(const char *what)
 {
-	fprintf(stderr, "stream: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "stream: %s: %s: %s\n", own ? own->name : "all", what, strerror(errno));
 	exit(1);
 }
 
@@ -97,59 +126,70 @@ static int tcp_socket(int family, int local_port)
 
 static volatile sig_atomic_t stopping;
 
-static void on_signal(int signal)
+static void on_alarm(int signal)
 {
-	stopping = signal == SIGTERM;
+	(void)signal;
 }
 
-static void handle(int signal)
+/* Pass SIGTERM on to each thread, whose call it interrupts. */
+static void on_terminate(int signal, siginfo_t *info, void *context)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	(void)context;
+	stopping = true;
+	if (info->si_code != SI_TKILL)
+		for (size_t i = 0; i < n_ends; i++)
+			syscall(SYS_tgkill, getpid(), ends[i].task, signal);
+}
 
-	if (sigaction(signal, &action, NULL) < 0)
+static void handle(int signal, const struct sigaction *action)
+{
+	if (sigaction(signal, action, NULL) < 0)
 		die("sigaction");
 }
 
 /* Interrupt the blocking write at ns, and again every 10 ms in case it hit between two. */
-static void interrupt_at(int64_t ns)
+static void interrupt_at(const struct end *end)
 {
+	struct sigaction alarm = { .sa_handler = on_alarm };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
 	struct itimerspec at = {
-		.it_value = plan_time(ns),
+		.it_value = plan_time(end->stop_at_ns),
 		.it_interval = { 0, 10000000 },
 	};
 	timer_t timer;
 
-	handle(SIGALRM);
-	if (timer_create(CLOCK_REALTIME, NULL, &timer) < 0 ||
+	event._sigev_un._tid = end->task;
+	handle(SIGALRM, &alarm);
+	if (timer_create(CLOCK_REALTIME, &event, &timer) < 0 ||
 	    timer_settime(timer, TIMER_ABSTIME, &at, NULL) < 0)
 		die("timer");
 }
 
-static void write_unlimited(int fd, const struct options *opt, void *buffer)
+static void write_unlimited(int fd, const struct end *end)
 {
 	struct iovec iov[IOVECS];
 
 	for (int i = 0; i < IOVECS; i++)
-		iov[i] = (struct iovec){ buffer, BUFFER_BYTES };
-	interrupt_at(opt->stop_at_ns);
-	while (plan_now_ns() < opt->stop_at_ns)
+		iov[i] = (struct iovec){ zeros, BUFFER_BYTES };
+	interrupt_at(end);
+	while (plan_now_ns() < end->stop_at_ns)
 		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
 			die("write");
 }
 
-static void write_transfer(int fd, const struct options *opt, const void *buffer)
+static void write_transfer(int fd, const struct end *end)
 {
-	int64_t left = opt->bytes;
+	int64_t left = end->bytes;
 	ssize_t n;
 
-	interrupt_at(opt->stop_at_ns);
-	while (left && plan_now_ns() < opt->stop_at_ns) {
-		n = write(fd, buffer, left < BUFFER_BYTES ? left : BUFFER_BYTES);
+	interrupt_at(end);
+	while (left && plan_now_ns() < end->stop_at_ns) {
+		n = write(fd, zeros, left < BUFFER_BYTES ? left : BUFFER_BYTES);
 		if (n < 0 && errno != EINTR)
 			die("write");
 		left -= n > 0 ? n : 0;
 	}
-	plan_sleep_until(opt->stop_at_ns);
+	plan_sleep_until(end->stop_at_ns);
 }
 
 /* The next of sizes, in bytes, at *at, which moves on and begins again at the end. */
@@ -162,90 +202,116 @@ static size_t next_size(const char *sizes, const char **at)
 	return size;
 }
 
-static void write_paced(int fd, const struct options *opt, const void *buffer)
+static void write_paced(int fd, const struct end *end)
 {
-	const char *next = opt->sizes;
+	const char *next = end->sizes;
 
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
-	interrupt_at(opt->stop_at_ns);
-	for (int64_t at = opt->start_at_ns; at < opt->stop_at_ns; at += opt->interval_ns) {
+	interrupt_at(end);
+	for (int64_t at = end->start_at_ns; at < end->stop_at_ns; at += end->interval_ns) {
 		plan_sleep_until(at);
-		if (plan_now_ns() >= opt->stop_at_ns)
+		if (plan_now_ns() >= end->stop_at_ns)
 			break;
-		if (write(fd, buffer, next_size(opt->sizes, &next)) < 0 && errno != EINTR)
+		if (write(fd, zeros, next_size(end->sizes, &next)) < 0 && errno != EINTR)
 			die("write");
 	}
 }
 
-static int send_stream(const struct options *opt, const struct endpoint *to)
+static int open_report(const struct end *end)
+{
+	char file[NAME_MAX + 1];
+	int report;
+
+	snprintf(file, sizeof(file), "%s-%s.json", end->name, end->sends ? "source" : "sink");
+	report = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (report < 0)
+		die(file);
+	return report;
+}
+
+/* Write a line in one system call. */
+__attribute__((format(printf, 2, 3)))
+static void write_line(int file, const char *format, ...)
+{
+	char line[512];
+	va_list values;
+	int size;
+
+	va_start(values, format);
+	size = vsnprintf(line, sizeof(line), format, values);
+	va_end(values);
+	if (write(file, line, size) != size)
+		die("report");
+}
+
+static void send_stream(const struct end *end)
 {
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	uint64_t most_pacing = MOST_PACING;
 	struct tcp_info info;
 	char name[16] = "";
 	socklen_t name_size = sizeof(name);
-	int fd = tcp_socket(to->any.sa_family, opt->source_port);
-	void *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct endpoint *to = &end->there;
+	int fd = tcp_socket(to->any.sa_family, end->source_port), report;
 
-	if (buffer == MAP_FAILED)
-		die("mmap");
-	if (opt->congestion)
-		set_option(fd, IPPROTO_TCP, TCP_CONGESTION, opt->congestion,
-			   strlen(opt->congestion), opt->congestion);
-	if (opt->send_buffer_bytes) {
-		set_int(fd, SOL_SOCKET, SO_SNDBUF, opt->send_buffer_bytes, "SO_SNDBUF");
+	if (end->congestion)
+		set_option(fd, IPPROTO_TCP, TCP_CONGESTION, end->congestion,
+			   strlen(end->congestion), end->congestion);
+	if (end->send_buffer_bytes) {
+		set_int(fd, SOL_SOCKET, SO_SNDBUF, end->send_buffer_bytes, "SO_SNDBUF");
 		/* The kernel goes on from there: a window that grows takes its buffer along. */
 		set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0, "SO_BUF_LOCK");
 	}
-	if (opt->pacing)
+	if (end->pacing)
 		set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most_pacing, sizeof(most_pacing),
 			   "SO_MAX_PACING_RATE");
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
-	plan_sleep_until(opt->connect_at_ns);
+	plan_sleep_until(end->connect_at_ns);
 	if (connect(fd, &to->any, to->size) < 0)
 		die("connect");
 	/* One byte for a round-trip sample: a connection that exists has its timers set. */
 	if (send(fd, "", 1, 0) != 1)
 		die("send");
-	plan_sleep_until(opt->start_at_ns);
-	if (opt->interval_ns)
-		write_paced(fd, opt, buffer);
-	else if (opt->bytes)
-		write_transfer(fd, opt, buffer);
+	plan_sleep_until(end->start_at_ns);
+	if (end->interval_ns)
+		write_paced(fd, end);
+	else if (end->bytes)
+		write_transfer(fd, end);
 	else
-		write_unlimited(fd, opt, buffer);
+		write_unlimited(fd, end);
 
 	info = tcp_info(fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &name_size) < 0)
 		die("TCP_CONGESTION");
-	printf("{\"role\": \"send\", \"source_port\": %d, \"port\": %d, \"congestion\": \"%.16s\", "
+	report = open_report(end);
+	close(fd);
+	write_line(report, "{\"role\": \"send\", \"source_port\": %d, \"port\": %d, \"congestion\": \"%.16s\", "
 	       "\"bytes_acked\": %" PRIu64 ", \"bytes_sent\": %" PRIu64
 	       ", \"bytes_retransmitted\": %" PRIu64 ", \"retransmits\": %u"
 	       ", \"rwnd_limited_us\": %" PRIu64 ", \"sndbuf_limited_us\": %" PRIu64 "}\n",
-	       opt->source_port, opt->port, name, (uint64_t)info.tcpi_bytes_acked,
+	       end->source_port, end->port, name, (uint64_t)info.tcpi_bytes_acked,
 	       (uint64_t)info.tcpi_bytes_sent, (uint64_t)info.tcpi_bytes_retrans,
 	       info.tcpi_total_retrans, (uint64_t)info.tcpi_rwnd_limited,
 	       (uint64_t)info.tcpi_sndbuf_limited);
-	return close(fd);
 }
 
-static int receive_stream(const struct options *opt)
+static void receive_stream(const struct end *end)
 {
-	int listener = tcp_socket(opt->ipv6 ? AF_INET6 : AF_INET, opt->port), fd;
+	int listener = tcp_socket(end->ipv6 ? AF_INET6 : AF_INET, end->port), fd, report;
 	struct tcp_info info;
+	struct sigaction terminate = { .sa_sigaction = on_terminate, .sa_flags = SA_SIGINFO };
 	ssize_t n;
 
-	if (opt->receive_buffer_bytes)
-		set_int(listener, SOL_SOCKET, SO_RCVBUF, opt->receive_buffer_bytes, "SO_RCVBUF");
+	if (end->receive_buffer_bytes)
+		set_int(listener, SOL_SOCKET, SO_RCVBUF, end->receive_buffer_bytes, "SO_RCVBUF");
 	if (listen(listener, 1) < 0)
 		die("listen");
-	handle(SIGTERM);
+	handle(SIGTERM, &terminate);
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0 && stopping) {
-		fprintf(stderr, "stream: nobody connected\n");
-		return 1;
+		fprintf(stderr, "stream: port %d: no connection came\n", end->port);
+		exit(1);
 	}
 	if (fd < 0)
 		die("accept");
@@ -256,9 +322,22 @@ static int receive_stream(const struct options *opt)
 	if (n < 0 && errno != ECONNRESET && errno != EINTR)
 		die("recv");
 	info = tcp_info(fd);
-	printf("{\"role\": \"receive\", \"port\": %d, \"bytes_received\": %" PRIu64 "}\n",
-	       opt->port, (uint64_t)info.tcpi_bytes_received);
-	return 0;
+	report = open_report(end);
+	write_line(report, "{\"role\": \"receive\", \"port\": %d, \"bytes_received\": %" PRIu64 "}\n",
+		end->port, (uint64_t)info.tcpi_bytes_received);
+}
+
+/* A thread ends as a process would, without calls that put off what the next one sends. */
+static void *run_end(void *argument)
+{
+	own = argument;
+	own->task = gettid();
+	if (own->sends)
+		send_stream(own);
+	else
+		receive_stream(own);
+	syscall(SYS_exit, 0);
+	return NULL;
 }
 
 static bool valid_sizes(const char *sizes)
@@ -272,16 +351,8 @@ static bool valid_sizes(const char *sizes)
 	return true;
 }
 
-static int usage(void)
-{
-	fputs("usage: stream send --to ADDRESS --port N [--source-port N] --connect-at NS --start-at NS\n"
-	      "                   --stop-at NS [--congestion NAME] [--send-buffer BYTES]\n"
-	      "                   [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]\n"
-	      "       stream receive --port N [--receive-buffer BYTES] [--ipv6]\n", stderr);
-	return 2;
-}
-
-int main(int argc, char **argv)
+/* Read the options of an end; argv[0] is `send` or `receive`, argv[1] its name. */
+static bool parse_end(struct end *end, int argc, char **argv)
 {
 	static const struct option names[] = {
 		{ "to", required_argument, NULL, 't' },
@@ -300,48 +371,109 @@ int main(int argc, char **argv)
 		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
-	struct options opt = { 0 };
-	struct endpoint to;
 	int c;
 
-	if (argc < 2)
-		return usage();
-	optind = 2;
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+	if (argc < 2 || (strcmp(argv[0], "send") && strcmp(argv[0], "receive")))
+		return false;
+	end->sends = !strcmp(argv[0], "send");
+	end->name = argv[1];
+	optind = 0;
+	while ((c = getopt_long(argc - 1, argv + 1, "", names, NULL)) != -1) {
 		switch (c) {
-		case 't': opt.to = optarg; break;
-		case 'p': opt.port = atoi(optarg); break;
-		case 'P': opt.source_port = atoi(optarg); break;
-		case 'c': opt.connect_at_ns = atoll(optarg); break;
-		case 's': opt.start_at_ns = atoll(optarg); break;
-		case 'e': opt.stop_at_ns = atoll(optarg); break;
-		case 'C': opt.congestion = optarg; break;
-		case 'i': opt.interval_ns = atoll(optarg); break;
-		case 'z': opt.sizes = optarg; break;
-		case 'n': opt.bytes = atoll(optarg); break;
-		case 'a': opt.pacing = true; break;
-		case 'b': opt.send_buffer_bytes = atoi(optarg); break;
-		case 'r': opt.receive_buffer_bytes = atoi(optarg); break;
-		case '6': opt.ipv6 = true; break;
-		default: return usage();
+		case 't': end->to = optarg; break;
+		case 'p': end->port = atoi(optarg); break;
+		case 'P': end->source_port = atoi(optarg); break;
+		case 'c': end->connect_at_ns = atoll(optarg); break;
+		case 's': end->start_at_ns = atoll(optarg); break;
+		case 'e': end->stop_at_ns = atoll(optarg); break;
+		case 'C': end->congestion = optarg; break;
+		case 'i': end->interval_ns = atoll(optarg); break;
+		case 'z': end->sizes = optarg; break;
+		case 'n': end->bytes = atoll(optarg); break;
+		case 'a': end->pacing = true; break;
+		case 'b': end->send_buffer_bytes = atoi(optarg); break;
+		case 'r': end->receive_buffer_bytes = atoi(optarg); break;
+		case '6': end->ipv6 = true; break;
+		default: return false;
 		}
 	}
-	if (optind != argc)
-		return usage();
+	if (optind != argc - 1 || !end->port)
+		return false;
+	if (!end->interval_ns != !end->sizes || (end->interval_ns && end->bytes))
+		return false;
+	if (end->sizes && !valid_sizes(end->sizes))
+		return false;
+	return !end->sends || (end->to && end->stop_at_ns &&
+			       endpoint_there(&end->there, end->to, end->port));
+}
+
+/* The words of a line, in place; the last is NULL, of too many none is left. */
+static int split(char *line, char **words)
+{
+	int n = 0;
+
+	for (char *rest; n < MOST_WORDS; line = NULL) {
+		words[n] = strtok_r(line, " \n", &rest);
+		if (!words[n])
+			return n;
+		n++;
+	}
+	return 0;
+}
+
+/* One for each line of standard input, which their words refer to. */
+static void read_ends(void)
+{
+	char *line = NULL, *words[MOST_WORDS];
+	size_t room = 0;
+
+	for (; getline(&line, &room, stdin) > 0; line = NULL, n_ends++) {
+		ends = reallocarray(ends, n_ends + 1, sizeof(*ends));
+		if (!ends)
+			die("memory");
+		ends[n_ends] = (struct end) { 0 };
+		if (!parse_end(&ends[n_ends], split(line, words), words)) {
+			fprintf(stderr, "stream: line %zu: see vm/guest/stream.c\n", n_ends + 1);
+			exit(2);
+		}
+	}
+}
+
+static void start(struct end *end)
+{
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, STACK_BYTES);
+	errno = pthread_create(&end->thread, &small, run_end, end);
+	if (errno)
+		die("thread");
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit files;
+
+	if (argc != 2) {
+		fputs("usage: stream FOLDER < ENDS\n", stderr);
+		return 2;
+	}
+	if (chdir(argv[1]) < 0)
+		die(argv[1]);
+	read_ends();
+	files.rlim_cur = files.rlim_max = OWN_FILES + END_FILES * n_ends;
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		die("RLIMIT_NOFILE");
+	/* To read, they are all one page. */
+	zeros = mmap(NULL, BUFFER_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (zeros == MAP_FAILED)
+		die("mmap");
 	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		die("mlockall");
-	if (!opt.interval_ns != !opt.sizes || (opt.interval_ns && opt.bytes))
-		return usage();
-	if (opt.sizes && !valid_sizes(opt.sizes))
-		return usage();
-	if (opt.to && !endpoint_there(&to, opt.to, opt.port)) {
-		fprintf(stderr, "stream: --to: not an address: \"%s\"\n", opt.to);
-		return 2;
-	}
-	if (!strcmp(argv[1], "send") && opt.to && opt.port && opt.stop_at_ns)
-		return send_stream(&opt, &to);
-	if (!strcmp(argv[1], "receive") && opt.port)
-		return receive_stream(&opt);
-	return usage();
+	for (size_t i = 0; i < n_ends; i++)
+		start(&ends[i]);
+	for (size_t i = 0; i < n_ends; i++)
+		pthread_join(ends[i].thread, NULL);
+	return 0;
 }

@@ -22,7 +22,7 @@ REFUSED = {
     "tap lo in 70000 /tmp/x": "EINVAL",
     "tap none in 96 /tmp/x": "ENODEV",
     "tap lo in 96 /none/x": "ENOENT",
-    "tap " + 140_000 * "x": "E2BIG",
+    "tap " + 9_000 * "x": "E2BIG",
     "tap" + 16 * " x": "E2BIG",
     "queue none": "ENODEV",
     "sockets " + 80 * "x": "ENAMETOOLONG",
@@ -30,40 +30,21 @@ REFUSED = {
     "sample 1 2 0 1 /tmp": "EINVAL",
     "sample one 2 1 1 /tmp": "EINVAL",
     "sample 1 2 1 1 /none": "ENOENT",
-    "receive 5001 1": "EINVAL",
-    "receive 0 1 65536": "EINVAL",
-    "receive 70000 1 65536": "EINVAL",
-    "receive 5001 -1 65536": "EINVAL",
-    "receive 5001 1 0": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno": "EINVAL",
-    "send 40001 1 localhost 5001 1 2 3 reno 4096": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 none 4096": "ENOENT",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 bytes 0": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 bytes": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 interval 5": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 interval 5 sizes 1,,2": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 interval 5 sizes 1048577": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 interval 5 sizes 1 bytes 5": "EINVAL",
-    "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 hastily": "EINVAL",
 }
 
 
-# Instruments that are left before their time, as by a runner that fails. The last two connect.
+# Instruments that are left before their time, as by a runner that fails.
 LATER = 2**62
 LEFT = (
     "tap lo in 96 /tmp/left.pcap",
     f"sample {LATER} {LATER + 1} 1 1 /tmp",
-    "receive 5001 1000000000 65536",
-    f"send 40001 1 127.0.0.1 5001 {LATER} {LATER} {LATER} reno 4096",
-    f"send 40002 1 127.0.0.1 5002 0 {LATER} {LATER} reno 4096",
-    f"send 40003 1 127.0.0.1 5003 0 0 {LATER} reno 4096",
 )
 
 
 def leave(lines: Iterable[str]) -> None:
     """Begin all, let a millisecond pass, and close them."""
     devices = []
-    for line in ("receive 5002 1 65536", "receive 5003 1 65536", *lines):
+    for line in lines:
         devices.append(os.open("/dev/twoway_testbed", os.O_RDWR))
         os.write(devices[-1], line.encode())
     time.sleep(0.001)

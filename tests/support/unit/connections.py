@@ -13,7 +13,6 @@ NOWHERE: dict[str, Any] = {
     "port": 5001,
     "source_interface": "h1-eth0",
     "sink_interface": "h2-eth0",
-    "generator": "stream",
     "congestion_in_kernel": "any",
     "connect_ns": CONNECT_NS,
     "start_ns": START_NS,

@@ -151,7 +151,6 @@ LINK = {
     "delay_ns": DELAY_US * 1000,
 }
 SENDER = {
-    "generator": "stream",
     "congestion": "reno",
     "congestion_in_kernel": "reno",
     "connect_ns": START_NS,
@@ -288,7 +287,7 @@ def manifest(files: Sequence[str] = (), **said: Sequence[dict[str, Any]]) -> dic
     """The run's manifest.json, with the predictions, claims and findings said."""
     keys = ("node", "name", "address", "peer")
     return {
-        "schema": 3,
+        "schema": 4,
         "run": "20000101-000030-000000",
         "backend": "uml",
         "clock_source": "virtual",

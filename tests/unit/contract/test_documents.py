@@ -67,7 +67,7 @@ def test_an_observer_of_fewer_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"schema": 1}, r"plan\.json: not of schema 5 but 1: another version of twoway wrote it$"),
+        ({"schema": 1}, r"plan\.json: not of schema 6 but 1: another version of twoway wrote it$"),
         ({"memory": 1}, r"plan\.json: memory: Extra inputs are not permitted$"),
         ({"memory_mib": None}, r"plan\.json: memory_mib: Input should be a valid integer$"),
         ({"setup": [{"kind": "insmod"}]}, r"plan\.json: setup\.0: .*'load_module'"),

@@ -42,8 +42,8 @@ def test_all_missing_files_at_once(tmp_path: Path) -> None:
     [
         ("{", r"manifest\.json: not JSON: "),
         ("[]", r"manifest\.json: not a JSON object$"),
-        ('{"schema": 2}', r"manifest\.json: not of schema 3 but 2: another version of twoway"),
-        ('{"schema": 3, "run": 3}', r"manifest\.json: git: Field required; .*run: Input should be"),
+        ('{"schema": 2}', r"manifest\.json: not of schema 4 but 2: another version of twoway"),
+        ('{"schema": 4, "run": 3}', r"manifest\.json: git: Field required; .*run: Input should be"),
     ],
 )
 def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> None:

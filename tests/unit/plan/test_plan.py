@@ -144,11 +144,13 @@ def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
 
 
 def test_counted_flows_get_names_and_ports_of_their_own(tmp_path: Path) -> None:
-    """Three connections of one flow are three sources with different ports."""
+    """Three connections of one flow are sent by one program, with different ports."""
     flows = [{**SMALL["flows"][0], "count": 3}]
-    sources = _plan(tmp_path, flows=flows).sources[1:]
-    assert [s.name for s in sources] == ["source-left-1", "source-left-2", "source-left-3"]
-    assert len({s.run[s.run.index("--port") + 1] for s in sources}) == 3
+    source, sink = _plan(tmp_path, flows=flows).sources[1:]
+    assert [source.name, sink.name] == ["stream-h1", "stream-h2"]
+    lines = [line.split() for line in source.stdin]
+    assert [words[:2] for words in lines] == [["send", f"left-{n}"] for n in (1, 2, 3)]
+    assert len({words[words.index("--port") + 1] for words in lines}) == 3
 
 
 def test_plan_command_prints_commands_without_running_any() -> None:
@@ -210,11 +212,12 @@ def test_a_dumbbell_has_up_to_250_pairs() -> None:
 
 
 def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
-    """A count of 0 leaves the flow out: the other is alone, with its one source and sink."""
+    """A count of 0 leaves the flow out: of each host's program only the other's end is left."""
     flows = copy.deepcopy(SMALL["flows"])
     flows[1]["count"] = 0
     plan = _plan(tmp_path, flows=flows)
-    assert [sink.name for sink in plan.sinks] == ["sink-left"]
+    ends = [line.split()[:2] for program in plan.sources for line in program.stdin]
+    assert ends == [["send", "left"], ["receive", "left"]]
 
 
 def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_figures_of_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 3 but 99: ")]
+    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 4 but 99: ")]
 )
 def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
     """A manifest that cannot be read is named, and nothing is written."""

@@ -17,7 +17,6 @@ from twoway.runs.run import run_case
     [
         ({"capture": "kernel"}, "capture"),
         ({"observe": {"sampler": "kernel"}}, "observe.sampler"),
-        ({"flows": [{**SMALL["flows"][0], "generator": "kernel"}]}, "flows.left.generator"),
     ],
 )
 def test_a_backend_without_instruments_says_so(

@@ -105,7 +105,6 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"duration_s": float("inf")}, "duration_s: "),
         ({"observe": {"tcp_info_ms": 1e-7}}, "tcp_info_ms: must be greater than or equal to 0.01"),
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes it, got 28"),
-        ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'kernel', got 'ftp'"),
         (
             _claims("efficency.left", "queue_peak.sideways"),
             'claims.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
