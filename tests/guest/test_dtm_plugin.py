@@ -10,10 +10,11 @@ from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 # Of another name than the attribute, in lower case and with dashes.
-NAMES = {"MIN_SLOTS": "min", "MAX_SLOTS": "max"}
+NAMES = {"MIN_SLOTS": "min", "MAX_SLOTS": "max", "SLOT_RATE": "slot"}
 TIMES = {"CHANGE", "SIGNALLING", "SAMPLE", "HOLD_ON_LOSS", "RISE", "FALL"}
 THOUSANDTHS = {"MARGIN", "CORRIDOR"}
-WORDS = {"ALLOCATOR", "FRAMED", "ROUNDING", "COUNT"}
+WORDS = {"ALLOCATOR", "FRAMED", "ROUNDING", "COUNT", "PACE", "HOLD"}
+RATES = {"ESTIMATE", "SLOT_RATE", "GRAIN"}
 # One more than can be said at all, below a `high` that the kernel would look for.
 UNSAID = {("LOW", 2**32 - 1)}
 
@@ -37,6 +38,8 @@ NO_VALUES = [
     ("shift 11", "0..10"),
     ("allocator banana", "static | rate | buffer | hysteresis | trace"),
     ("rounding banana", "up | nearest | down"),
+    ("pace banana", "apart | grid"),
+    ("hold banana", "estimate | slots"),
     ("count banana", "arrivals | accepted"),
     ("pool abcdefghijklmnop", "a name of 1..15 characters"),
     ("levels 4:5", LEVELS),
@@ -72,7 +75,7 @@ def text_of(attribute: str, value: int) -> str:
     if attribute in THOUSANDTHS:
         sign, value = "-" * (value < 0), abs(value)
         return f"{sign}{value // 1000}.{value % 1000:03}"
-    return f"{value}bit" if attribute == "ESTIMATE" else str(value)
+    return f"{value}bit" if attribute in RATES else str(value)
 
 
 @pytest.mark.parametrize(
