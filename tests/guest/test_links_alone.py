@@ -59,8 +59,14 @@ LINKS |= {
         "grants": {"grants": {"every_ms": 4, "bytes": 4000}},
     }.items()
 }
-_FOLLOWS = {"sample_ms": 10, "shift_up": 1, "shift_down": 2, "margin_slots": 1, "corridor_slots": 2}
-_FOLLOWS |= {"hold_on_loss_ms": 5, "hold": "estimate", "estimate_mbit": 4, "pace": "apart"}
+_FOLLOWS: dict[str, Any] = {"sample_ms": 10, "shift_up": 1, "shift_down": 2, "margin_slots": 1}
+_FOLLOWS |= {
+    "corridor_slots": 2,
+    "hold_on_loss_ms": 5,
+    "hold": "estimate",
+    "estimate_mbit": 4,
+    "pace": "apart",
+}
 _LEVELS = [{"slots": 8, "up_bytes": 9000}, {"slots": 16, "down_bytes": 3000}]
 LINKS |= {
     name: {"rate_mbit": None, "dtm": dtm}

@@ -6,6 +6,7 @@ A metric's full name is that of its definition and, after a dot, where it is mea
 from collections.abc import Iterable
 from functools import cache
 
+from capture_analysis.definition import Definition
 from capture_analysis.discovery import modules_of
 
 from twoway.measure import links, metrics
@@ -27,6 +28,12 @@ def all_estimators() -> tuple[Estimator, ...]:
 def of_scope(scope: Scope) -> list[Estimator]:
     """List the estimators of one scope."""
     return [each for each in all_estimators() if each.scope is scope]
+
+
+@cache
+def definitions() -> dict[str, Definition]:
+    """Return the definitions of all metrics of a run, by name."""
+    return {each.name: each for found in all_estimators() for each in found.definitions}
 
 
 def metric_names(

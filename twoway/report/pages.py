@@ -3,21 +3,24 @@
 They are self-contained, with figures that zoom, and are written whole or not at all.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from capture_analysis.definition import Definition
 from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.comparison import Comparison
-from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.run_summary import RunSummary
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import Verdicts
 from twoway.contract.writing import make_folder
 from twoway.measure.analysis import Analysis
+from twoway.measure.registry import definitions
+from twoway.report.answer import answer, hero_first
 from twoway.report.connections import checks_of, metrics_of, shown_names, spreads
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
@@ -49,10 +52,12 @@ def write_report_page(
     shown = shown_names(manifest.connections, document)
     hidden = [each.name for each in manifest.connections if each.name not in shown]
     left_out = metrics_of(hidden)
+    metrics = {name: m for name, m in document.metrics.items() if name not in left_out}
     write(
         folder / "report.html",
         _REPORT,
-        figures,
+        hero_first(figures, verdicts),
+        answer=answer(manifest, document),
         document=document,
         verdicts=verdicts,
         manifest=manifest,
@@ -61,10 +66,25 @@ def write_report_page(
         topology=topology_svg(manifest),
         shown=shown,
         hidden=hidden,
-        metrics={name: m for name, m in document.metrics.items() if name not in left_out},
+        metrics=metrics,
+        families=_families(metrics),
+        definition_of=_definition_of,
         spreads=spreads(manifest.connections, document) if hidden else [],
         checks=checks_of(shown, manifest.connections, document.fidelity),
     )
+
+
+def _families(metrics: Mapping[str, Metric]) -> dict[Definition, dict[str, Metric]]:
+    """Group metrics by definition: of each, values by what they are of, such as a connection."""
+    found: dict[Definition, dict[str, Metric]] = {}
+    for name, metric in metrics.items():
+        if definition := _definition_of(name):
+            found.setdefault(definition, {})[name.partition(".")[2]] = metric
+    return found
+
+
+def _definition_of(metric: str) -> Definition | None:
+    return definitions().get(metric.partition(".")[0])
 
 
 def write_runs_page(runs: Sequence[RunSummary], path: Path) -> None:

@@ -195,7 +195,7 @@ def test_page_tells_the_verdict(reported: Path) -> None:
     page = (reported / "report.html").read_text()
     assert '<span class="verdict fail">' in page
     assert '<span class="verdict pass">' not in page
-    verdicts = re.findall(r"<tr><td><code>([^<]+)</code>.*?(pass|FAIL)</td>", page)
+    verdicts = re.findall(r"<tr><td><a [^>]+><code>([^<]+)</code>.*?(pass|FAIL)</td>", page)
     assert verdicts[:2] == [("queue_peak.forward", "pass"), ("efficiency.first", "FAIL")]
 
 
