@@ -131,7 +131,9 @@ def _lines(
                 xs, ys = np.array([(x, v.value) for x, v in there], float).reshape(-1, 2).T
                 links = tuple(link(v.result) for _, v in there) if link else ()
                 title = f"{name}, {who}" if who else name
-                yield Line(title, xs, ys, style, colour, links=links)
+                # Seeds have no order that a line could follow.
+                drawn: Style = "points" if style == "marked" and axis == SEED else style
+                yield Line(title, xs, ys, drawn, colour, links=links)
 
 
 def _spread(
