@@ -332,7 +332,9 @@ class Daemons:
     def finish(self) -> None:
         """Wait for every program to end; terminate those that take too long."""
         asked = set()
-        for program, process in self.running:
+        # Sinks of datagrams, which do not end by themselves, come last: their ports stay open while
+        # packets may come.
+        for program, process in sorted(self.running, key=lambda pair: not pair[0]["patience_s"]):
             if not isinstance(process, Instrument):  # which takes no time to end
                 report_progress()
             try:
