@@ -41,9 +41,9 @@ def test_full_link_comes_first(share: float, cause: str) -> None:
 
 
 def test_sentence_on_a_full_link() -> None:
-    """The sentence on a full link has its share and its rate."""
-    values = {"bottleneck_rate": 8.07, "efficiency": 0.97, "pauses": 0}
-    assert limit_of(values).sentence == "The link is full: 97 % of 8.07 Mbit/s."
+    """The sentence on a full link has its share and its rate, in three digits."""
+    values = {"bottleneck_rate": 8.0712, "efficiency": 0.9712, "pauses": 0}
+    assert limit_of(values).sentence == "The link is full: 97.1 % of 8.07 Mbit/s."
 
 
 @pytest.mark.parametrize("cause", ["limited_recovery", "limited_ack_compression"])
@@ -52,6 +52,43 @@ def test_longest_wait_limits(cause: str) -> None:
     found = limit_of(WAITS | {cause: 0.5})
     assert found.cause in {"recovery", "ACK compression"}
     assert found.share == pytest.approx(1)
+
+
+def test_link_shared_with_others_is_full() -> None:
+    """A link is full by what all its connections take, and idle time is named beside."""
+    values = {"bottleneck_rate": 8.07, "efficiency": 0.5, "link_share": 0.97, "pauses": 2}
+    found = limit_of(values)
+    assert (found.cause, found.share) == (LINK, 0.97)
+    assert found.sentence == ("The link is full: 97 % of 8.07 Mbit/s (it was idle for 2 s beside).")
+
+
+def test_known_rate_replaces_the_least_one() -> None:
+    """Where the rate is known, the sentence does not say what the link carries at least."""
+    found = limit_of(WAITS | {"bottleneck_rate": 80.0, "efficiency": 0.1})
+    assert found.sentence == (
+        "For 60 % of the time in which it sends, the receiver's window is full "
+        "(it was idle for 20 s beside)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("shares", "told"),
+    [
+        pytest.param({"receive_window": 0.25}, 0.5, id="as large as the unknown part"),
+        pytest.param({"receive_window": 0.24}, None, id="less than the unknown part"),
+        pytest.param({"receive_window": 0.3, "application": 0.1}, 0.6, id="longer pauses"),
+        pytest.param({"receive_window": 0.75}, 1, id="more than all the time"),
+    ],
+)
+def test_share_of_the_time_that_sends(shares: dict[str, float], told: float | None) -> None:
+    """A share is from 0 to 1, and told from where the causes without a value cannot exceed it."""
+    values = {f"limited_{name}": share for name, share in shares.items()}
+    assert limit_of(values | {"data_time": 20.0, "pauses": 20.0}).share == told
+
+
+def test_no_time_that_sends() -> None:
+    """A direction that never sends has no cause."""
+    assert limit_of(WAITS | {"data_time": 0.0}).cause == CANNOT_TELL
 
 
 def test_unknown_shares() -> None:
@@ -66,11 +103,14 @@ def test_unknown_shares() -> None:
 
 
 def test_queue_in_words() -> None:
-    """The queue adds the median round trip less the shortest, if that is a fifth of it or more."""
+    """The queue adds the median round trip less the shortest, if more than a fifth of it."""
     assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
         "The queue adds 64.9 ms: the round trip is 16.1 ms at its least, 81 at the median."
     )
     assert not queueing({"rtt_min": 16.1, "rtt_median": 19.0})
+    assert queueing({"rtt_min": 10.0, "rtt_median": 12.1})
+    assert not queueing({"rtt_min": 10.0, "rtt_median": 12.0})
+    assert not queueing({"rtt_min": 0.0, "rtt_median": 19.0})
     assert not queueing({"rtt_min": "none", "rtt_median": 19.0})
 
 
