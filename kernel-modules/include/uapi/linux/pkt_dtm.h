@@ -123,8 +123,8 @@ enum {
 	TCA_DTM_POOL_NETNS_FD,	/* u32, never dumped: by an open file */
 	TCA_DTM_POOL_NETNSID,	/* s32: by its number in the device's; -1: it has ended */
 	/*
-	 * u32, 1000..512000 bit/s, whole kbit/s that divide 8 Gbit/s: of a slot; default 512000. Less
-	 * takes neither FRAMED nor POOL; chosen when the channel is added.
+	 * u32, 1000..512000 bit/s, whole kbit/s that divide 8 Gbit/s: of a slot; default 512000.
+	 * Less takes neither FRAMED nor POOL; chosen when the channel is added.
 	 */
 	TCA_DTM_SLOT_RATE,
 	/* rate */
