@@ -59,7 +59,7 @@ def expect_unused(qdisc: Ours) -> None:
 
 
 def expect_gaps(frames: list[Frame], count: int, gap_ns: int) -> None:
-    """As many frames as `count` arrived, each `gap_ns` after the one before it."""
+    """`count` frames arrived, each `gap_ns` after the one before it."""
     times = [frame.at_ns for frame in frames]
     gaps = [second - first for first, second in itertools.pairwise(times)]
     expect("gaps", gaps, [gap_ns] * (count - 1))

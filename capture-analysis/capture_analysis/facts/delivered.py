@@ -20,8 +20,8 @@ from capture_analysis.facts.lanes import LaneArray, starts_of
 if TYPE_CHECKING:
     from capture_analysis.facts.blocks import Block, View
 
-# A window is at least so many round trips, and so many times what queues add to them; for the
-# latter it need not be longer than this share of the direction's time.
+# The shortest window: in round trips; in times of what queues add to a round trip; and the longest
+# that the second may ask for, as a share of the direction's time.
 _ROUND_TRIPS, _WAITS, _OF_TIME = 5, 20, 1 / 8
 _MOST_SHIFT = 36
 # A link that transmits more than this share of the time was not found: the error of rates.

@@ -29,7 +29,7 @@ Numbers = Mapping[str, float | str | None]
 
 @dataclass(frozen=True)
 class Limit:
-    """What limits a direction.
+    """The limit of a direction.
 
     Attributes:
         cause: LINK, a cause of CAUSES, or CANNOT_TELL.

@@ -51,7 +51,7 @@ def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
 
 
 def test_no_memory_for_the_library() -> None:
-    """Where address space is too scarce to map the library, the sentence names memory."""
+    """The error names memory if there is too little address space to map the library."""
     program = """
 import resource
 from capture_analysis import clib

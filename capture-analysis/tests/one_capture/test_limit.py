@@ -1,4 +1,4 @@
-"""What limits a transfer, in one cause and one sentence."""
+"""The limit of a transfer: one cause and one sentence."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_link_shared_with_others_is_full() -> None:
 
 
 def test_known_rate_replaces_the_least_one() -> None:
-    """Where the rate is known, the sentence does not say what the link carries at least."""
+    """The sentence names no least rate of the link if the rate is known."""
     found = limit_of(WAITS | {"bottleneck_rate": 80.0, "efficiency": 0.1})
     assert found.sentence == (
         "For 60 % of the time in which it sends, the receiver's window is full "
@@ -92,7 +92,7 @@ def test_no_time_that_sends() -> None:
 
 
 def test_unknown_shares() -> None:
-    """Where causes that have no value may be the larger part, the cause cannot be told."""
+    """No cause is named if causes without a value may have the larger part."""
     windows = ("receive_window", "congestion_window", "send_buffer")
     unknown = dict.fromkeys((f"limited_{each}" for each in windows), "no handshake")
     found = limit_of(WAITS | unknown)

@@ -366,7 +366,7 @@ def waits_below_its_parent() -> None:
 def far_behind() -> None:
     """Packets that find a pool behind by more than softirqs may make up for leave at their times.
 
-    While nobody looks, eight estimators have some 20000 samples to fall to nothing, each.
+    Each of eight estimators needs some 20000 samples to fall to 0, and no packet comes meanwhile.
     """
     estimator = "dtm slots 1 pool bus allocator rate sample 1ms shift 10 estimate 1000Gbit"
     with pool("bus", 60), wire(), arrivals() as watcher:
