@@ -1,5 +1,6 @@
 """The page of a sweep, in a real browser; its tables; what is refused."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,11 @@ def test_the_tables_have_units(results: Path) -> None:
     assert table.schema.field("goodput.up").metadata == {b"unit": b"Mbit/s"}
     rows = pyarrow.csv.read_csv(results / "points.csv")
     assert rows["goodput.up [Mbit/s]"].to_pylist() == table["goodput.up"].to_pylist()
+
+
+def test_the_page_is_the_same_whenever_it_is_written(results: Path) -> None:
+    """The page has no time of day, so a sweep whose runs are kept leaves the same bytes."""
+    assert not re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", (results / "index.html").read_text())
 
 
 def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> None:
