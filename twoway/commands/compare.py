@@ -2,11 +2,14 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twoway.commands.options import JSON, RESULTS, add_options, shown
-from twoway.contract.comparison import Comparison, Values
 from twoway.errors import UsageError
 from twoway.messages import say
+
+if TYPE_CHECKING:
+    from twoway.contract.comparison import Comparison, Values
 
 HELP = "what differs between runs: parameters, metrics, the first packet; exit code 1 if so"
 SAME, DIFFERENT = 0, 1
@@ -46,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return SAME if document.same else DIFFERENT
 
 
-def _print(document: Comparison) -> None:
+def _print(document: "Comparison") -> None:
     lines = [f"{number}: {run}" for number, run in enumerate(document.runs)]
     for title, rows in (("parameters", document.parameters), ("metrics", document.metrics)):
         lines += [f"{len(rows)} {title} differ:" if rows else f"all {title} are the same"]
@@ -61,7 +64,7 @@ def _print(document: Comparison) -> None:
         say(line, markup=False)
 
 
-def _values(row: Values) -> str:
+def _values(row: "Values") -> str:
     shown_values = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values)
     return " | ".join(shown_values) + (f" {row.unit}" if row.unit not in ("", "1") else "")
 

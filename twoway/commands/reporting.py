@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
-from twoway.contract.judge import Verdict, marked
-from twoway.contract.metrics import METRICS
-from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import TwowayError
 from twoway.messages import console, say
@@ -25,6 +22,7 @@ MOST_CHECKS = 10
 
 def report_on(folder: Path, *, as_json: bool) -> int:
     """Analyse a run, print its verdicts and return the exit code."""
+    from twoway.contract.metrics import METRICS
     from twoway.report.report import analyse_run
 
     try:
@@ -59,6 +57,9 @@ def named_run(args: argparse.Namespace) -> Path:
 
 
 def _print_verdicts(document: "Verdicts") -> None:
+    from twoway.contract.judge import Verdict, marked
+    from twoway.contract.verdicts import row_in_words
+
     misses = document.misses
     for row in document.rows:
         say(marked(row.verdict, row_in_words(row)), wrong=row in misses)
@@ -75,7 +76,7 @@ def _print_verdicts(document: "Verdicts") -> None:
 def _print_flows(folder: Path) -> None:
     """Print what came out, on standard output unless it is hushed."""
     from twoway.contract.manifest import read_manifest
-    from twoway.contract.metrics import Metrics
+    from twoway.contract.metrics import METRICS, Metrics
     from twoway.report.flow_table import flow_table
 
     if not console().quiet:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids
-from twoway.contract.judge import Verdict, marked
-from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.errors import UsageError
 from twoway.messages import say
 
@@ -66,6 +64,8 @@ def run_all(
 
 def judge_points(outcomes: "list[Outcome]") -> int:
     """Print the failed points and how to rerun them; return the exit code."""
+    from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
+
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in bad:
         say(_line(outcome), wrong=True)
@@ -79,6 +79,8 @@ def judge_points(outcomes: "list[Outcome]") -> int:
 
 def _line(outcome: "Outcome") -> str:
     """Format a point's outcome as a line for people."""
+    from twoway.contract.judge import Verdict, marked
+
     if outcome.error:
         return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
