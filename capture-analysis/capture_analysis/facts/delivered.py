@@ -91,13 +91,7 @@ class Delivered:
         Returns: from the direction alone, and from all that go its way.
         """
         rows = np.arange(len(facts))
-        # Payload acknowledged stands for the frames of its segments.
-        frames = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
-        bits = np.stack((np.full(len(facts), 8.0), 8 * frames))
-        all_bits = bits * np.stack([each.at(rows) for each in self._all])
-        # What passes first in a window was transmitted before it.
-        first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
-        first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
+        bits, all_bits, first = self._bits(facts)
         most = bits * np.stack([each.at(rows) for each in self._most]) - first
         alone = _lesser(all_bits, most / (1 << facts.delivery_shift))
         together = self._together.most().reshape(2, 2)
@@ -109,6 +103,27 @@ class Delivered:
             together[:, side] *= 8, sums[1, side] / acked
             together[:, side] -= first[:, mine].max(axis=1, initial=0) / self._together.width_ns
         return alone, _lesser(sums, together)[facts.side]
+
+    def whole_bit(self, facts: Facts, active_ns: IntArray) -> FloatArray:
+        """Return what each direction delivered in its time without pauses, bit/s, (directions,).
+
+        Args:
+            facts: what was found or given.
+            active_ns: shape (2, directions), time of data and of their ACKs, without pauses.
+        """
+        _, all_bits, first = self._bits(facts)
+        return _lesser(all_bits, (all_bits - first) / np.maximum(active_ns, 1))
+
+    def _bits(self, facts: Facts) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the bits of a byte counted, of all, and of what passes first; (2, directions)."""
+        rows = np.arange(len(facts))
+        # Payload acknowledged stands for the frames of its segments.
+        frames = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+        bits = np.stack((np.full(len(facts), 8.0), 8 * frames))
+        # What passes first in a window was transmitted before it.
+        first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
+        first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
+        return bits, bits * np.stack([each.at(rows) for each in self._all]), first
 
 
 def delivery_shifts(head: "Block", round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:
@@ -142,12 +157,13 @@ def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
     return found
 
 
-def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
+def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bool) -> Facts:
     """Forget the rates that what was delivered contradicts.
 
     A rate that was given stays: round trips in standing queues may be many times the shortest, by
     which windows are measured, and ACKs that waited together then acknowledge more in a window than
-    was transmitted in it. Utilisation above MOST_UTILISATION still has no value.
+    was transmitted in it. A rate below what a direction delivered in its time without pauses, which
+    may be less than a window, is a guess. Utilisation above MOST_UTILISATION still has no value.
 
     All connections share a link if its rate was found from all of them or given for all, or if
     they have the same two hosts.
@@ -155,6 +171,7 @@ def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
     Args:
         facts: what was found or given.
         delivered: what the same connections delivered.
+        active_ns: their times, as `whole_bit` takes them.
         one_pair: whether all connections have the same two hosts.
     """
     alone, together = delivered.least_bit(facts)
@@ -162,4 +179,5 @@ def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
     least_bit = np.where(shared, np.maximum(alone, together), alone)
     facts = replace(facts, delivered_bit=least_bit)
     contradicted = MOST_UTILISATION * facts.rate_bit < least_bit
-    return facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))
+    facts = facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))
+    return facts.guessed(MOST_UTILISATION * facts.rate_bit < delivered.whole_bit(facts, active_ns))

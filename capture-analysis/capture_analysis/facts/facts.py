@@ -158,6 +158,11 @@ class Facts:
             rate_evidence=np.where(which, Evidence.NONE, self.rate_evidence),
         )
 
+    def guessed(self, which: BoolArray) -> "Facts":
+        """Take the measured rates of some directions for guesses."""
+        doubted = which & (self.rate_evidence == Evidence.MEASURED)
+        return replace(self, rate_evidence=np.where(doubted, Evidence.GUESSED, self.rate_evidence))
+
     @cached_property
     def ack_rate_bit(self) -> FloatArray:
         """Rate of the bottleneck that each direction's ACKs pass."""

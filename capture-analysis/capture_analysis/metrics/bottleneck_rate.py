@@ -26,7 +26,9 @@ window began). Then there is no rate, and none of the metrics that need one; a r
 stays. A window lasts five round trips, 0.1 s, and, up to an eighth of the direction's time, twenty
 times what queues add to the round trips in the mean, so that ACKs which waited together weigh
 little. Windows are a power of two of ns long and do not overlap. ACKs of data that were sent again
-do not count: they acknowledge at once what had arrived before.
+do not count: they acknowledge at once what had arrived before. A rate is also a guess if data and
+data acknowledged both came faster in all their time, pauses left out, which may be less than a
+window.
 
 Verdicts need a rate that is given or measured (compression_verdict); pictures take a guess, too.
 
@@ -36,12 +38,11 @@ Vantage: any.
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import Evidence, Facts
-from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -67,10 +68,8 @@ class BottleneckRate(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        rate_bit = float(facts.rate_bit[direction])
-        known = facts.rate_evidence[direction] >= Evidence.MEASURED
-        guess = NO_RATE if np.isnan(rate_bit) else "the rate is a guess"
         return {
-            BOTTLENECK_RATE: rate_bit / 1e6 if known else guess,
+            BOTTLENECK_RATE: missing_rate(direction, facts)
+            or float(facts.rate_bit[direction]) / 1e6,
             DELIVERED_PEAK: float(facts.delivered_bit[direction]) / 1e6,
         }

@@ -27,7 +27,7 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts, RateSource
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
-from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
@@ -89,8 +89,8 @@ class CertainCompression(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        if np.isnan(facts.acked_ns_per_byte[direction]):
-            return dict.fromkeys(self.per_direction, NO_RATE)
+        if unrated := missing_rate(direction, facts):
+            return dict.fromkeys(self.per_direction, unrated)
         given = facts.rate_source[direction] == RateSource.GIVEN
         counted, other = (_CERTAIN, _LIKELY) if given else (_LIKELY, _CERTAIN)
         why = "the rate was given" if given else "the rate is an estimate"

@@ -28,7 +28,7 @@ from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics import ack_bunches
 from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
-from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.evidence import missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.two_captures.ack_gaps import AckGaps
@@ -119,8 +119,8 @@ class FactorAtTap(FromOne):
 
     def __init__(self) -> None:
         self.factors = Histogram()
-        # Of the ACKs of new data that follow another ACK: all, tied, too close.
-        self._counts = LaneArray(np.add, 0, 3)
+        # Of the ACKs of new data that follow another ACK: tied, too close.
+        self._counts = LaneArray(np.add, 0, 2)
 
     @override
     def add(self, block: Block) -> None:
@@ -128,7 +128,7 @@ class FactorAtTap(FromOne):
         gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
         has_gap = (acked > 0) & (gap_ns >= 0)
         too_close = gap_ns < acks.spread(_least_gap_ns(facts))
-        sums = [acks.sum(has_gap & which) for which in (True, gap_ns == 0, too_close)]
+        sums = [acks.sum(has_gap & which) for which in (gap_ns == 0, too_close)]
         self._counts.add(acks.directions, np.stack(sums, axis=1))
         expected_ns = acked * acks.spread(facts.acked_ns_per_byte)
         compressed = np.flatnonzero((gap_ns > 0) & (gap_ns < COMPRESSED_BELOW * expected_ns))
@@ -142,10 +142,11 @@ class FactorAtTap(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        acks, tied, too_close = (int(n) for n in self._counts.of(direction))
-        if not acks or np.isnan(facts.acked_ns_per_byte[direction]):
-            why = NO_RATE if acks else "fewer than two pure ACKs of new data"
+        why = missing_evidence(direction, tally, facts) or missing_rate(direction, facts)
+        if why:
             return dict.fromkeys(self.per_direction, why)
+        acks = tally.spaced_acks.of(direction)
+        tied, too_close = (int(n) for n in self._counts.of(direction))
         bins = self.factors.bins(direction)
         middle, high = bins.quantile(0.5), bins.quantile(0.95)
         none, most = "no ACK is compressed", bound(direction, facts)

@@ -10,7 +10,7 @@
                        receiver had held at least 0.9 of the ACKs of these runs (held_acks)
     -  cannot be told  otherwise
 
-It can be told only from
+It can be told only from (`one_capture/evidence.py`, which other numbers of ACKs ask, too)
 
 * a tap that ACKs reach after a part of their path: not within a tenth of the round trip from the
   data's receiver, and a place about which handshake and data agree by half or better;
@@ -42,18 +42,17 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.facts import AGREES, NEAR, NEARLY_FULL, Evidence, Facts
+from capture_analysis.facts.facts import AGREES, Facts
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_events import NO_TICKS
-from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.evidence import missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
-LEAST_ACKS = 30
 NOTABLE, MANY = 0.02, 0.05
-_MOSTLY, _NEARLY_ALL = 0.5, 0.9
+_NEARLY_ALL = 0.9
 
 COMPRESSION_VERDICT = Definition(
     "compression_verdict",
@@ -77,28 +76,6 @@ ACKS_SHRUNK = Definition(
 )
 
 
-NO_PLACE = (
-    "where on the path the capture was made is not known: one that has the handshake, made at the "
-    "data's sender, would tell"
-)
-AT_RECEIVER = (
-    "the capture was made near the data's receiver, which the ACKs have only left: one at the "
-    "data's sender would tell"
-)
-TOO_FEW_ACKS = f"fewer than {LEAST_ACKS} ACKs of new data: a longer transfer would tell"
-MERGED = (
-    "segments are larger than can be sent, merged by an offload: a capture with offloads off, or "
-    "on another machine, would tell"
-)
-SMALL = "most segments are small, and no pace of data can be seen: a bulk transfer would tell"
-COARSE_CLOCK = (
-    "the capture's clock is coarser than half a segment's transmission time: one with a finer "
-    "clock would tell"
-)
-GUESSED_RATE = (
-    "the rate of the data's bottleneck is only a guess: giving it (--rate-mbit), or a capture at "
-    "both ends, would tell"
-)
 BUNCHED = (
     "ACKs come faster than their data can have arrived, but whether the path compressed them or "
     "the receiver held them is not seen: time stamps (RFC 7323), or a second capture at the "
@@ -144,20 +121,13 @@ class CompressionVerdict(FromOne):
 
     def __init__(self) -> None:
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
-        # ACKs of new data with a gap; ACKs in runs: faster, of these held; shrunk.
-        self._acks = LaneArray(np.add, 0)
+        # ACKs in runs: faster, of these held; shrunk.
         self._in_runs = LaneArray(np.add, 0, 3)
-        # Segments, and those of nearly the full size.
-        self._segments = LaneArray(np.add, 0, 2)
 
     @override
     def add(self, block: Block) -> None:
-        acks, data, facts = block.acks, block.data, block.facts
-        full = data["payload_bytes"] >= NEARLY_FULL * data.spread(facts.segment_bytes)
-        self._segments.add(data.directions, np.stack((data.counts, data.sum(full)), axis=1))
+        acks, facts = block.acks, block.facts
         gap_ns, sent_ns, fast = acks["gap_ns"], block.sent_gap_ns, block.acks_faster
-        known = gap_ns >= 0
-        self._acks.add(acks.directions, acks.sum(known & (acks["acked_bytes"] > 0)))
         spans = acks["acked_bytes"] * fast, sent_ns * fast, sent_ns >= 0
         self._take_fast(self._faster.add(acks.direction, fast, acks["time_ns"], spans), facts)
         if np.isnan(facts.tick_ns[acks.directions]).all():
@@ -166,7 +136,7 @@ class CompressionVerdict(FromOne):
         # A gap of a tick or less continues a run at the pace of the data, or faster.
         shrunk = (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
         shrunk |= (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns <= (1 + AGREES) * block.acked_ns)
-        shrunk &= known
+        shrunk &= gap_ns >= 0
         times = sent_ns * shrunk, gap_ns * shrunk
         self._take_shrunk(self._shrunk.add(acks.direction, shrunk, acks["time_ns"], times), facts)
 
@@ -193,47 +163,30 @@ class CompressionVerdict(FromOne):
 
     @override
     def merge(self, other: Self) -> None:
-        for name in ("_acks", "_in_runs", "_segments"):
-            getattr(self, name).merge(getattr(other, name))
+        self._in_runs.merge(other._in_runs)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         # Runs that shrank have ACKs of any kind, those that are faster acknowledge new data.
-        new, every = max(int(self._acks.of(direction)), 1), max(tally.acks(direction), 1)
+        new, every = max(tally.spaced_acks.of(direction), 1), max(tally.acks(direction), 1)
         runs = zip(self._in_runs.of(direction), (new, new, every), strict=True)
         faster, held, shrunk = (min(int(acks) / of_all, 1.0) for acks, of_all in runs)
-        rated = not np.isnan(facts.rate_bit[direction])
         stamped = not np.isnan(facts.tick_ns[direction])
         shares = Shares(faster, held, shrunk if stamped else None)
-        missing = self._missing(direction, facts)
+        missing = missing_evidence(direction, tally, facts)
         return {
             COMPRESSION_VERDICT: missing or verdict(shares, direction, facts),
-            ACKS_FASTER: faster if rated else NO_RATE,
-            ACKS_SHRUNK: shrunk if stamped else NO_TICKS,
+            ACKS_FASTER: missing or missing_rate(direction, facts) or faster,
+            ACKS_SHRUNK: missing or (shrunk if stamped else NO_TICKS),
         }
-
-    def _missing(self, direction: int, facts: Facts) -> str:
-        """Say what evidence there is too little of; "" if there is enough."""
-        at = facts.tap_at[direction]
-        segments, full = (int(n) for n in self._segments.of(direction))
-        reasons = {
-            NO_PLACE: np.isnan(at),
-            AT_RECEIVER: at >= 1 - NEAR,
-            TOO_FEW_ACKS: int(self._acks.of(direction)) < LEAST_ACKS,
-            MERGED: facts.merged[direction],
-            SMALL: full < _MOSTLY * segments or facts.small[direction],
-            COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
-        }
-        return next((why for why, holds in reasons.items() if holds), "")
 
 
 def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
     """Return 1 (compressed), 0 (not), or why it cannot be told."""
-    evidence = facts.rate_evidence[direction]
     if shares.shrunk is not None and shares.shrunk >= NOTABLE:
         return 1 if shares.shrunk >= MANY else FEW
-    if evidence < Evidence.MEASURED:
-        return GUESSED_RATE if evidence else NO_RATE
+    if unrated := missing_rate(direction, facts):
+        return unrated
     if shares.faster < NOTABLE:
         return 0
     if shares.shrunk is None:

@@ -22,7 +22,7 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import AGREES, Facts
 from capture_analysis.facts.lanes import Previous, starts_of
 from capture_analysis.histogram import Histogram
-from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
@@ -89,8 +89,8 @@ class Trains(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        if np.isnan(facts.rate_bit[direction]):
-            return dict.fromkeys(self.per_direction, NO_RATE)
+        if unrated := missing_rate(direction, facts):
+            return dict.fromkeys(self.per_direction, unrated)
         bins, cycles = self._segments.bins(direction), self._cycles.bins(direction)
         middle = cycles.quantile(0.5)
         near = np.abs(cycles.middle - (middle or 0)) <= AGREES * (middle or 0)

@@ -12,17 +12,16 @@ a link divide its utilisation among them.
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.delivered import MOST_UTILISATION
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
+from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-NO_RATE = "no rate for the data's bottleneck"
 TOO_SHORT = (
     "sent into the queue before the link faster than the link carries, and too short to tell"
 )
@@ -48,8 +47,8 @@ EFFICIENCY = Definition(
 class LinkShare(FromOne):
     """A connection's share of its data's bottleneck, and its efficiency.
 
-    Vantage: any. Frames as captured; pauses are left out of the time. No better than the rate is:
-    see its source and evidence (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value:
+    Vantage: any. Frames as captured; pauses are left out of the time. Of a rate
+    that is measured or given (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value:
     before the queue a short transfer comes faster than the link carries it.
     """
 
@@ -63,8 +62,8 @@ class LinkShare(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
-        if not active_ns or np.isnan(rate_bit):
-            why = NO_RATE if active_ns else TOO_FEW
+        why = missing_rate(direction, facts) if active_ns else TOO_FEW
+        if why:
             return {LINK_SHARE: why, EFFICIENCY: why}
         # This half's ACKs acknowledge the data of the opposite direction.
         sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)

@@ -130,7 +130,12 @@ class Measured:
         self._test_rates()
 
     def _test_rates(self) -> None:
-        self.facts = tested(self._found, self._delivered, one_pair(self.capture.flows))
+        self.facts = tested(
+            self._found,
+            self._delivered,
+            self.tally.active_times_ns(len(self._found)),
+            one_pair(self.capture.flows),
+        )
 
     def merge(self, other: "Measured") -> None:
         """Add the measurements of other connections of the same capture."""

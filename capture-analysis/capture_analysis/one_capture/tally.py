@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture_analysis.columns import FLAG_SYN, IntArray
+from capture_analysis.facts.facts import NEARLY_FULL
 from capture_analysis.facts.lanes import LaneArray, occurrences
 from capture_analysis.tracking import Kind
 
@@ -27,6 +28,8 @@ class Tally:
         acked: payload that pure ACKs were the first to acknowledge.
         first_ns, last_ns: time of the first and the last data; NEVER and -1 if none.
         first_ack_ns, last_ack_ns: time of the first and the last pure ACK; NEVER and -1 if none.
+        full_segments: packets with nearly the largest payload of their direction.
+        spaced_acks: pure ACKs of new data that have one before them.
         first_new: new payload of the first data packet.
         merged: packets with more payload than a segment can have.
         syns: SYN and SYN-ACK packets.
@@ -41,6 +44,7 @@ class Tally:
         self.data_frame_bytes = LaneArray(np.add, 0)
         self.ack_frame_bytes = LaneArray(np.add, 0)
         self.acked = LaneArray(np.add, 0)
+        self.full_segments, self.spaced_acks = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self.first_new = LaneArray(np.add, 0)
         self.merged, self.syns = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self.unseen = LaneArray(np.add, 0, 2)
@@ -69,6 +73,8 @@ class Tally:
             ("data_frame_bytes", data["frame_bytes"]),
         ):
             getattr(self, name).add(data.directions, data.sum(values))
+        full = data["payload_bytes"] >= data.spread(NEARLY_FULL * block.facts.segment_bytes)
+        self.full_segments.add(data.directions, data.sum(full))
         if block.facts.merged.any():
             long = data["payload_bytes"] > data.spread(block.facts.longest_bytes)
             self.merged.add(data.directions, data.sum(long))
@@ -78,6 +84,8 @@ class Tally:
         self._add_times(block)
         self.ack_frame_bytes.add(acks.directions, acks.sum(acks["frame_bytes"]))
         self.acked.add(acks.directions, acks.sum(acks["acked_bytes"]))
+        spaced = (acks["acked_bytes"] > 0) & (acks["gap_ns"] >= 0)
+        self.spaced_acks.add(acks.directions, acks.sum(spaced))
 
     def _count_kinds(self, block: "Block") -> None:
         key = block.direction.astype(np.int64) * KINDS + block.tracked.kind
@@ -123,6 +131,13 @@ class Tally:
         """
         span = self.last_ns.of(direction) - self.first_ns.of(direction)
         return max(int(span) - int(self.pause_ns.of(direction)), 0)
+
+    def active_times_ns(self, directions: int) -> IntArray:
+        """Measure the times of data, and of their ACKs, without pauses; (2, directions)."""
+        rows = np.arange(directions)
+        ends = (self.first_ns, self.last_ns), (self.first_ack_ns, self.last_ack_ns)
+        spans = np.stack([last.at(rows) - first.at(rows) for first, last in ends])
+        return np.maximum(spans - self.pause_ns.at(rows), 0)
 
     def directions(self) -> IntArray:
         """Return the directions that carry data, ascending."""

@@ -252,3 +252,16 @@ def test_pace_within_aggregates_is_no_rate() -> None:
     facts = measure(Simulation(links, [upload], "near").run().captured(clock_ns=1)).facts
     assert np.isnan(facts.rate_bit[0])
     assert facts.rate_evidence[0] == Evidence.NONE
+
+
+def test_measured_rates_are_no_slower_than_their_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rate that a later, short connection exceeds in all its time is a guess for that one."""
+    monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
+    first, later = arriving(), arriving(bursts=1, segments=100, port=40001)
+    later.data_ns = first.data_ns[-1] + SEGMENT_NS + np.arange(100) * SEGMENT_NS // 3
+    later.ack_ns = later.data_ns + 1000
+    facts = measure(capture_of(first, later)).facts
+    assert facts.rate_bit[[0, 2]] == pytest.approx(RATE_BIT)
+    assert facts.rate_evidence[[0, 2]].tolist() == [Evidence.MEASURED, Evidence.GUESSED]

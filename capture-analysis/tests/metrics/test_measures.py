@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.utilisation import TOO_SHORT
+from capture_analysis.one_capture.evidence import AT_RECEIVER, GUESSED_RATE, TOO_FEW_ACKS
 from capture_analysis.one_capture.single import Given, Measured, measure
 from measured_captures import (
     ACK_FRAME,
@@ -108,7 +110,9 @@ def test_certain_with_rate_given() -> None:
 
 def test_likely_with_rate_estimated() -> None:
     """Where the rate is an estimate, the same events are likely, not certain."""
-    found = of(compressed(), given=Given())
+    estimated = measured(compressed(), given=Given())
+    estimated.facts.rate_evidence[0] = Evidence.MEASURED
+    found = values(estimated, 0)
     assert found.likely_events == CYCLES
     assert found.certain_events == "the rate is an estimate"
 
@@ -353,3 +357,36 @@ def test_no_acks() -> None:
     assert found.goodput > 0
     assert found.ack_bunch_max == "no pure ACKs"
     assert isinstance(found.rtt_min, str)
+
+
+def test_compression_needs_the_evidence_of_a_verdict() -> None:
+    """Where ACKs cannot be judged, no number says how compressed they are, but the reason does."""
+    judged = (
+        "acks_compressed",
+        "acks_faster",
+        "acks_shrunk",
+        "compression_factor",
+        "compression_factor_bound",
+        "compression_factor_p95",
+    )
+    few, receiver = compressed(cycles=2, window=15), compressed(to_receiver_ns=0)
+    guessed = measured(compressed())
+    guessed.facts.rate_evidence[0] = Evidence.GUESSED
+    for found, why in (
+        (of(few), TOO_FEW_ACKS),
+        (of(receiver), AT_RECEIVER),
+        (values(guessed, 0), GUESSED_RATE),
+    ):
+        said = {name: getattr(found, name) for name in judged}
+        if why == GUESSED_RATE:
+            assert said.pop("acks_shrunk") > 0  # needs no rate
+        assert said == dict.fromkeys(said, why)
+
+
+def test_a_guessed_rate_has_no_numbers() -> None:
+    """Of a rate that is a guess there is neither use, efficiency, train nor likely event."""
+    guessed = measured(compressed(), given=Given())
+    guessed.facts.rate_evidence[0] = Evidence.GUESSED
+    found = values(guessed, 0)
+    for name in ("bottleneck_rate", "link_share", "efficiency", "trains", "likely_events"):
+        assert getattr(found, name) == GUESSED_RATE

@@ -9,13 +9,11 @@ from capture_analysis.metrics.compression_verdict import (
     BUNCHED,
     BUNCHED_IN_TICKS,
     FEW,
-    GUESSED_RATE,
-    LEAST_ACKS,
     Shares,
 )
 from capture_analysis.metrics.compression_verdict import verdict as judged
-from capture_analysis.metrics.utilisation import NO_RATE
 from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.evidence import GUESSED_RATE, LEAST_ACKS, NO_RATE
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pages.headline import headline, verdict
 from confusion import WRONG, Told, confusion, told

@@ -1,0 +1,60 @@
+"""The evidence that numbers need: why a capture cannot tell, and what would.
+
+A number of ACKs' compression has the evidence of the verdict, or it is not given; one that follows
+from the rate of the data's bottleneck needs a rate that is measured or given.
+"""
+
+import numpy as np
+
+from capture_analysis.facts.facts import NEAR, Evidence, Facts
+from capture_analysis.one_capture.tally import Tally
+
+LEAST_ACKS = 30
+_MOSTLY = 0.5
+
+NO_RATE = "no rate for the data's bottleneck"
+GUESSED_RATE = (
+    "the rate of the data's bottleneck is only a guess: giving it (--rate-mbit), or a capture at "
+    "both ends, would tell"
+)
+NO_PLACE = (
+    "where on the path the capture was made is not known: one that has the handshake, made at the "
+    "data's sender, would tell"
+)
+AT_RECEIVER = (
+    "the capture was made near the data's receiver, which the ACKs have only left: one at the "
+    "data's sender would tell"
+)
+TOO_FEW_ACKS = f"fewer than {LEAST_ACKS} ACKs of new data: a longer transfer would tell"
+MERGED = (
+    "segments are larger than can be sent, merged by an offload: a capture with offloads off, or "
+    "on another machine, would tell"
+)
+SMALL = "most segments are small, and no pace of data can be seen: a bulk transfer would tell"
+COARSE_CLOCK = (
+    "the capture's clock is coarser than half a segment's transmission time: one with a finer "
+    "clock would tell"
+)
+
+
+def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
+    """Say what a direction's ACKs lack to be judged; "" if nothing."""
+    at = facts.tap_at[direction]
+    segments, full = tally.segments(direction), tally.full_segments.of(direction)
+    reasons = {
+        NO_PLACE: np.isnan(at),
+        AT_RECEIVER: at >= 1 - NEAR,
+        TOO_FEW_ACKS: tally.spaced_acks.of(direction) < LEAST_ACKS,
+        MERGED: facts.merged[direction],
+        SMALL: full < _MOSTLY * segments or facts.small[direction],
+        COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def missing_rate(direction: int, facts: Facts) -> str:
+    """Say why the rate of a direction's bottleneck is no evidence; "" if it is."""
+    evidence = facts.rate_evidence[direction]
+    if evidence >= Evidence.MEASURED:
+        return ""
+    return GUESSED_RATE if evidence else NO_RATE
