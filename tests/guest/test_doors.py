@@ -103,6 +103,17 @@ def test_shell_carries_out_a_list_of_commands() -> None:
     assert "of 22" not in said
 
 
+@pytest.mark.usefixtures("guest")
+def test_shell_has_switches() -> None:
+    """At the prompt switches are nodes, a ping crosses them and the router that they join."""
+    lines = "nodes\nh1 ping -c 1 h2\ns1 bridge link\n"
+    done = twoway("shell", "switches@ip=4,network=linuxrouter", input=lines)
+    assert done.returncode == 0, done.stderr
+    assert "h1 h2 h3 r0 s1 s2 s3" in done.stdout
+    assert "icmp_seq=1 ttl=63" in done.stdout
+    assert done.stdout.count("master s1 state forwarding") == 2
+
+
 def _shell() -> tuple[int, int]:
     """Open the shell in a terminal of its own, and wait for its prompt."""
     pid, terminal = pty.fork()

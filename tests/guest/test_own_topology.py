@@ -28,10 +28,13 @@ def folder(tmp_path: Path) -> Path:
         ("lot.yml", ("right-1", "right-2", "right-3")),
         ("triangle.yml", ("side-1", "side-2", "side-4")),
         ("levels.yml", ("leaf-down-2", "leaf-down-3", "leaf-up-4")),
+        ("exchange.yml", ()),
+        ("over-the-root.yml", ("forward",)),
+        ("chain.yml", ("forward",)),
     ],
 )
 def test_the_guides_topology_runs(folder: Path, experiment: str, busy: tuple[str, ...]) -> None:
-    """Routers with several queues and ways out run, every check holds, and bottlenecks are busy."""
+    """Routers with several queues, and switches, run; checks hold, and bottlenecks are busy."""
     assert twoway("vet", folder / experiment).returncode == 0
     found = measure(folder / experiment, folder / "results")
     assert [row["check"] for row in found["fidelity"] if row["verdict"] != "pass"] == []

@@ -210,7 +210,7 @@ class Nodes(Record):
     """The topology's nodes."""
 
     hosts: tuple[FileName, ...] = Field(description="they send and receive")
-    routers: tuple[FileName, ...] = Field(description="they forward")
+    routers: tuple[FileName, ...] = Field(description="they forward packets, or frames")
 
 
 class Interface(Record):
@@ -218,7 +218,7 @@ class Interface(Record):
 
     node: FileName = Field(description="the node")
     name: FileName = Field(description="NODE-ethN")
-    address: str = Field(description="IPv4")
+    address: str | None = Field(description="IPv4; null for a port of a switch")
     address6: str | None = Field(default=None, description="IPv6; null if the run had none")
     peer: FileName = Field(description="the interface at the link's other end")
 

@@ -3,14 +3,16 @@
 The guest reads every setting back before any traffic; a mismatch fails the run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.plan.buffers import most_buffer_bytes
-from twoway.spec.addresses import address_in
+from twoway.spec.addresses import address_in, network_in_ipv6
 from twoway.spec.experiment import Stack
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
+from twoway.spec.recorded import DEFAULT, Route
 
 # The settings of IPv6 of each interface, in this order: it asks for no address and no router, it
 # has no address but those that the plan gives, and then IPv6 is on.
@@ -103,36 +105,59 @@ def link_command(stack: Stack, interface: Interface) -> str:
     return f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1"
 
 
-def neighbour_command(graph: Graph, interface: Interface, ip: IpVersion) -> str:
-    """Build the ip(8) batch line that spares one interface ARP, or neighbour discovery."""
-    peer = graph.peer(interface)
-    address = address_in(peer.address.ip, ip)
-    return f"neigh replace {address} lladdr {peer.mac} dev {interface.name} nud permanent"
-
-
-def neighbour_readback(graph: Graph, interface: Interface, ip: IpVersion) -> list[Readback]:
-    """List what `ip -j neigh show` must print for an interface's peer."""
-    peer = graph.peer(interface)
-    address = str(address_in(peer.address.ip, ip))
+def neighbour_commands(graph: Graph, interface: Interface, ip: IpVersion) -> list[str]:
+    """Build the ip(8) batch lines that spare one interface ARP, or neighbour discovery."""
     return [
-        Readback(path=(address, "lladdr"), value=peer.mac),
-        Readback(path=(address, "state"), value=["PERMANENT"]),
+        f"neigh replace {address_in(each.ip, ip)} lladdr {each.mac} dev {interface.name} "
+        "nud permanent"
+        for each in graph.neighbours(interface)
     ]
 
 
-def route_command(stack: Stack, graph: Graph, interface: Interface, ip: IpVersion) -> str:
-    """Build the ip(8) batch line of a host's default route.
+def neighbour_readback(graph: Graph, interface: Interface, ip: IpVersion) -> list[Readback]:
+    """List what `ip -j neigh show` must print for an interface's neighbours."""
+    found = {str(address_in(each.ip, ip)): each.mac for each in graph.neighbours(interface)}
+    return [
+        expected
+        for address, mac in found.items()
+        for expected in (
+            Readback(path=(address, "lladdr"), value=mac),
+            Readback(path=(address, "state"), value=["PERMANENT"]),
+        )
+    ]
 
-    The route carries TCP's metrics.
-    """
-    gateway = address_in(graph.peer(interface).address.ip, ip)
+
+def route_commands(stack: Stack, routes: Mapping[str, str], ip: IpVersion) -> list[str]:
+    """Build the ip(8) batch lines of a host's routes, which carry TCP's metrics."""
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
     window = f" window {stack.receive_window_bytes(ip)}" if stack.receive_window_packets else ""
-    return (
-        f"route replace default via {gateway} dev {interface.name}"
+    return [
+        f"route replace {goal} {where}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
         f" rto_min {stack.rto_min_ms}ms{window}"
+        for goal, where in routes.items()
+    ]
+
+
+def host_routes(graph: Graph, interface: Interface, ip: IpVersion) -> dict[str, str]:
+    """List a host's routes by goal: the default, and over a switch the interface's network.
+
+    Over a switch the gateway of the default route is the topology's, if there is one.
+    """
+    device = f"dev {interface.name}"
+    if interface.peer_node not in graph.switches:
+        return {"default": f"via {address_in(graph.peer(interface).ip, ip)} {device}"}
+    assert interface.address is not None
+    network = interface.address.network
+    found = (
+        {str(network): f"{device} proto kernel scope link src {interface.ip}"}
+        if ip == 4
+        else {str(network_in_ipv6(network)): f"{device} proto kernel metric 256"}
     )
+    for route in graph.commands[interface.node]:
+        if isinstance(route, Route) and route.network == DEFAULT:
+            found["default"] = f"via {address_in(route.gateway, ip)}"
+    return found
 
 
 def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
@@ -144,8 +169,8 @@ def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
     ]
 
 
-def route_readback(stack: Stack, ip: IpVersion) -> list[Readback]:
-    """List what `ip -j route show default` must print on a host."""
+def route_readback(stack: Stack, goals: Iterable[str], ip: IpVersion) -> list[Readback]:
+    """List what `ip -j route show` must print on a host."""
     metrics: dict[str, int] = {
         "initcwnd": stack.initial_window_packets,
         "rto_min": stack.rto_min_ms,
@@ -154,5 +179,8 @@ def route_readback(stack: Stack, ip: IpVersion) -> list[Readback]:
         metrics["quickack"] = 1
     if stack.receive_window_packets:
         metrics["window"] = stack.receive_window_bytes(ip)
-    where = ("default", "metrics", "0")
-    return [Readback(path=(*where, name), value=value) for name, value in metrics.items()]
+    return [
+        Readback(path=(goal, "metrics", "0", name), value=value)
+        for goal in goals
+        for name, value in metrics.items()
+    ]

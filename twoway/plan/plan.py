@@ -52,6 +52,7 @@ def build_plan(
         clock=Times(stop_ns=stop_ns(case)),
         guest_only=(
             *case.profile.guest_only,
+            *(f"topology.name: switch {switch}" for switch in case.graph.switches),
             *(f"own_modules.{module.name}" for module in case.own_modules),
             *(f"programs.{program.name}" for program in chosen.programs),
         ),

@@ -26,7 +26,8 @@ from twoway.contract.plan import (
 from twoway.plan import personality
 from twoway.plan.programs import host_names
 from twoway.spec.congestion import CONTROLS, Control
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
 from twoway.spec.links.dtm import pool_nodes
 from twoway.spec.point import Case
 from twoway.spec.recorded import DEFAULT, Route
@@ -35,6 +36,8 @@ from twoway.spec.shaper import Shaper
 # A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
 # up to 1 s late (RFC 3810, section 9.11).
 _REPORTS_S = 4
+# What a port of a switch does by itself, and not here: the plan has the table of addresses.
+_SWITCH_OFF = ("learning", "flood")
 
 
 def setup_steps(
@@ -104,7 +107,8 @@ def _pools(case: Case) -> Iterable[Command]:
 
 def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
     """Set one node's stack and links, then read everything back."""
-    router, ipv6 = node in case.graph.routers, case.experiment.has_ipv6
+    router = node in case.graph.routers
+    ipv6 = case.experiment.has_ipv6 and node not in case.graph.switches
     sysctls = (
         personality.ipv6_sysctls(case.graph.of(node), router=router)
         if ipv6
@@ -117,11 +121,36 @@ def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
             SetOffloads(node=node, interface=interface.name, off=personality.OFFLOADS)
             for interface in case.graph.of(node)
         ),
-        *(_ip_setup(case, node, ip, router=router) for ip in ((4, 6) if ipv6 else (4,))),
+        *(_ip_setup(case, node, ip) for ip in ((4, 6) if ipv6 else (4,))),
+        *_forwarding(case.graph, node),
     ]
 
 
-def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
+def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
+    """Tell a switch through which port each address is, so that it floods and learns nothing."""
+    if node not in graph.switches:
+        return
+    ports = [port.name for port in graph.of(node)]
+    by_mac = {each.mac: port.name for port in graph.of(node) for each in graph.neighbours(port)}
+    off = [Readback(path=(name, word), value=False) for name in ports for word in _SWITCH_OFF]
+    found = [Readback(path=(mac, "ifname"), value=port) for mac, port in by_mac.items()]
+    yield Check(
+        node=node,
+        run=("bridge", "-json", "-details", "-batch", "-"),
+        stdin=(
+            *(f"link set dev {name} {' off '.join(_SWITCH_OFF)} off" for name in ports),
+            *(f"fdb replace {mac} dev {port} master static" for mac, port in by_mac.items()),
+            "link show",
+            "fdb show",
+        ),
+        readings=(
+            Reading(file=f"stack/{node}-ports.json", expect=tuple(off)),
+            Reading(file=f"stack/{node}-addresses.json", expect=tuple(found)),
+        ),
+    )
+
+
+def _ip_setup(case: Case, node: str, ip: IpVersion) -> Check:
     """Set one node's addresses, neighbours and routes, with IPv4 its links, and read them back."""
     stack, graph = case.experiment.stack, case.graph
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
@@ -129,13 +158,17 @@ def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
         if ip == 4:
             lines.append(personality.link_command(stack, interface))
             links += personality.link_readback(stack, interface)
-        lines.append(personality.neighbour_command(graph, interface, ip))
-        neighbours += personality.neighbour_readback(graph, interface, ip)
+        if interface.address:
+            lines += personality.neighbour_commands(graph, interface, ip)
+            neighbours += personality.neighbour_readback(graph, interface, ip)
     wanted = {"link": ("link show", links)} if ip == 4 else {}
-    wanted["neighbour"] = ("neigh show", neighbours)
-    if not router:
-        lines.append(personality.route_command(stack, graph, graph.of(node)[0], ip))
-        wanted["route"] = ("route show default", personality.route_readback(stack, ip))
+    if neighbours:
+        wanted["neighbour"] = ("neigh show", neighbours)
+    if node in graph.hosts:
+        routes = personality.host_routes(graph, graph.of(node)[0], ip)
+        lines += personality.route_commands(stack, routes, ip)
+        show = "route show default" if [*routes] == ["default"] else "route show"
+        wanted["route"] = (show, personality.route_readback(stack, routes, ip))
     version = ("-6",) if ip == 6 else ()
     return Check(
         node=node,
@@ -150,10 +183,11 @@ def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
     """Build the lines of what a node runs itself; a host's default route is another."""
+    host = node in graph.hosts
     return [
         line
         for command in graph.commands[node]
-        if node in graph.routers or not (isinstance(command, Route) and command.network == DEFAULT)
+        if not (host and isinstance(command, Route) and command.network == DEFAULT)
         if (line := command.line(ip))
     ]
 
@@ -168,7 +202,7 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]
             lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
-    if node not in case.graph.routers:
+    if node in case.graph.hosts:
         for interface in case.graph.of(node):
             name = interface.name
             lines.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")

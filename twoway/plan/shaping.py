@@ -11,7 +11,8 @@ from typing import Any
 from twoway.contract.links.rate import Rate
 from twoway.spec import links
 from twoway.spec.experiment import Direction, Profile
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
 from twoway.spec.links.dtm import Channel, pool_nodes
 from twoway.spec.links.half_duplex import media
 from twoway.spec.shaper import Shaper

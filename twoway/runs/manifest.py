@@ -82,13 +82,13 @@ def build_manifest(
         identity=identity,
         git=git_revision(),
         tools=tool_versions(),
-        nodes=Nodes(hosts=case.graph.hosts, routers=case.graph.routers),
+        nodes=Nodes(hosts=case.graph.hosts, routers=(*case.graph.routers, *case.graph.switches)),
         interfaces=tuple(
             Interface(
                 node=i.node,
                 name=i.name,
-                address=str(i.address.ip),
-                address6=str(address_in(i.address.ip, 6)) if plan.ipv6 else None,
+                address=str(i.ip) if i.address else None,
+                address6=str(address_in(i.ip, 6)) if plan.ipv6 and i.address else None,
                 peer=i.peer_name,
             )
             for i in case.graph.interfaces

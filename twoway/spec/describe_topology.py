@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 # Mininet compares Open vSwitch's version with distutils, which is gone from Python, and takes 0.2 s
-# to load where it is setuptools'. There are no switches here, so a stand-in is enough.
+# to load where it is setuptools'. There is no Open vSwitch here, so a stand-in is enough.
 _stand_in = ModuleType("distutils.version")
 _stand_in.StrictVersion = str  # type: ignore[attr-defined]
 sys.modules["distutils"] = sys.modules["distutils.version"] = _stand_in
@@ -26,10 +26,11 @@ from mininet import util  # noqa: E402 - after the stand-in above
 from mininet.examples.linuxrouter import LinuxRouter  # noqa: E402
 from mininet.net import Mininet  # noqa: E402
 from mininet.node import CPULimitedHost, Node  # noqa: E402
+from mininet.nodelib import LinuxBridge  # noqa: E402
 from mininet.topo import Topo  # noqa: E402
 
 # What Mininet keeps of a link; and of its ends, what a topology may say.
-_LINK = {"node1", "node2", "port1", "port2", "params1", "params2"}
+_LINK = {f"{field}{end}" for field in ("node", "port", "params", "intfName") for end in "12"}
 _END = {"ip"}
 # What CPULimitedHost takes, whatever a node's class is; and the MAC address, which is the plan's.
 _LIMITS = {"cpu", "cores", "sched", "period_us", "mac"}
@@ -56,17 +57,18 @@ def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any
         raise NoTopologyError(f'topos = {{"{name}": {(kinds or ["CLASS"])[-1]}}} must be its end')
     topo = module.topos[name](**parameters)
     links = [info for _, _, info in topo.links(sort=True, withInfo=True)]
-    document = {
+    commands, numbered = _commands(topo)
+    return {
         "routers": [n for n in topo.hosts() if issubclass(_class(topo, n), LinuxRouter)],
         "hosts": [n for n in topo.hosts() if not issubclass(_class(topo, n), LinuxRouter)],
         "switches": topo.switches(),
         "kinds": [c.__name__ for c in type(topo).__mro__],
         "unused": [*_unused_of_nodes(topo), *_unused_of_links(links)],
-        "links": [[_end(topo, info, end) for end in "12"] for info in links],
+        "links": [[_end(topo, info, end, numbered) for end in "12"] for info in links],
         "queues": getattr(topo, "queues", {}),
         "delays": getattr(topo, "delays", {}),
+        "commands": commands,
     }
-    return document | {"commands": [] if topo.switches() else _commands(topo)}
 
 
 def _class(topo: Any, node: str) -> type:
@@ -74,10 +76,12 @@ def _class(topo: Any, node: str) -> type:
     return found
 
 
-def _end(topo: Any, info: dict[str, Any], end: str) -> dict[str, Any]:
+def _end(topo: Any, info: dict[str, Any], end: str, numbered: dict[str, str]) -> dict[str, Any]:
     node = info[f"node{end}"]
     address = (info.get(f"params{end}") or {}).get("ip") or topo.nodeInfo(node).get("ip")
-    return {"node": node, "port": info[f"port{end}"], "address": address}
+    address = None if topo.isSwitch(node) else address or numbered.get(node)
+    interface = info.get(f"intfName{end}") or f"{node}-eth{info[f'port{end}']}"
+    return {"node": node, "interface": interface, "address": address}
 
 
 def _unused_of_nodes(topo: Any) -> list[str]:
@@ -122,10 +126,11 @@ def _shown(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-def _commands(topo: Any) -> list[tuple[str, str]]:
+def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Have Mininet build the network of nodes that only record, and list what they would run.
 
-    Returns: pairs of a node and a command, in order.
+    Returns: pairs of a node and a command, in order; and with switches the addresses by which
+        Mininet numbers hosts that have none.
     """
     recorded: list[tuple[str, str]] = []
 
@@ -140,8 +145,12 @@ def _commands(topo: Any) -> list[tuple[str, str]]:
     Node.startShell, Node.cmd, Node.isSetup = start_shell, record, True
     Mininet.inited = True  # otherwise Mininet changes settings, and needs root
     util.numCores.ncores = 1  # otherwise Mininet asks grep
-    Mininet(topo=topo, controller=None, switch=None)
-    return recorded
+    LinuxBridge.setup = lambda: None  # otherwise it looks for brctl
+    net = Mininet(topo=topo, controller=None, switch=LinuxBridge)
+    for switch in net.switches:
+        switch.start([])
+    numbered = {host.name: host.params["ip"] for host in net.hosts} if net.switches else {}
+    return recorded, numbered
 
 
 def main() -> None:

@@ -2,24 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from twoway.contract.routing import Routes
 from twoway.errors import SpecError
 from twoway.spec.addresses import address_in, network_in_ipv6
+from twoway.spec.interface import Interface
 from twoway.spec.recorded import NodeCommand
-
-
-@dataclass(frozen=True)
-class Interface:
-    """One end of a link."""
-
-    node: str
-    name: str
-    address: IPv4Interface
-    mac: str
-    peer_node: str
-    peer_name: str
+from twoway.spec.switching import Segments
 
 
 @dataclass(frozen=True)
@@ -37,6 +28,7 @@ class Graph:
 
     hosts: tuple[str, ...]
     routers: tuple[str, ...]
+    switches: tuple[str, ...]
     interfaces: tuple[Interface, ...]
     commands: Mapping[str, tuple[NodeCommand, ...]]
     routes: Mapping[str, Routes]
@@ -46,7 +38,7 @@ class Graph:
     @property
     def nodes(self) -> tuple[str, ...]:
         """All nodes, hosts first."""
-        return self.hosts + self.routers
+        return self.hosts + self.routers + self.switches
 
     @property
     def links(self) -> tuple[tuple[Interface, Interface], ...]:
@@ -70,6 +62,14 @@ class Graph:
         """Return the other end of an interface's link."""
         return next(i for i in self.interfaces if i.name == interface.peer_name)
 
+    @cached_property
+    def _segments(self) -> Segments:
+        return Segments(self.interfaces, self.switches)
+
+    def neighbours(self, interface: Interface) -> tuple[Interface, ...]:
+        """List the interfaces with addresses that frames from an interface reach."""
+        return self._segments.reached(interface)
+
     def path(self, start: str, goal: str) -> tuple[Interface, ...]:
         """List the interfaces at which packets from one host to another leave a node, in order.
 
@@ -78,7 +78,7 @@ class Graph:
         destination, node = str(self.address(goal, 4)), start
         passed: list[Interface] = []
         while node != goal:
-            if node != start and node not in self.routers:
+            if node != start and node in self.hosts:
                 raise SpecError([f"{node}: forwards nothing to {goal}: it is no LinuxRouter"])
             name = self.routes[node].way_out(destination)
             way = next((i for i in self.of(node) if i.name == name), None)
@@ -99,4 +99,4 @@ class Graph:
 
     def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
         """Return a host's address in a version of IP: that of its first interface."""
-        return address_in(self.of(host)[0].address.ip, ip)
+        return address_in(self.of(host)[0].ip, ip)

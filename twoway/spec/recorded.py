@@ -19,7 +19,8 @@ DEFAULT = IPv4Network("0.0.0.0/0")
 _ROUTE_FORM = "a route is `ip route add NETWORK via GATEWAY`; IPv6 gets the same"
 _FORMS = (
     "no command of a network here: a node runs `ip link set INTERFACE up`, `ip address add "
-    "ADDRESS/LENGTH dev INTERFACE` and `ip route add NETWORK via GATEWAY`"
+    "ADDRESS/LENGTH dev INTERFACE` and `ip route add NETWORK via GATEWAY`, a switch what Mininet's "
+    "LinuxBridge does"
 )
 _NO_LINK = "Mininet makes the links, each once, in the order of the topology"
 _VETH = re.compile(
@@ -27,7 +28,10 @@ _VETH = re.compile(
     r"type veth peer name (?P<other>\S+)(?: address \S+)? netns (?P<node>\S+)"
 )
 # Of a namespace that has just been made; and what the plan sets, by the node's class.
-_WITHOUT_EFFECT = re.compile(r"ip route del default|sysctl (-w )?net\.ipv4\.ip_forward=[01]")
+_WITHOUT_EFFECT = re.compile(
+    r"ip route del default|sysctl (-w )?net\.ipv4\.ip_forward=[01]"
+    r"|ifconfig \S+ down|brctl delbr \S+"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,31 @@ class Route:
         return f"route replace {to} via {address_in(self.gateway, ip)}"
 
 
-NodeCommand = Up | Address | Route
+@dataclass(frozen=True)
+class Bridge:
+    """A switch makes a bridge, of its own name."""
+
+    interface: str
+
+    def line(self, ip: IpVersion) -> str:
+        """Build the line of `ip -batch`; a plan has the table of addresses."""
+        made = f"link add {self.interface} type bridge stp_state 0 mcast_snooping 0"
+        return made if ip == 4 else ""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface of a switch becomes a port of its bridge."""
+
+    bridge: str
+    interface: str
+
+    def line(self, ip: IpVersion) -> str:
+        """Build the line of `ip -batch`."""
+        return f"link set {self.interface} master {self.bridge}" if ip == 4 else ""
+
+
+NodeCommand = Up | Address | Route | Bridge | Port
 
 
 def _network(text: str) -> IPv4Network:
@@ -80,6 +108,8 @@ def _network(text: str) -> IPv4Network:
 _READERS: tuple[tuple[str, Callable[[re.Match[str]], NodeCommand]], ...] = (
     (r"ifconfig (\S+) up", lambda m: Up(m[1])),
     (r"ip link set (?:dev )?(\S+) up", lambda m: Up(m[1])),
+    (r"brctl addbr (\S+)", lambda m: Bridge(m[1])),
+    (r"brctl addif (\S+) (\S+)", lambda m: Port(m[1], m[2])),
     (r"ifconfig (\S+) (\S+/\d+) up", lambda m: Address(m[1], IPv4Interface(m[2]))),
     (
         r"ip (?:-4 )?addr(?:ess)? add (\S+/\d+) (?:brd \+ )?dev (\S+)",

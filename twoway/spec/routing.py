@@ -5,46 +5,56 @@ from ipaddress import IPv4Address, IPv4Network
 
 from twoway.contract.routing import ITSELF, Routes
 from twoway.errors import SpecError
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.recorded import DEFAULT, NodeCommand, Route
+from twoway.spec.switching import Segments
 
 
 def node_routes(
     path: object,
     commands: Mapping[str, Iterable[NodeCommand]],
     hosts: Collection[str],
+    routers: Collection[str],
     interfaces: Sequence[Interface],
 ) -> dict[str, Routes]:
     """List the routes of all nodes.
 
-    A host's default route is the plan's: through the first link (twoway/plan/personality.py).
+    A host's default route is the plan's: through the first link (twoway/plan/personality.py), if
+    that leads to no switch. A switch has a route to each address, and one to its router.
 
     Args:
         path: the topology's file, for errors.
         commands: what each node runs.
-        hosts: the nodes that are no routers.
+        hosts: the nodes that forward nothing.
+        routers: the nodes that forward packets. All others are switches.
         interfaces: both ends of all links.
 
     Raises: SpecError naming routes that lead to no neighbour.
     """
-    by_name = {i.name: i for i in interfaces}
+    switches = commands.keys() - {*hosts, *routers}
+    segments = Segments(interfaces, switches)
     ends: dict[str, list[Interface]] = {node: [] for node in commands}
     for interface in interfaces:
         ends[interface.node].append(interface)
     found, problems = {}, []
     for node, mine in ends.items():
-        neighbours = {by_name[i.peer_name].address.ip: i.name for i in mine}
-        ways = {i.address.network: i.name for i in mine}
-        ways |= {IPv4Network(i.address.ip): ITSELF for i in mine}
+        reached = [(each, i.name) for i in mine for each in segments.reached(i)]
+        neighbours = {each.ip: name for each, name in reached}
+        goals = {i.address.network: i.name for i in mine if i.address}
+        goals |= {IPv4Network(i.address.ip): ITSELF for i in mine if i.address}
+        if node in switches:
+            goals = {IPv4Network(address): name for address, name in neighbours.items()}
+            gates = [name for each, name in reached if each.node in routers]
+            goals |= dict.fromkeys((DEFAULT,), gates[0]) if gates else {}
         for route in commands[node]:
             if isinstance(route, Route):
                 try:
-                    ways[route.network] = _leaves(route.gateway, neighbours)
+                    goals[route.network] = _leaves(route.gateway, neighbours)
                 except ValueError as error:
                     problems.append(f"{path}: {node}: {route.line(4)}: {error}")
-        if node in hosts:
-            ways[DEFAULT] = mine[0].name
-        found[node] = Routes({str(network): name for network, name in ways.items()})
+        if node in hosts and mine[0].peer_node not in switches:
+            goals[DEFAULT] = mine[0].name
+        found[node] = Routes({str(network): name for network, name in goals.items()})
     if problems:
         raise SpecError(problems)
     return found

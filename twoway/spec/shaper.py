@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 
 # Paths into tc's output, with the values expected there.
 Readback = tuple[tuple[tuple[str, ...], Any], ...]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from twoway.contract.network import START_NS
 from twoway.contract.timetable import Timetable
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.shaper import Shaper, options
 
 # The steps of one message to the kernel.

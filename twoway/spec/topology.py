@@ -8,7 +8,9 @@ and those with the delay. The file is Python of anybody's, and is run in the san
 import contextlib
 import hashlib
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache as memoised
 from importlib.metadata import version
@@ -24,9 +26,11 @@ from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
 from twoway.paths import cache, shown_path
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
 from twoway.spec.recorded import Address, NodeCommand, Up, read_commands
 from twoway.spec.routing import node_routes
+from twoway.spec.switching import joining_problems
 
 # The program that loads a topology in the sandbox, here and there.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
@@ -50,13 +54,8 @@ class _End(BaseModel):
     """A link's end, as the sandbox describes it."""
 
     node: NodeName
-    port: int = Field(ge=0, lt=1000)
+    interface: Text
     address: IPv4Interface | None
-
-    @property
-    def interface(self) -> str:
-        """The interface's name, as Mininet has it."""
-        return f"{self.node}-eth{self.port}"
 
 
 class _Described(BaseModel):
@@ -64,7 +63,7 @@ class _Described(BaseModel):
 
     hosts: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
     routers: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
-    switches: tuple[Text, ...]
+    switches: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
     kinds: tuple[Text, ...]
     unused: tuple[Text, ...]
     links: tuple[tuple[_End, _End], ...] = Field(max_length=_MOST_NODES)
@@ -118,9 +117,10 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
     return Graph(
         hosts=described.hosts,
         routers=described.routers,
+        switches=described.switches,
         interfaces=interfaces,
         commands=commands,
-        routes=node_routes(path, commands, described.hosts, interfaces),
+        routes=node_routes(path, commands, described.hosts, described.routers, interfaces),
         queues=queues,
         delays=delays,
     )
@@ -166,13 +166,11 @@ def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
 
     Raises: SpecError with all that the topology says and a network here cannot have.
     """
-    problems = [*_beyond_routers(described)]
-    if described.switches:  # their ends of links have no address
-        raise SpecError([f"{path}: {problem}" for problem in problems])
+    problems = [*_without_effect(described), *_misnamed(described)]
     interfaces: list[Interface] = []
     for ends in described.links:
         for end, peer in (ends, ends[::-1]):
-            if end.address is None:
+            if end.address is None and end.node not in described.switches:
                 problems.append(_needs_address(described, end, peer))
                 continue
             mac = f"02:00:00:00:{len(interfaces) // 256:02x}:{len(interfaces) % 256:02x}"
@@ -195,15 +193,17 @@ def _node_commands(
 
     Raises: SpecError if an interface does not get its address, or is not switched on.
     """
-    nodes = (*described.hosts, *described.routers)
+    nodes = (*described.hosts, *described.routers, *described.switches)
     names = {node: [i.name for i in interfaces if i.node == node] for node in nodes}
+    for switch in described.switches:
+        names[switch].append(switch)
     links = [(one.interface, other.interface) for one, other in described.links]
     commands = read_commands(path, described.commands, names, links)
     lacking = [
         f"{path}: {each.node}: no command gives {each.name} {what}"
         for each in interfaces
         for command, what in (
-            (Address(each.name, each.address), f"its address, {each.address}"),
+            *_address_needed(each),
             (Up(each.name), "a start: `ip link set INTERFACE up`"),
         )
         if command not in commands[each.node]
@@ -213,18 +213,27 @@ def _node_commands(
     return commands
 
 
-def _beyond_routers(described: _Described) -> Iterator[str]:
+def _address_needed(each: Interface) -> Iterator[tuple[NodeCommand, str]]:
+    if each.address:
+        yield Address(each.name, each.address), f"its address, {each.address}"
+
+
+def _without_effect(described: _Described) -> Iterator[str]:
     """List what a topology says that nothing here carries out."""
-    if described.switches:
-        yield (
-            f"{described.kinds[0]} has switches ({', '.join(described.switches[:3])}): nodes are "
-            "hosts and routers, because a queue is measured between a router's interfaces; "
-            'addHost("r1", ip=None, cls=LinuxRouter) takes the place of a switch'
-        )
-        return
     for each in described.unused:
         why = "has no effect: a link profile has rates, delays and losses, the plan all else"
         yield f"{each} {why}"
+
+
+def _misnamed(described: _Described) -> Iterator[str]:
+    """List interfaces whose name is not their node's with a number, or is another's."""
+    ends = [end for link in described.links for end in link]
+    for name, times in Counter(end.interface for end in ends).items():
+        if times > 1:
+            yield f"{name:.40}: {times} links have an interface of this name"
+    for end in ends:
+        if not re.fullmatch(rf"{end.node}-eth\d{{1,3}}", end.interface):
+            yield f"{end.node}: its interface must be {end.node}-ethN, got {end.interface!r:.40}"
 
 
 def _needs_address(described: _Described, end: _End, peer: _End) -> str:
@@ -238,20 +247,16 @@ def _needs_address(described: _Described, end: _End, peer: _End) -> str:
 
 def _addressing(described: _Described, interfaces: Sequence[Interface]) -> Iterator[str]:
     """List nodes without a link, and addresses that no two ends of links may have."""
-    linked, nodes = {i.node for i in interfaces}, {*described.hosts, *described.routers}
+    linked = {i.node for i in interfaces}
+    nodes = {*described.hosts, *described.routers, *described.switches}
     yield from (f"{node} has no link" for node in sorted(nodes - linked))
     yield from (f"{node}: no such node" for node in sorted(linked - nodes))
     seen: dict[IPv4Address, str] = {}
     for each in interfaces:
-        first = seen.setdefault(each.address.ip, each.name)
+        first = seen.setdefault(each.address.ip, each.name) if each.address else each.name
         if first != each.name:
-            yield f"{first} and {each.name} have the address {each.address.ip}: each needs its own"
-    for one, other in zip(interfaces[::2], interfaces[1::2], strict=True):
-        if one.address.network != other.address.network:
-            yield (
-                f"link {one.node} - {other.node}: {one.address} and {other.address} are not in one "
-                "network"
-            )
+            yield f"{first} and {each.name} have the address {each.ip}: each needs its own"
+    yield from joining_problems(interfaces, described.switches, described.routers)
 
 
 def _placement(

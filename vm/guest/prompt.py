@@ -22,7 +22,7 @@ sys.path.append(
     str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
 )
 # Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
-# setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
+# setuptools takes 0.2 s to load. A stand-in is enough, because there is no Open vSwitch here.
 sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
 sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
 
@@ -31,7 +31,7 @@ from mininet import util  # noqa: E402
 from mininet.cli import CLI  # noqa: E402
 from mininet.log import setLogLevel  # noqa: E402
 from mininet.net import Mininet  # noqa: E402
-from mininet.node import Node  # noqa: E402
+from mininet.node import Node, Switch  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,11 @@ class Network(Mininet):  # type: ignore[misc]
         """Start a shell in a node's namespace."""
         with namespace(name):
             return super().addHost(name, inNamespace=False, **params)
+
+    def addSwitch(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Start a shell in a switch's namespace."""
+        with namespace(name):
+            return super().addSwitch(name, cls=Switch, inNamespace=False, **params)
 
     def addLink(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's name
         """Note a link."""

@@ -206,7 +206,7 @@ def _look_up(document: Any, path: list[str]) -> Any:
     for key in path:
         if isinstance(document, list):
             document = next(
-                (e for e in document if key in (e.get("ifname"), e.get("dev"), e.get("dst"))),
+                (e for e in document if key in map(e.get, ("ifname", "dev", "dst", "mac"))),
                 document[int(key)] if key.isdigit() and int(key) < len(document) else None,
             )
         elif isinstance(document, dict):

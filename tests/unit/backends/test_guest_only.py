@@ -37,3 +37,19 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
     assert str(caught.value).splitlines()[: len(fields)] == [
         f"{case.id}: {field}: the hosts of a lab have none, uml does" for field in fields
     ]
+
+
+def test_each_switch_is_named() -> None:
+    """A backend other than uml and a run over several hosts name all switches."""
+    case = load_case("switches@ip=4,network=linuxrouter")
+    fields = [f"topology.name: switch s{number}" for number in (1, 2, 3)]
+    with pytest.raises(UsageError) as caught:
+        refuse_what_uml_has(build_plan(case), "native")
+    assert str(caught.value).splitlines() == [
+        f"{field}: the backend native has none, uml does" for field in fields
+    ]
+    with pytest.raises(UsageError) as caught:
+        shares(case, {"here": Place(nodes=[*case.graph.nodes], links={})})
+    assert str(caught.value).splitlines()[:3] == [
+        f"{case.id}: {field}: the hosts of a lab have none, uml does" for field in fields
+    ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from twoway.contract import links
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.shaper import Readback, Shaper
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from twoway.contract.links import ack_queue
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.links import ManagedQueue
 from twoway.spec.shaper import Shaper, htb
 

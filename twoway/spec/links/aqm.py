@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from twoway.contract.links import aqm
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.links import ManagedQueue
 from twoway.spec.shaper import Shaper, htb, options
 

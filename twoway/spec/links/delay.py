@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from twoway.contract.links import delay
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.links import Delay
 from twoway.spec.shaper import Shaper
 from twoway.spec.timetable import by_table, order_problems

@@ -6,7 +6,8 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from twoway.contract.links import dtm
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
 from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper, options
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from twoway.contract.links import medium
-from twoway.spec.graph import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.interface import Interface
 from twoway.spec.shaper import Shaper, options
 
 if TYPE_CHECKING:

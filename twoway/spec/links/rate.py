@@ -9,7 +9,7 @@ from twoway.contract.links import rate
 from twoway.contract.links.rate import MOST_STEPS
 from twoway.contract.timetable import OPPORTUNITY_BYTES
 from twoway.spec.files_below import below
-from twoway.spec.graph import Interface
+from twoway.spec.interface import Interface
 from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper
 from twoway.spec.timetable import by_table, order_problems
