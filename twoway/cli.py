@@ -18,8 +18,8 @@ from twoway.limits import refuse_small_limits
 from twoway.messages import hush
 
 EXIT_HELP = (
-    "exit codes: 0 all is as the experiment's file says, 1 the run, a prediction or a fidelity "
-    "check failed or a claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
+    "exit codes: 0 all is as the experiment's file says, 1 the run or a fidelity check failed or a "
+    "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
 )
 # Each is a module of twoway.commands: HELP, add_arguments and run.
 COMMANDS = (

@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
         words = [f"{paper[each]} {each}" for each in (v.value for v in COUNTED) if paper[each]]
         claims = f"{paper['claims']} claims: {', '.join(words)}; " if paper["claims"] else ""
         kept = f"{paper['kept']} of {paper['predictions']} predictions kept"
+        if paper["contradicted"]:
+            kept += f", {paper['contradicted']} contradicted, on record"
         say(f"{paper['title']}: {claims}{kept}", markup=False)
     say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
     return status

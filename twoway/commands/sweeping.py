@@ -63,10 +63,14 @@ def run_all(
 
 
 def judge_points(outcomes: "list[Outcome]") -> int:
-    """Print the failed points and how to rerun them; return the exit code."""
+    """Print contradicted predictions, failed points and how to rerun them; return the exit code."""
+    from twoway.contract.judge import Verdict, marked
     from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 
     bad = [outcome for outcome in outcomes if not outcome.good]
+    for outcome in outcomes:
+        for line in outcome.contradicted:
+            say(marked(Verdict.CONTRADICTED, f"{outcome.name}: {line}"))
     for outcome in bad:
         say(_line(outcome), wrong=True)
         for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
@@ -85,6 +89,7 @@ def _line(outcome: "Outcome") -> str:
         return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.good:
-        return marked(Verdict.PASS, f"{outcome.name} ({time})")
+        verdict = Verdict.CONTRADICTED if outcome.contradicted else Verdict.PASS
+        return marked(verdict, f"{outcome.name} ({time})")
     verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
     return marked(verdict, f"{outcome.name}: {outcome.headline} ({time})")

@@ -12,11 +12,13 @@ class Verdict(Enum):
     """The outcome of a comparison, by the words for it.
 
     PASS and FAIL are of predictions and fidelity checks, WARNING of these alone, which then fails
-    no run. AGREES to NO_RUN are of claims, AS_STATED and CHANGED of findings.
+    no run; CONTRADICTED is of predictions. AGREES to NO_RUN are of claims, AS_STATED and CHANGED of
+    findings.
     """
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "FAIL"
+    CONTRADICTED = "contradicted, on record"
     AGREES = "agrees"
     EXPLAINED = "differs, explained"
     UNEXPLAINED = "differs, unexplained"
@@ -33,6 +35,7 @@ _COLOURS = {
     Verdict.AGREES: "green",
     Verdict.AS_STATED: "green",
     Verdict.FAIL: "red",
+    Verdict.CONTRADICTED: "red",
     Verdict.UNEXPLAINED: "red",
 }
 

@@ -4,6 +4,7 @@ A prediction is this project's and a number of its code; a claim is the paper's,
 simulator's; a finding was written after looking.
 """
 
+from datetime import date
 from typing import Any, Literal
 
 from pydantic import Field
@@ -30,12 +31,22 @@ class Statement(Bounds):
     why: str = Field(description="where value and tolerance come from")
 
 
+class Contradicted(Record):
+    """A contradiction of a prediction by its run that the experiment's file has on record."""
+
+    since: date = Field(description="the day on which it was seen first")
+    why: str = Field(description="what is known of the reason")
+
+
 class Prediction(Statement):
     """What this project's own theory says; a miss fails the run."""
 
     theory: str = Field(description="the code that computes it: twoway/theory/predictions/NAME.py")
     printed: float | None = Field(
         default=None, description="what the paper's own formula gives for the same parameters"
+    )
+    contradicted: Contradicted | None = Field(
+        default=None, description="null: the file says that the run keeps it"
     )
 
 

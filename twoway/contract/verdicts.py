@@ -24,7 +24,8 @@ class Judged(Record):
     verdict: Verdict = Field(description="the outcome")
     note: str | None = Field(default=None, description="what the verdict rests on besides")
     listed: bool = Field(
-        default=True, description="false if a claim's verdict is not what its file says"
+        default=True,
+        description="false if a prediction's or claim's verdict is not what its file lists",
     )
 
 
@@ -91,6 +92,11 @@ class Verdicts(Document):
         return [row for row in (*self.rows, *self.fidelity) if fails(row)]
 
     @property
+    def contradicted(self) -> list[PredictionRow]:
+        """The predictions that the run contradicts, as the experiment's file has on record."""
+        return [row for row in self.predictions if row.verdict is Verdict.CONTRADICTED]
+
+    @property
     def exit_code(self) -> int:
         """The run's exit code."""
         if self.misses:
@@ -115,9 +121,9 @@ class Verdicts(Document):
 def fails(row: Row | FidelityRow) -> bool:
     """Tell whether a row fails its run.
 
-    A claim does if its verdict is not the one that its file lists.
+    A prediction or claim does if its verdict is not the one that its file lists.
     """
-    return row.verdict is Verdict.FAIL or (isinstance(row, ClaimRow) and not row.listed)
+    return row.verdict is Verdict.FAIL or (isinstance(row, Judged) and not row.listed)
 
 
 def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:

@@ -113,12 +113,18 @@ def _where(manifest: Manifest) -> tuple[str, str, str]:
 
 def _prediction(said: Prediction, metric: Metric | None) -> PredictionRow:
     metric = metric or _ABSENT
+    verdict, listed, note = judge(said, metric.value, metric.error), True, _limit(metric)
+    if said.contradicted and verdict is Verdict.FAIL:
+        verdict, note = Verdict.CONTRADICTED, said.contradicted.why
+    elif said.contradicted and verdict is Verdict.PASS:
+        listed, note = False, "the file says that the run contradicts it"
     return PredictionRow(
         **dict(said),
         measured=metric.value,
         unit=metric.unit,
-        verdict=judge(said, metric.value, metric.error),
-        note=_limit(metric),
+        verdict=verdict,
+        listed=listed,
+        note=note,
     )
 
 

@@ -156,6 +156,11 @@ class Paper:
         """The number of predictions that hold."""
         return sum(said.row.verdict is Verdict.PASS for said in self.predictions)
 
+    @property
+    def contradicted(self) -> list[Said[PredictionRow]]:
+        """The predictions that runs contradict, on record."""
+        return [said for said in self.predictions if said.row.verdict is Verdict.CONTRADICTED]
+
 
 def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any]:
     """Write the reproduction report on runs.
@@ -261,6 +266,7 @@ def _counts(paper: Paper) -> dict[str, Any]:
         "untested": len(paper.source.untested),
         "predictions": len(paper.predictions),
         "kept": paper.kept,
+        "contradicted": len(paper.contradicted),
     }
 
 

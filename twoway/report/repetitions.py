@@ -25,7 +25,13 @@ QUANTILES = {
     "upper": "upper quartile",
     "most": "most",
 }
-_FAILS = {Verdict.FAIL, Verdict.EXPLAINED, Verdict.UNEXPLAINED, Verdict.CHANGED}
+_FAILS = {
+    Verdict.FAIL,
+    Verdict.CONTRADICTED,
+    Verdict.EXPLAINED,
+    Verdict.UNEXPLAINED,
+    Verdict.CHANGED,
+}
 
 
 class Spread(NamedTuple):

@@ -39,7 +39,7 @@ def predictions_at(
             known = ", ".join(sorted(computed[theory][0]))
             problem = f"theory {theory} says nothing of {metric}; it has: {known}"
             raise SpecError([f"{where}: predictions.{index}: {problem}"])
-        yield each.of(metric, theory, computed[theory])
+        yield each.of(metric, point, theory, computed[theory])
 
 
 def claims_at(

@@ -4,12 +4,12 @@ Nothing is left out in silence: a statement that leaves points out says why, and
 says nothing of a point.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from twoway.contract.statements import label
 from twoway.spec.experiment import Experiment
 from twoway.spec.matrix import Point, matches, point_name, points
-from twoway.spec.statements import At, Claimed, Found, Predicted, Statement
+from twoway.spec.statements import At, Claimed, Found, Known, Predicted, Statement
 
 
 def statement_problems(experiment: Experiment) -> list[str]:
@@ -62,6 +62,7 @@ def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Itera
         yield f".tolerance: goes with a value, got {prediction.tolerance}"
     if prediction.theory is None and experiment.theory is None:
         yield ".theory: required, for the file names no theory"
+    yield from _known_problems("contradicted", prediction.contradicted, prediction, experiment)
 
 
 def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
@@ -79,13 +80,25 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
     if claim.value == "printed" and experiment.theory is None:
         yield '.value: "printed", but the file names no theory'
+    yield from _known_problems("differs", claim.differs, claim, experiment)
     for index, differs in enumerate(claim.differs):
-        yield from (f".differs.{index}.at{p}" for p in _at_problems(differs.at, experiment))
         if differs.not_comparable and differs.explained_by:
             yield f".differs.{index}.explained_by: nothing to explain in what is not comparable"
-        unknown = set(differs.metrics or []) - set(claim.metrics)
-        if unknown:
-            yield f".differs.{index}.metrics: not the claim's: {', '.join(sorted(unknown))}"
+
+
+def _known_problems(
+    field: str, listed: Sequence[Known], said: Statement, experiment: Experiment
+) -> Iterator[str]:
+    """List what is wrong with where runs are known not to be as a statement says."""
+    for index, known in enumerate(listed):
+        where = f".{field}.{index}"
+        at = [f"{where}.at{problem}" for problem in _at_problems(known.at, experiment)]
+        yield from at
+        both = (said.at, known.at)
+        if not at and not any(all(matches(a, p) for a in both) for p in points(experiment.matrix)):
+            yield f"{where}.at: no point of the statement's `at`"
+        if unknown := set(known.metrics or []) - set(said.metrics):
+            yield f"{where}.metrics: not the statement's: {', '.join(sorted(unknown))}"
 
 
 def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:

@@ -4,13 +4,14 @@ All three name metrics and points. Predictions are this project's and existed be
 numbers are code's. Claims are the paper's. Findings were written after looking.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, text
-from twoway.contract.statements import Claim, Differs, Finding, Prediction, label
+from twoway.contract.statements import Claim, Contradicted, Differs, Finding, Prediction, label
 from twoway.spec.matrix import Label, Point, matches, point_name
 
 At = dict[Name, Label | list[Label]]
@@ -52,8 +53,40 @@ class Statement(Model):
 StatementT = TypeVar("StatementT", bound=Statement)
 
 
+class Known(Model):
+    """Where runs are known not to be as a statement says, with what is known of the reason."""
+
+    why: Sentence = Field(description="the reason, as far as it is known")
+    metrics: list[str] | None = Field(
+        default=None, description="the metrics of the statement that differ; all by default"
+    )
+    at: At = Field(default={}, description="where; at all points of the statement by default")
+
+    def about(self, metric: str, point: Point) -> bool:
+        """Tell whether it is about a metric at a point."""
+        return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
+
+
+KnownT = TypeVar("KnownT", bound=Known)
+
+
+def _known(listed: Sequence[KnownT], metric: str, point: Point) -> KnownT | None:
+    """Find the first that is about a metric at a point."""
+    return next((each for each in listed if each.about(metric, point)), None)
+
+
+class ContradictedAt(Known):
+    """A contradiction of a prediction by runs, on record."""
+
+    since: date = Field(description="the day on which it was seen first, as 2026-11-24")
+
+    def as_record(self) -> Contradicted:
+        """Return it as runs record it."""
+        return Contradicted(since=self.since, why=_line(self.why))
+
+
 class Predicted(Statement):
-    """What this project's theory predicts; a miss fails the run."""
+    """What this project's theory predicts; a miss that is not on record fails the run."""
 
     value: Literal["theory"] | None = Field(
         default=None, description="`theory`: the number is the theory's, for each point"
@@ -70,10 +103,14 @@ class Predicted(Statement):
         default=None, description="which theory, if not the experiment's `theory`"
     )
     why: Sentence = Field(description="where value and tolerance come from")
+    contradicted: list[ContradictedAt] = Field(
+        default=[], description="where runs contradict it: on record, and fails no run"
+    )
 
-    def of(self, metric: str, theory: str, computed: Computed) -> Prediction:
-        """Return the prediction of one metric."""
+    def of(self, metric: str, point: Point, theory: str, computed: Computed) -> Prediction:
+        """Return the prediction of one metric at one point."""
         numbers, printed = computed
+        known = _known(self.contradicted, metric, point)
         kind = "value" if self.value else "at_least" if self.at_least else "at_most"
         return Prediction(
             metric=metric,
@@ -81,6 +118,7 @@ class Predicted(Statement):
             tolerance=_absolute(self.tolerance, numbers[metric]),
             why=self.why,
             printed=printed.get(metric),
+            contradicted=None if known is None else known.as_record(),
             **{kind: numbers[metric]},
         )
 
@@ -92,10 +130,14 @@ def _absolute(tolerance: float | str | None, value: float) -> float | None:
     return tolerance
 
 
-class DiffersAt(Model):
+def _line(text: str) -> str:
+    """Write a text as one line."""
+    return " ".join(text.split())
+
+
+class DiffersAt(Known):
     """A difference from a claim that is known, with its reason."""
 
-    why: Sentence = Field(description="the reason, as far as it is known")
     explained_by: Run | None = Field(
         default=None,
         description="an experiment or point without that reason, where the claim agrees; without "
@@ -107,23 +149,15 @@ class DiffersAt(Model):
     not_comparable: bool = Field(
         default=False, description="the paper's number and the metric are of different things"
     )
-    metrics: list[str] | None = Field(
-        default=None, description="the metrics of the claim that differ; all by default"
-    )
-    at: At = Field(default={}, description="where; at all points of the claim by default")
 
     def as_record(self) -> Differs:
         """Return it as runs record it."""
         return Differs(
-            why=" ".join(self.why.split()),
+            why=_line(self.why),
             explained_by=self.explained_by,
             metric=self.metric_there,
             comparable=not self.not_comparable,
         )
-
-    def about(self, metric: str, point: Point) -> bool:
-        """Tell whether it is about a metric at a point."""
-        return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
 
 
 class Claimed(Statement):
@@ -158,9 +192,9 @@ class Claimed(Statement):
 
     def of(self, metric: str, point: Point, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
-        known = next((each for each in self.differs if each.about(metric, point)), None)
+        known = _known(self.differs, metric, point)
         return Claim(
-            claim=" ".join(self.claim.split()),
+            claim=_line(self.claim),
             where=self.where,
             by=self.by,
             metric=metric,
@@ -194,7 +228,7 @@ class Found(Statement):
         found = self.measured_at(point)
         value = found[self.metrics.index(metric)] if isinstance(found, list) else found
         return Finding(
-            finding=" ".join(self.finding.split()),
+            finding=_line(self.finding),
             metric=metric,
             value=value,
             tolerance=self.tolerance,

@@ -37,6 +37,7 @@ class Outcome:
         folder: the run's folder; None if the run failed.
         error: a sentence, if the run failed.
         missed: predictions, claims and fidelity checks that fail the run, a line each.
+        contradicted: predictions that the run contradicts, on record, a line each.
         exit_code: the run's (contract/verdicts.py).
         headline: the verdict on the run, in words.
         kept: an earlier run was kept.
@@ -48,6 +49,7 @@ class Outcome:
     folder: Path | None = None
     error: str = ""
     missed: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
     exit_code: int = GOOD
     headline: str = ""
     kept: bool = False
@@ -63,7 +65,8 @@ class Outcome:
         """Add the verdicts on the run."""
         return replace(
             self,
-            missed=tuple(row_in_words(row) for row in verdicts.misses),
+            missed=tuple(map(row_in_words, verdicts.misses)),
+            contradicted=tuple(map(row_in_words, verdicts.contradicted)),
             exit_code=verdicts.exit_code,
             headline=verdicts.headline,
         )

@@ -193,6 +193,7 @@ def test_prediction_row() -> None:
         "verdict": Verdict.PASS,
         "note": None,
         "listed": True,
+        "contradicted": None,
     }
     (row,) = verdicts(predictions=(said,), error=0.125).predictions
     assert row.note == "this run's clock may put it off by 0.12"
@@ -200,6 +201,29 @@ def test_prediction_row() -> None:
     assert row.note == "not to be measured on this run's clock"
     (row,) = verdicts(predictions=(prediction("goodput.third", 2),)).predictions
     assert (row.measured, row.unit) == (None, "1")
+
+
+ON_RECORD = {"since": "2026-11-24", "why": "a trip later"}
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "row", "code"),
+    [
+        (5, 0, (Verdict.CONTRADICTED, True, "a trip later"), GOOD),
+        (4, 0, (Verdict.PASS, False, "the file says that the run contradicts it"), BAD),
+        (5, None, (Verdict.CANNOT_TELL, True, "not to be measured on this run's clock"), 3),
+    ],
+)
+def test_a_contradiction_on_record(
+    value: float, error: float | None, row: tuple[Verdict, bool, str], code: int
+) -> None:
+    """A contradiction that the file has on record fails no run, and one that is gone does."""
+    said = prediction(PEAK, value, contradicted=ON_RECORD)
+    found = verdicts(predictions=(said,), error=error)
+    (got,) = found.predictions
+    assert (got.verdict, got.listed, got.note) == row
+    assert found.contradicted == ([got] if got.verdict is Verdict.CONTRADICTED else [])
+    assert found.exit_code == code
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ MATRIX = {
     "acks": {"set": ["stack.acks"], "to": ["every-segment", "delayed"]},
 }
 NAMES = ("efficiency.first", "efficiency.second")
+ON_RECORD = {"since": "2026-11-24", "why": "too short"}
 
 
 def _said(window: int, acks: str) -> dict[str, Any]:
@@ -217,6 +218,18 @@ def test_what_differs_unexplained_stands_first(folders: list[Path], tmp_path: Pa
     first = index.index("Differs, unexplained: ")
     assert first < index.index("furthest off")
     assert "differs, unexplained" in index[first:]
+
+
+def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_path: Path) -> None:
+    """The index has predictions that runs contradict, on record, first; papers.json counts them."""
+    row = {"verdict": "contradicted, on record", "contradicted": ON_RECORD, "note": "too short"}
+    edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update(row))
+    document = write_site(folders, tmp_path / "site", 83)
+    assert [paper["contradicted"] for paper in document["papers"]] == [1, 0]
+    index = (tmp_path / "site/index.html").read_text()
+    first = index.index("Contradicted predictions: ")
+    assert first < index.index("2026-11-24") < index.index("too short")
+    assert index.index("too short") < index.index("Differs, unexplained: ")
 
 
 def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:

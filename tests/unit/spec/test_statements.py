@@ -1,12 +1,14 @@
 """What a file says of its metrics: what is refused, and what reaches a run."""
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from running import CLAIMED, SMALL, problems_of, twoway, write_experiment
 
+from twoway.contract.statements import Contradicted
 from twoway.errors import SpecError
 from twoway.paths import experiment_files
 from twoway.runs.cases import load_case, reference_problems, refuse_lost_references
@@ -25,6 +27,7 @@ FOUND: dict[str, Any] = {
     "tolerance": 0.05,
 }
 AT_8 = {"at": {"window": 8}}
+ON_RECORD = {"why": "x", "since": "2026-11-24"}
 
 
 def _swept(folder: Path, **fields: Any) -> str:
@@ -84,7 +87,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "metrics": ["jain_index"]}]}]},
-            "claims.0.differs.0.metrics: not the claim's: jain_index",
+            "claims.0.differs.0.metrics: not the statement's: jain_index",
         ),
         (
             {
@@ -96,6 +99,27 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
                 ]
             },
             "claims.0.differs.0.explained_by: nothing to explain in what is not comparable",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "contradicted": [{**ON_RECORD, "at": {"window": 5}}]}]},
+            "predictions.0.contradicted.0.at.window: 5 is none of its values: 4, 8",
+        ),
+        (
+            {
+                "predictions": [
+                    {
+                        **PREDICTED,
+                        **AT_8,
+                        "elsewhere": "x",
+                        "contradicted": [{**ON_RECORD, "at": {"window": 4}}],
+                    }
+                ]
+            },
+            "predictions.0.contradicted.0.at: no point of the statement's `at`",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "contradicted": [{"why": "x", "since": "today"}]}]},
+            "predictions.0.contradicted.0.since: must be a valid date",
         ),
         ({"predictions": [PREDICTED]}, "predictions.0.theory: required, for the file names no"),
         (
@@ -152,6 +176,19 @@ def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
     assert None not in values
     assert values[0] != values[1]
     assert [bound.at_least for _, bound in found] == values  # both windows are equal
+
+
+def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
+    """`contradicted` is on the prediction of its metrics at its points, with day and reason."""
+    said = {
+        **PREDICTED,
+        "metric": FOUND["metric"],
+        "contradicted": [{**ON_RECORD, **AT_8, "metrics": ["efficiency.left"]}],
+    }
+    path = _swept(tmp_path, theory="kalampoukas", predictions=[said])
+    found = [[row.contradicted for row in load_case(n).predictions] for n in case_names(path)]
+    known = Contradicted(since=date(2026, 11, 24), why="x")
+    assert found == [[None, None], [known, None]]
 
 
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
