@@ -254,10 +254,11 @@ def load(name: str | Path, *, results: Path | None = None) -> Run | Sweep:
     """Find finished runs: of a sweep's id the newest of each point.
 
     Args:
-        name: a run's folder, an experiment's or point's id, or six digits of a run's identity.
+        name: a run's folder, an experiment's or point's id, six digits of a run's identity, or a
+            file that `twoway share` made.
         results: where runs are kept; by default as for `twoway run`.
 
-    Raises: UsageError if there is none.
+    Raises: UsageError if there is none; ArchiveError if the file is no sound one of runs.
     """
     runs = [Run(folder) for folder in find_runs(str(name), results or usual_results())]
     return runs[0] if len(runs) == 1 else Sweep({each.name: each for each in runs}, {})

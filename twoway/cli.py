@@ -37,6 +37,7 @@ COMMANDS = (
     "export",
     "runs",
     "compare",
+    "share",
     "bisect",
     "clean",
     "doctor",

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,24 @@ def test_a_run_that_does_not_fit_leaves_nothing(small: Path, disk: Path) -> None
     assert done.returncode == 1
     assert f"{disk}/small: less than 64 MiB left on the disk" in done.stderr
     assert sorted(path.name for path in disk.rglob("*")) == ["other", "small"]
+
+
+@pytest.mark.parametrize("verb", ["share", "compare"])
+def test_a_file_of_runs_that_does_not_fit_leaves_nothing(
+    small_run: Path, tmp_path: Path, disk: Path, verb: str
+) -> None:
+    """A shared file, or what is unpacked of one, is whole or not there; the exit code is 2."""
+    shared = tmp_path / "a.html"
+    assert twoway("share", small_run, "--captures", "--to", shared).returncode == 0
+    with (disk / "other").open("wb", buffering=0) as other, suppress(OSError):
+        while True:
+            other.write(bytes(4096))
+    words: dict[str, list[str | Path]] = {
+        "share": [small_run, "--to", disk / "b.html"],
+        "compare": [shared, small_run],
+    }
+    done = twoway(verb, *words[verb], env=os.environ | {"XDG_CACHE_HOME": str(disk)})
+    assert done.returncode == 2
+    assert "\n\nhint: make room" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in disk.rglob("*") if path.is_file()] == ["other"]

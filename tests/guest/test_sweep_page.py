@@ -1,8 +1,10 @@
 """The page of a sweep, in a real browser; its tables; what is refused."""
 
 import re
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow.csv
 import pyarrow.parquet
@@ -12,6 +14,8 @@ from running import twoway, write_experiment
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+
+from twoway.api import Sweep, load
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -71,8 +75,14 @@ def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
 
 
 def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
-    """A click on a point of a figure goes to the folder of the point's run."""
+    """A click on a point of a figure goes to the page of the point's run."""
     opened(browser, results / "index.html")
+    _click_second_dot(browser)
+    there = f"{results.name}@buffer=10,exit=0"
+    WebDriverWait(browser, 20).until(lambda b: unquote(b.current_url).find(there) > 0)
+
+
+def _click_second_dot(browser: Any) -> None:
     over = browser.find_element(By.CSS_SELECTOR, ".plot .u-over")
     right, down = browser.execute_script(
         """const {plot} = document.querySelector(".plot");
@@ -84,7 +94,23 @@ def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
     )
     there = ActionChains(browser).move_to_element_with_offset(over, round(right), round(down))
     there.click().perform()
-    WebDriverWait(browser, 20).until(lambda b: f"{results.name}@buffer=10" in b.current_url)
+
+
+def test_a_shared_sweep_is_one_file(browser: Any, results: Path, tmp_path: Path) -> None:
+    """The file alone has page, tables and runs: a dot opens its run's page, `load` the runs."""
+    file = tmp_path / "sweep.html"
+    done = twoway("share", results.name, "--results", results.parent, "--to", file)
+    assert done.returncode == 0, done.stderr
+    opened(browser, file)
+    table = browser.find_element(By.CSS_SELECTOR, "a[download='points.csv']").get_attribute("href")
+    assert b64decode(table.partition(",")[2]) == (results / "points.csv").read_bytes()
+    _click_second_dot(browser)
+    WebDriverWait(browser, 20).until(lambda b: b.current_url.startswith("blob:"))
+    WebDriverWait(browser, 20).until(lambda b: f"{results.name}@buffer=10" in b.title)
+    assert console(browser) == []
+    loaded = load(file)
+    assert isinstance(loaded, Sweep)
+    assert list(loaded.runs) == [f"{results.name}@buffer={n},exit=0" for n in (5, 10, 20)]
 
 
 def test_the_tables_have_units(results: Path) -> None:

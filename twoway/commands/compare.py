@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs",
         nargs="+",
-        help="folders, points, identities, or experiments: all points of a sweep",
+        help="folders, points, identities, experiments (all points of a sweep), or files of "
+        "`twoway share`",
     )
     parser.add_argument("--to", type=Path, help="the page (default: comparison.html in results/)")
     add_options(parser, JSON, RESULTS)
@@ -57,6 +58,9 @@ def _print(document: "Comparison") -> None:
     for parting in document.partings:
         lines.append(f"0 and {parting.run} part at {parting.interface}, packet {parting.packet}:")
         lines += [f"  0: {parting.first}", f"  {parting.run}: {parting.second}"]
+    if document.without_captures:
+        numbers = ", ".join(map(str, document.without_captures))
+        lines.append(f"no captures are compared: those of {numbers} were left out")
     lines.append(
         f"the same: {document.common_metrics} metrics, {document.common_captures} captures"
     )

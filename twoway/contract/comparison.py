@@ -35,6 +35,9 @@ class Comparison(Document):
     metrics: dict[str, Values] = Field(description="by name")
     common_metrics: int = Field(description="how many metrics are the same in all runs")
     partings: tuple[Parting, ...] = Field(description="by run, the earliest packet first")
+    without_captures: tuple[int, ...] = Field(
+        default=(), description="numbers of runs whose captures were left out: none is compared"
+    )
     common_captures: int = Field(description="how many captures are the same in all runs")
 
     @property

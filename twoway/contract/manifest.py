@@ -4,6 +4,7 @@ experiment.json beside it has what changed later, machine.json what a host of se
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ EXPERIMENT = "experiment.json"
 # What one host of a multi-host run writes beside its share's artifacts.
 MACHINE = "machine.json"
 CLOCKS = "clock.json"
+# The folder of a run's captures.
+CAPTURES = "pcap"
 
 ClockSource = Literal["virtual", "instructions", "host"]
 
@@ -288,8 +291,16 @@ class Manifest(Described, Machines, Origin):
         return None if SEED in self.experiment.matrix else self.point.get(SEED)
 
     def damaged(self, folder: Path) -> list[str]:
-        """List the artifacts in the run's folder that are missing or have changed."""
-        return [name for name in self.files if not self._is_whole(folder, name)]
+        """List the artifacts in the run's folder that are missing or have changed.
+
+        Captures that were left out are not among them.
+        """
+        out = f"{CAPTURES}/" if without_captures(folder) else None
+        return [
+            name
+            for name in self.files
+            if not (out and name.startswith(out)) and not self._is_whole(folder, name)
+        ]
 
     def _is_whole(self, folder: Path, name: str) -> bool:
         try:
@@ -307,6 +318,11 @@ class Manifest(Described, Machines, Origin):
     def describes(self, described: Described) -> bool:
         """Tell whether the experiment is described in the same words."""
         return all(getattr(self, name) == value for name, value in described)
+
+
+def without_captures(folder: Path) -> bool:
+    """Tell whether a run's captures were left out, all of them."""
+    return not os.path.lexists(folder / CAPTURES)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -22,7 +22,7 @@ from twoway.contract.files import open_run_file
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
 from twoway.contract.links.loss import Loss
-from twoway.contract.manifest import Manifest, read_manifest
+from twoway.contract.manifest import Manifest, read_manifest, without_captures
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
@@ -146,7 +146,15 @@ class Run:
         return self._read[0]
 
     def capture_file(self, interface: str) -> Path:
-        """Find an interface's capture file, compressed or plain."""
+        """Find an interface's capture file, compressed or plain.
+
+        Raises: AnalysisError if the run has none, or its captures were left out.
+        """
+        if without_captures(self.folder):
+            name = self.manifest.experiment.id
+            raise AnalysisError(
+                f"{self.folder}: its captures were left out: `twoway run {name}` makes them anew"
+            )
         plain = f"pcap/{interface}.pcap"
         for name in (f"{plain}.zst", plain):
             if name in self.manifest.files:

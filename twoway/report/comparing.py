@@ -13,7 +13,7 @@ from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.comparison import Comparison, Parting, Values
-from twoway.contract.manifest import Manifest
+from twoway.contract.manifest import Manifest, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.measure.run_folder import Run
 
@@ -37,7 +37,10 @@ def compare(folders: Sequence[Path]) -> Comparison:
     metrics = [_metrics(folder) for folder in folders]
     everything = _side_by_side(metrics)
     differing = {name: row for name, row in everything.items() if len(set(row)) > 1}
+    left_out = tuple(n for n, folder in enumerate(folders) if without_captures(folder))
     shared = set.intersection(*(set(run.manifest.captures) for run in runs))
+    if left_out:
+        shared.clear()
     partings = [
         parting
         for number, other in enumerate(runs[1:], start=1)
@@ -56,6 +59,7 @@ def compare(folders: Sequence[Path]) -> Comparison:
         },
         common_metrics=len(everything) - len(differing),
         partings=tuple(parting for _, parting in partings),
+        without_captures=left_out,
         common_captures=len(shared - parted),
     )
 

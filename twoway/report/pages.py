@@ -102,8 +102,9 @@ def write_comparison_page(document: Comparison, folders: Sequence[Path], path: P
     drawn = [
         {f.id: f for f in all_figures(Analysis(folder), Metrics.read(folder / METRICS))}
         for folder in folders
+        if not document.without_captures
     ]
-    overlaid = [picture for kind in _OVERLAID for picture in _overlay(kind, drawn)]
+    overlaid = [picture for kind in _OVERLAID if drawn for picture in _overlay(kind, drawn)]
     make_folder(path.parent)
     write(
         path,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.manifest import without_captures
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
@@ -26,13 +27,15 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
         page: False writes metrics.json and verdicts.json alone.
 
     Returns: the content of verdicts.json.
-    Raises: AnalysisError if the run cannot be analysed; an earlier report is removed.
+    Raises: AnalysisError if the run cannot be analysed; an earlier report is removed, unless the
+        run's captures were left out.
     """
     try:
         analysis = Analysis(folder)
         metrics = compute(analysis).model_copy(update={"analysis": revision()})
     except AnalysisError:
-        for name in (VERDICTS, METRICS, PAGE):  # of what the folder held before
+        # What the folder held before; of a run without captures it is all there is.
+        for name in () if without_captures(folder) else (VERDICTS, METRICS, PAGE):
             (folder / name).unlink(missing_ok=True)
         raise
     metrics.write(folder / METRICS)

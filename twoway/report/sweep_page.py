@@ -14,6 +14,7 @@ from twoway.report.repetitions import QUANTILES, Spread, grouped, spread, statem
 from twoway.report.results import Experiment, Result
 
 PAGE = "index.html"
+TABLES = (CSV, PARQUET)
 # Figures of every sweep, unless something is said of the family.
 _USUAL = (
     "goodput",
@@ -78,7 +79,7 @@ def _write(
         label=label,
         shown=_shown(units_of(table), figures),
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
-        tables=(CSV, PARQUET),
+        tables=TABLES,
         titles=QUANTILES.values(),
         over=[*statements(experiment.results)],
         spreads=_spreads(experiment, list(_shown(units_of(table), figures))),

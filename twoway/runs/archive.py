@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from twoway.backends.guest_files import DEEPEST
 from twoway.contract.files import open_run_file
-from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
+from twoway.contract.manifest import CAPTURES, MACHINE, MANIFEST, read_manifest
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
@@ -28,6 +28,8 @@ _RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z
 class ArchiveError(TwowayError):
     """An archive of runs that is incomplete or changed, or cannot be made."""
 
+    exit_code = 2
+
 
 def finished_runs(results: Path) -> list[str]:
     """List the complete runs below a results folder, as "EXPERIMENT/RUN"."""
@@ -35,13 +37,14 @@ def finished_runs(results: Path) -> list[str]:
     return sorted(f"{path.parts[-3]}/{path.parts[-2]}" for path in found)
 
 
-def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
+def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO, *, captures: bool = True) -> None:
     """Write an archive of runs.
 
     Args:
         results: the results folder.
         runs: names of runs, as finished_runs() returns them.
         to: the archive, written from beginning to end without seeking.
+        captures: False leaves the captures out.
 
     Raises: ArchiveError if a name is not one of a run, or if a run does not exist or is not
         complete.
@@ -53,6 +56,8 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
                 raise ArchiveError(f"{run!r:.80}: must be EXPERIMENT/RUN")
             _refuse_damaged(results / run)
             for path in sorted((results / run).rglob("*")):
+                if path.parent.name == CAPTURES and not captures:
+                    continue
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
                     content = _content(results, name)  # only once: an analysis may replace the file

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twoway.contract.manifest import MANIFEST, read_manifest
 from twoway.errors import UsageError
+from twoway.runs.shared import SUFFIX, shared_runs
 
 _IDENTITY = re.compile(r"[0-9a-f]{6,64}")
 
@@ -50,12 +51,15 @@ def find_runs(name: str, results: Path) -> list[Path]:
     """Find the run of a name, or of a sweep's experiment the newest run of each of its points.
 
     Args:
-        name: as for find_run(), or the id of an experiment with points.
+        name: as for find_run(), the id of an experiment with points, or a file that `twoway share`
+            made.
         results: where runs are kept.
 
     Returns: folders, points in the order of their names, numbers by their size.
-    Raises: UsageError if there is none.
+    Raises: UsageError if there is none; ArchiveError if the file is no sound one of runs.
     """
+    if Path(name).suffix == SUFFIX and Path(name).is_file():
+        return sorted(shared_runs(Path(name)), key=lambda run: _in_order(run.parent))
     named = (path for path in results.glob("*@*") if path.name.startswith(f"{name}@"))
     points = sorted(named, key=_in_order)
     newest = [runs[0].resolve() for point in points if (runs := finished_runs_of(point))]

@@ -373,7 +373,11 @@
 
     // A click opens what its point links to; a drag has selected something instead.
     open() {
-      if (this.link && !this.chart.select.width) location.assign(this.link);
+      if (!this.link || this.chart.select.width) return;
+      const anchor = Object.assign(document.createElement("a"), {href: this.link});
+      this.element.append(anchor);  // a page may open its links otherwise
+      anchor.click();
+      anchor.remove();
     }
 
     key(event) {
