@@ -1,7 +1,7 @@
 """Write Arrow tables to a Parquet or CSV file; a failure leaves no file."""
 
-import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.whole_file import written_whole
 
 _WRITERS: dict[str, Callable[..., Any]] = {
     ".parquet": lambda path, schema: pyarrow.parquet.ParquetWriter(
@@ -40,14 +41,14 @@ class TableFile:
             )
         self.rows = 0
         self._target, self._schema = target, schema
-        self._partial = target.with_name(f".{target.name}.partial")
         self._writer: Any = None
 
     def __enter__(self) -> Self:
-        try:
-            self._writer = _WRITERS[self._target.suffix](str(self._partial), self._schema)
-        except OSError as error:
-            raise self._refused(error) from error
+        with ExitStack() as stack:
+            aside = stack.enter_context(written_whole(self._target))
+            writer = _WRITERS[self._target.suffix](str(aside), self._schema)
+            self._writer = stack.enter_context(writer)
+            self._open = stack.pop_all()
         return self
 
     def write(self, table: pa.Table) -> None:
@@ -61,16 +62,4 @@ class TableFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            self._writer.close()
-            if error is None:
-                self._partial.replace(self._target)
-        except OSError as refused:
-            raise self._refused(refused) from refused
-        finally:
-            self._partial.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise self._refused(error) from error
-
-    def _refused(self, error: OSError) -> AnalysisError:
-        return AnalysisError(f"{self._target}: cannot be written: {os.strerror(error.errno or 0)}")
+        self._open.__exit__(kind, error, traceback)
