@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Pages of the site that are files of the repository outside docs/.
 ELSEWHERE = {
     "guides/captures.md": "capture-analysis/docs/tutorial.md",
+    "guides/wireshark.md": "capture-analysis/docs/wireshark.md",
     "guides/kernel-modules.md": "kernel-modules/README.md",
     "concepts/backends.md": "vm/README.md",
     "concepts/limits.md": "capture-analysis/docs/limits.md",

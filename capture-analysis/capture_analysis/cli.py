@@ -19,6 +19,7 @@ COMMANDS = {
     "match": "two captures of one path: loss, delays and compression between them, as JSON",
     "plot": "one picture, as PNG, SVG or HTML",
     "export": "every packet, as Parquet or CSV",
+    "annotate": "the same packets with comments that Wireshark shows",
 }
 DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
@@ -31,6 +32,7 @@ examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at
   capture-analysis report a.pcap            what became of the ACKs, in words and pictures
   capture-analysis report a.pcap b.pcapng   from two points of a path: much surer
+  capture-analysis annotate a.pcap          the same for Wireshark, packet by packet
   tcpdump -w - | capture-analysis metrics -
 
 `capture-analysis COMMAND --help` explains each."""

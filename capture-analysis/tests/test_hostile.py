@@ -63,6 +63,22 @@ def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
         assert hostile.said in " ".join(document["warnings"])
 
 
+@pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
+def test_hostile_file_annotated(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
+    """It is refused likewise and leaves no file, or copied as far as it goes."""
+    path, target = tmp_path / "hostile.pcap", tmp_path / "copy.pcapng"
+    path.write_bytes(hostile.content())
+    answer = ask("annotate", path, "-o", target)
+    if hostile.packets is None:
+        assert answer["status"] == 2
+        assert answer["errors"].startswith(f"capture-analysis: {path}: ")
+        assert list(tmp_path.iterdir()) == [path]
+    else:
+        assert answer["status"] == 0
+        again = ask("metrics", target, "--workers", "1")
+        assert json.loads(again["output"])["capture"]["packets"] == hostile.packets
+
+
 def test_hostile_file_as_table(ask: Ask, tmp_path: Path) -> None:
     """`flows` lists what comes before the damage, and says on stderr what is wrong."""
     path = tmp_path / "hostile.pcap"

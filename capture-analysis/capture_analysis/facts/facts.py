@@ -147,7 +147,7 @@ class Facts:
         return cls(**columns)
 
     def __len__(self) -> int:
-        return len(self.side)
+        return len(self.tap_at)
 
     def without_rates(self, which: BoolArray) -> "Facts":
         """Forget the rates of some directions."""
@@ -162,6 +162,11 @@ class Facts:
         """Take the measured rates of some directions for guesses."""
         doubted = which & (self.rate_evidence == Evidence.MEASURED)
         return replace(self, rate_evidence=np.where(doubted, Evidence.GUESSED, self.rate_evidence))
+
+    @cached_property
+    def origin(self) -> IntArray:
+        """End of the path, 0 or 1, at which each direction's data are sent."""
+        return self.side
 
     @cached_property
     def ack_rate_bit(self) -> FloatArray:

@@ -26,6 +26,7 @@ handshake.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -41,9 +42,9 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
 APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER = range(6)
-_CAUSES = 6
+CAUSES = 6
 _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
-_DELTA, _LEAST_DELTA_NS = 0.1, 1_000_000
+_DELTA, LEAST_DELTA_NS = 0.1, 1_000_000
 _TIMEOUT_NS = 200_000_000
 _PSH = 8
 # An ACK releases data at once, and a delayed one for it and the one before.
@@ -88,6 +89,34 @@ LIMITED_ACK_COMPRESSION = Definition(
 TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
 
 
+@dataclass(frozen=True)
+class Waits:
+    """Columns of shape (n,): the time before each packet of a view, and what it was spent on.
+
+    Attributes:
+        view: data packets and pure ACKs.
+        ns: time since the packet before of the direction.
+        held_ns: part of it for which an ACK was held on its way.
+        cause: cause of the rest; -1 if the next data decide it.
+        by_next: cause that a data packet gives to the time before it.
+        is_data: whether the packet carries payload.
+        again: whether the payload was sent again or came late.
+    """
+
+    view: View
+    ns: IntArray
+    held_ns: IntArray
+    cause: IntArray
+    by_next: IntArray
+    is_data: BoolArray
+    again: BoolArray
+
+
+def acks_for_window(cause: IntArray) -> IntArray:
+    """Replace waits for a window by waits for ACKs: these were held on their way."""
+    return np.where(cause == CONGESTION, ACKS, cause)
+
+
 class TransferLimits(FromOne):
     """What each direction waited for."""
 
@@ -105,7 +134,7 @@ class TransferLimits(FromOne):
 
     def __init__(self) -> None:
         # Time by cause; what is decided by the next data, that of held ACKs apart; time-outs.
-        self._ns = LaneArray(np.add, 0, _CAUSES)
+        self._ns = LaneArray(np.add, 0, CAUSES)
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self._timeouts = LaneArray(np.add, 0)
         self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
@@ -114,15 +143,35 @@ class TransferLimits(FromOne):
 
     @override
     def add(self, block: Block) -> None:
+        waits = self.waits(block)
+        if waits is None:
+            return
+        view, cause, by_next = waits.view, waits.cause, waits.by_next
+        timeouts = waits.again & (waits.ns >= _TIMEOUT_NS)
+        self._timeouts.add(view.directions, view.sum(timeouts))
+        rest_ns, held_ns = waits.ns - waits.held_ns, waits.held_ns
+        is_data = waits.is_data
+        decided = self._by_next(view, rest_ns * (cause < 0), is_data, by_next, self._open)
+        by_next = acks_for_window(by_next)
+        decided += self._by_next(view, held_ns * (cause < 0), is_data, by_next, self._open_held)
+        for each in (APPLICATION, RECOVERY, RECEIVER):
+            decided[:, each] += view.sum(rest_ns * (cause == each))
+        decided[:, ACKS] += view.sum(held_ns * (cause == RECEIVER))
+        self._ns.add(view.directions, decided)
+
+    def waits(self, block: Block) -> Waits | None:
+        """Find the time before each data packet and pure ACK, and its cause.
+
+        Returns: those of directions that were captured near their sender; None without packets.
+        """
         near = block.facts.tap_at <= NEAR
         if not near.any():
-            return
+            return None
         kept = near.take(block.direction) & (block.is_ack | block.is_data)
         view = View(block, np.flatnonzero(kept))
-        if len(view):
-            self._take(view, block.facts, _held_ns(block)[view.rows])
+        return self._waits(view, block.facts, _held_ns(block)[view.rows]) if len(view) else None
 
-    def _take(self, view: View, facts: Facts, held_ns: IntArray) -> None:
+    def _waits(self, view: View, facts: Facts, held_ns: IntArray) -> Waits:
         time_ns, kind = view["time_ns"], view["kind"]
         before_ns = self._time.of(view.directions, view.starts, time_ns)
         flight = self._flight.of(view.directions, view.starts, view["in_flight_bytes"])
@@ -130,7 +179,6 @@ class TransferLimits(FromOne):
         wait_ns = np.where(before_ns >= 0, np.maximum(time_ns - before_ns, 0), 0)
         is_data = (kind >= Kind.NEW_DATA) & (kind <= Kind.PROBE)
         again = (kind == Kind.RETRANSMISSION) | (kind == Kind.LATE_DATA)
-        self._timeouts.add(view.directions, view.sum(again & (wait_ns >= _TIMEOUT_NS)))
         window = self._windows(view, is_data)
         shift = view.spread(facts.window_shift)
         room = window << np.maximum(shift, 0)
@@ -140,19 +188,12 @@ class TransferLimits(FromOne):
         cause[flight == 0] = APPLICATION
         cause[full] = RECEIVER
         cause[self._recovering(view, is_data, again)] = RECOVERY
-        delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), _LEAST_DELTA_NS)
+        delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), LEAST_DELTA_NS)
         prompt = wait_ns <= view.spread(delta_ns)
         sender = np.where(self._ran_empty(view, is_data), BUFFER, CONGESTION)
         by_next = np.where(again, RECOVERY, np.where(prompt, sender, APPLICATION))
         held_ns = np.minimum(held_ns, wait_ns) * ((cause < 0) | (cause == RECEIVER))
-        rest_ns = wait_ns - held_ns
-        decided = self._by_next(view, rest_ns * (cause < 0), is_data, by_next, self._open)
-        by_next[by_next == CONGESTION] = ACKS
-        decided += self._by_next(view, held_ns * (cause < 0), is_data, by_next, self._open_held)
-        for each in (APPLICATION, RECOVERY, RECEIVER):
-            decided[:, each] += view.sum(rest_ns * (cause == each))
-        decided[:, ACKS] += view.sum(held_ns * (cause == RECEIVER))
-        self._ns.add(view.directions, decided)
+        return Waits(view, wait_ns, held_ns, cause, by_next, is_data, again)
 
     def _windows(self, view: View, is_data: BoolArray) -> IntArray:
         """Return the window that the ACK before each packet announced; -1 if none was seen."""
@@ -226,7 +267,7 @@ class TransferLimits(FromOne):
         first = np.concatenate(([True], np.diff(place) > 0)) if len(rows) else np.zeros(0, bool)
         carried = undecided.at(view.directions[place]) * first
         spent = total[rows] - np.where(first, start, previous) + carried
-        found = np.zeros((len(view.directions), _CAUSES), dtype=np.int64)
+        found = np.zeros((len(view.directions), CAUSES), dtype=np.int64)
         np.add.at(found, (place, cause[rows]), spent)
         # What follows a direction's last data here is decided by later ones.
         left = total[view.ends] - total[view.starts] + open_ns[view.starts]

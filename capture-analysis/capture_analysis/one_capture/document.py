@@ -48,8 +48,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     Raises: AnalysisError if there was no TCP packet.
     """
     capture = measured.capture
-    if not capture.counts.packets:
-        raise AnalysisError(_no_tcp(capture))
+    need_tcp(capture)
     listed = most_payload(measured)[:flows]
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
@@ -258,9 +257,16 @@ def warnings(measured: Measured) -> list[str]:
     return found
 
 
-def _no_tcp(capture: Described) -> str:
+def need_tcp(capture: Described) -> None:
+    """Check that a capture, which has been read, has a TCP packet.
+
+    Raises: AnalysisError if it has none.
+    """
+    if capture.counts.packets:
+        return
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
     fates = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     why = "; ".join(filter(None, (fates, *capture.warnings)))
     frames = capture.counts.frames
-    return f"{capture.path}: no TCP packet in {frames} frames" + (f": {why}" if why else "")
+    said = f"{capture.path}: no TCP packet in {frames} frames"
+    raise AnalysisError(said + (f": {why}" if why else ""))

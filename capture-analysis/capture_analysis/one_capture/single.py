@@ -158,19 +158,36 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
         part: the connections to measure; facts are found from all connections.
     """
     keep_freed()
+    measured, follow = None, Tracker()
+    for block in blocks(capture, follow, given, part):
+        measured = measured or Measured(capture, block.facts)
+        measured.add(block)
+    measured = measured or Measured(capture, Facts.unknown(0))
+    measured.finish()
+    measured.forgotten = follow.forgotten
+    return measured
+
+
+def blocks(
+    capture: Source, follow: Tracker, given: Given = NOTHING, part: Part = EVERYTHING
+) -> Iterator[Block]:
+    """Read a capture, or a part of its connections, with facts; the next block overwrites one.
+
+    Args:
+        capture: a capture that has not been read yet.
+        follow: a new tracker.
+        given: rates that the user knows.
+        part: the connections to read; facts are found from all connections.
+    """
     chunks = capture.chunks(HEAD_PACKETS)
     head = next(chunks, empty_columns(0))
-    finder = _facts_of(head, capture.flows, given)
-    measured, follow, stamps = Measured(capture, finder.facts), Tracker(), Previous()
+    finder, stamps = _facts_of(head, capture.flows, given), Previous()
     for chunk in chain((head,), chunks):
         flows = capture.flows
         facts = finder.cover(flows)
         for first in range(0, len(chunk), BLOCK_PACKETS):
             mine = part.of(chunk.where(slice(first, first + BLOCK_PACKETS)))
-            measured.add(Block(mine, follow.track(mine, flows), facts, stamps))
-    measured.finish()
-    measured.forgotten = follow.forgotten
-    return measured
+            yield Block(mine, follow.track(mine, flows), facts, stamps)
 
 
 def _facts_of(head: Packets, flows: FlowTable, given: Given) -> FactFinder:

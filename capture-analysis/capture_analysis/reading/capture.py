@@ -8,10 +8,10 @@ import numpy as np
 
 from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.buffer import Buffer
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture_warnings import Tunnels, warnings_of
 from capture_analysis.reading.parsing import (
-    LONGEST_RECORD_BYTES,
     PCAP_HEADER_BYTES,
     PCAPNG_HEADER_BYTES,
     PCAPNG_MAGIC,
@@ -23,7 +23,6 @@ from capture_analysis.reading.parsing import (
 # Packets per chunk: the rows that `match` makes of more would not fit a core's cache.
 CHUNK_PACKETS = 1 << 15
 
-_BUFFER_BYTES = 1 << 20
 # Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
 
@@ -101,7 +100,7 @@ class Capture:
         try:
             with ByteSource(self.path) as source:
                 self._compression = source.compression
-                buffer = _Buffer(source)
+                buffer = Buffer(source)
                 self._check_start(buffer)
                 last = False
                 while True:
@@ -123,7 +122,7 @@ class Capture:
         if rows:
             yield columns.where(slice(0, rows))
 
-    def _check_start(self, buffer: "_Buffer") -> None:
+    def _check_start(self, buffer: Buffer) -> None:
         """Fill the buffer for the first time.
 
         Raises: AnalysisError if the file is too short for a capture.
@@ -135,7 +134,7 @@ class Capture:
             content = f"{len(head)} bytes is too short for a capture" if head else "is empty"
             raise AnalysisError(buffer.source.damage or content)
 
-    def _damage_at(self, buffer: "_Buffer") -> str | None:
+    def _damage_at(self, buffer: Buffer) -> str | None:
         """Describe the damage that was skipped and the defect at which reading ended."""
         assert self._parser is not None
         counts, left, sentences = self.counts, len(buffer.content), []
@@ -167,42 +166,6 @@ def _refuse_many(connections: int, most: int) -> None:
             f"more than {most} connections, and each takes 1.9 kB of memory; "
             f"{LIMIT} in the environment is the limit"
         )
-
-
-class _Buffer:
-    """Bytes of a capture that were read and not parsed yet.
-
-    Attributes:
-        source: where the bytes come from.
-        content: shape (n,), a view of the bytes, valid until the next `fill`.
-        position: the offset of the first of these bytes in the capture.
-    """
-
-    def __init__(self, source: ByteSource) -> None:
-        self.source = source
-        self.position = 0
-        self._memory = np.empty(_BUFFER_BYTES, dtype=np.uint8)
-        self.content = self._memory[:0]
-
-    def take(self, count: int) -> None:
-        """Drop the first bytes, which have been parsed."""
-        self.content = self.content[count:]
-        self.position += count
-
-    def fill(self) -> bool:
-        """Read until the buffer is full; tell whether there was more.
-
-        A buffer that is full already is doubled.
-        """
-        kept = len(self.content)
-        if kept == len(self._memory):
-            if kept >= LONGEST_RECORD_BYTES:
-                return False
-            self._memory = np.empty(2 * kept, dtype=np.uint8)
-        self._memory[:kept] = self.content
-        count = self.source.fill(self._memory[kept:])
-        self.content = self._memory[: kept + count]
-        return count > 0
 
 
 def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, FlowTable]:

@@ -1,0 +1,189 @@
+"""Find what deserves a note, block by block; nothing depends on where blocks end."""
+
+import numpy as np
+
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
+from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notes
+from capture_analysis.columns import IntArray
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.lanes import LaneArray, Previous, starts_of
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.transfer_limits import (
+    ACKS,
+    CAUSES,
+    CONGESTION,
+    LEAST_DELTA_NS,
+    RECEIVER,
+    TransferLimits,
+    Waits,
+    acks_for_window,
+)
+from capture_analysis.streaks import StreakFinder, Streaks
+from capture_analysis.tracking import Kind, Repair
+
+# A queue is there from this share of the shortest round trip on, and gone below the other one.
+_QUEUE, _NO_QUEUE = 1.2, 1.1
+# Time without data is idle from this share of the round trip on.
+_IDLE = 0.5
+
+
+class Finder:
+    """Find notes on the packets of a capture."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._finders = (Bunches(notes), Waiting(notes), Again(notes), Queues(notes))
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        for each in self._finders:
+            each.add(block)
+
+    def finish(self) -> None:
+        """Take what was open at the capture's end."""
+        self._finders[0].finish()
+
+
+class Bunches:
+    """Bunches of ACKs, and the data packets right before them."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._streaks = StreakFinder(2, BUNCH_ACKS)
+        self._ahead = Ahead(), Ahead()
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, leads = block.acks, ~block.acks_back_to_back
+        ahead = np.zeros(len(block.direction), dtype=np.int64)
+        origin = block.facts.origin[block.direction] ^ block.is_ack
+        for end, each in enumerate(self._ahead):
+            rows = np.flatnonzero(origin == end)
+            ahead[rows] = each.of(block, rows)
+        values = acks["frame"] * leads, ahead[acks.rows] * leads
+        self._note(self._streaks.add(acks.direction, ~leads, acks["time_ns"], values))
+
+    def finish(self) -> None:
+        """Take the bunches that were open at the end."""
+        self._note(self._streaks.finish())
+
+    def _note(self, bunches: Streaks) -> None:
+        self._notes.add(bunches.total[0], Note.BUNCH, bunches.rows, bunches.total[1])
+
+
+class Ahead:
+    """Data packets that came back to back before each packet from one end of the path.
+
+    Those before another pure ACK do not count.
+    """
+
+    def __init__(self) -> None:
+        self._data, self._last_ns = 0, -1
+
+    def of(self, block: Block, rows: IntArray) -> IntArray:
+        """Count them for some rows of a block, all of this end; shape (k,)."""
+        if not len(rows):
+            return rows
+        is_ack, direction = block.is_ack[rows], block.direction[rows]
+        time_ns = block.packets.time_ns[rows]
+        gap_ns = np.diff(time_ns, prepend=self._last_ns)
+        facts = block.facts
+        per_byte = np.where(
+            is_ack, facts.ack_ns_per_byte[direction], facts.data_ns_per_byte[direction]
+        )
+        longest_ns = BUNCH_SERVICE_TIMES * per_byte * block.packets.frame_bytes[rows]
+        is_data = block.is_data[rows].astype(np.int64)
+        before = self._data + np.cumsum(is_data) - is_data
+        begins = ~((gap_ns >= 0) & (gap_ns <= longest_ns))
+        begins[1:] |= is_ack[:-1]
+        ahead: IntArray = before - np.maximum.accumulate(np.where(begins, before, 0))
+        self._data = 0 if is_ack[-1] else int(ahead[-1] + is_data[-1])
+        self._last_ns = int(time_ns[-1])
+        return ahead
+
+
+class Waiting:
+    """Time without data, where it is a good part of a round trip, with its main cause."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes, self._limits = notes, TransferLimits()
+        # Time since the last data by cause; then what the next data decide, that of held ACKs last.
+        self._open = LaneArray(np.add, 0, CAUSES + 2)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        waits = self._limits.waits(block)
+        if waits is None:
+            return
+        view, rows = waits.view, np.arange(len(waits.ns))
+        spent = np.zeros((len(rows), CAUSES + 2), dtype=np.int64)
+        # A cause of -1 is the column before the last.
+        spent[rows, np.where(waits.cause < 0, CAUSES, waits.cause)] = waits.ns - waits.held_ns
+        held = np.where(waits.cause == RECEIVER, ACKS, CAUSES + 1)
+        spent[rows, held] += waits.held_ns
+        closes = waits.is_data.copy()
+        closes[view.ends] = True
+        last = np.flatnonzero(closes)
+        first = np.append(0, last[:-1] + 1)
+        sums = np.add.reduceat(spent, first)
+        sums[np.searchsorted(first, view.starts)] += self._open.at(view.directions)
+        final, is_data = np.searchsorted(last, view.ends), waits.is_data[last]
+        self._open.replace(view.directions, sums[final] * ~is_data[final, None])
+        self._note(waits, last[is_data], sums[is_data], block.facts)
+
+    def _note(self, waits: Waits, rows: IntArray, spent: IntArray, facts: Facts) -> None:
+        each, by_next = np.arange(len(rows)), waits.by_next[rows]
+        spent[each, by_next] += spent[:, CAUSES]
+        spent[each, acks_for_window(by_next)] += spent[:, CAUSES + 1]
+        idle_ns, cause = spent[:, :CAUSES].sum(axis=1), spent[:, :CAUSES].argmax(axis=1)
+        direction = waits.view.direction[rows]
+        unknown = (cause == CONGESTION) & (facts.window_shift[direction] < 0)
+        cause[unknown] = SOME_WINDOW
+        # Without a round trip the least is NaN, and nothing is idle.
+        least_ns = np.maximum(_IDLE * facts.round_trip_ns, LEAST_DELTA_NS)[direction]
+        idle = np.flatnonzero(idle_ns >= least_ns)
+        frame = waits.view["frame"][rows[idle]]
+        self._notes.add(frame, Note.IDLE, idle_ns[idle], cause[idle])
+
+
+class Again:
+    """Data that were sent before or came late, with why they were sent."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        repair = block.tracked.repair
+        rows = np.flatnonzero((repair > 0) | (block.tracked.kind == Kind.LATE_DATA))
+        near = block.facts.tap_at[block.direction[rows]] <= NEAR
+        why = np.where(near, repair[rows], Repair.NONE)
+        why[repair[rows] == Repair.NONE] = LATE
+        self._notes.add(block.packets.frame[rows], Note.AGAIN, why, 0)
+
+
+class Queues:
+    """ACKs that show by their round trips that a queue starts, and that it is empty again.
+
+    An ACK for fewer segments than usual may have been delayed by its receiver, and shows neither.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes, self._there = notes, Previous(0)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, facts = block.acks, block.facts
+        usual = np.round(facts.segments_per_ack) * facts.segment_bytes
+        seen = (acks["rtt_ns"] >= 0) & (acks["acked_bytes"] >= acks.spread(usual))
+        seen &= acks.spread(facts.tap_at) <= NEAR
+        shortest_ns = acks.spread(facts.round_trip_ns)
+        above = acks["rtt_ns"] > _QUEUE * shortest_ns
+        rows = np.flatnonzero(seen & (above | (acks["rtt_ns"] < _NO_QUEUE * shortest_ns)))
+        direction, there = acks.direction[rows], above[rows].astype(np.int64)
+        starts = np.flatnonzero(starts_of(direction))
+        before = self._there.of(direction[starts], starts, there)
+        for note, value in ((Note.QUEUE, 1), (Note.NO_QUEUE, 0)):
+            turns = rows[(there == value) & (before != value)]
+            rtt_ns, least_ns = acks["rtt_ns"][turns], shortest_ns[turns].astype(np.int64)
+            self._notes.add(acks["frame"][turns], note, rtt_ns, least_ns)

@@ -1,0 +1,133 @@
+"""Notes on packets: what they say, and how they become comments of a pcapng file."""
+
+import struct
+from collections.abc import Iterator
+from enum import IntEnum
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.metrics.transfer_limits import (
+    ACKS,
+    APPLICATION,
+    BUFFER,
+    CAUSES,
+    CONGESTION,
+    RECEIVER,
+    RECOVERY,
+)
+from capture_analysis.tracking import Repair
+
+# Each takes 32 bytes, and as much again while they are sorted.
+MOST_NOTES = 4_000_000
+# Beside the causes of transfer_limits: no handshake tells how full the receiver's window is.
+SOME_WINDOW = CAUSES
+# Beside the values of Repair: a hole was filled, by a packet that was late or sent again.
+LATE = len(Repair)
+
+_WAITS = {
+    APPLICATION: "the application had nothing to send",
+    RECOVERY: "losses were being repaired",
+    RECEIVER: "the receiver's window was full",
+    CONGESTION: "the congestion window was full",
+    ACKS: "ACKs were held on their way",
+    BUFFER: "the send buffer was empty",
+    SOME_WINDOW: "a window was full",
+}
+_REPAIRS = {
+    Repair.NONE: "retransmission",
+    Repair.SPURIOUS: "retransmission, spurious: all of it had been acknowledged",
+    Repair.TIMEOUT: "retransmission by time-out",
+    Repair.FAST: "retransmission by RACK or duplicate ACKs: ACKs told of a gap",
+    Repair.OTHER: "retransmission by a tail loss probe, or by ACKs that the capture lacks",
+    LATE: "late data: a hole is filled",
+}
+_COMMENT = 1  # pcapng's code of the option
+_PADDING = 4
+
+
+class Note(IntEnum):
+    """Kinds of notes, and the two numbers that each has."""
+
+    BUNCH = 0
+    """On the first ACK: number of ACKs; data packets directly ahead of them."""
+    IDLE = 1
+    """On the data that end it: ns; a cause of transfer_limits, or SOME_WINDOW."""
+    AGAIN = 2
+    """On data that were sent before: a value of Repair, NONE if unknown, or LATE; 0."""
+    QUEUE = 3
+    """On the ACK that shows it: round trip, and its least, ns."""
+    NO_QUEUE = 4
+    """Likewise."""
+
+
+def say(note: Note, first: int, second: int) -> str:
+    """Put a note and its numbers into words."""
+    match note:
+        case Note.BUNCH:
+            plural = "" if second == 1 else "s"
+            ahead = f" behind {second} data packet{plural}" if second else ""
+            return f"bunch of {first} ACKs{ahead}"
+        case Note.IDLE:
+            return f"idle {_ms(first)} ms: {_WAITS[second]}"
+        case Note.AGAIN:
+            return _REPAIRS[first]
+        case Note.QUEUE:
+            added = f"round trip {_ms(first)} ms, {_ms(first - second)} ms above the least"
+            return f"queue starts: {added}"
+        case Note.NO_QUEUE:
+            return f"queue is empty: round trip {_ms(first)} ms"
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.3g}" if ns < 1e9 else f"{ns / 1e6:.0f}"
+
+
+class Notes:
+    """Notes of a capture, at most MOST_NOTES.
+
+    Attributes:
+        full: whether there were more, which are left out.
+    """
+
+    def __init__(self, most: int = MOST_NOTES) -> None:
+        self.full = False
+        self._most, self._count = most, 0
+        self._parts: list[IntArray] = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, frame: IntArray, note: Note, first: IntArray, second: IntArray | int) -> None:
+        """Add a note on each of several frames, shape (k,)."""
+        columns = np.broadcast_arrays(frame, int(note), first, second)
+        rows = np.stack(columns, axis=1).astype(np.int64)
+        kept = rows[: self._most - self._count]
+        self.full |= len(kept) < len(rows)
+        self._count += len(kept)
+        if len(kept):
+            self._parts.append(kept)
+
+    def by_frame(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield each frame that has notes, ascending, with their words."""
+        if not self._parts:
+            return
+        rows = np.concatenate(self._parts)
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        number = 0
+        words: list[str] = []
+        for row in rows:
+            frame, note, first, second = row.tolist()
+            if frame != number and words:
+                yield number, words
+                words = []
+            number = frame
+            words.append(say(Note(note), first, second))
+        yield number, words
+
+
+def option(text: str, order: str) -> bytes:
+    """Encode a comment as an option of a pcapng block; order is struct's "<" or ">"."""
+    octets = text.encode()
+    padding = -len(octets) % _PADDING
+    return struct.pack(f"{order}HH", _COMMENT, len(octets)) + octets + bytes(padding)

@@ -1,0 +1,124 @@
+"""The copy of a capture with comments: the same frames, in a file that other programs read."""
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import corpus_files
+import hand_built
+import numpy as np
+import pytest
+from capture_analysis.annotation.copying import copied
+from capture_analysis.reading import buffer
+from capture_analysis.reading.byte_source import ByteSource
+from corpus_conversations import whole
+from corpus_files import Frame, Interface, Pcapng
+from reference.parser.frames import Fate
+from reference.parser.pcap import PcapRecords
+from reference.parser.pcapng import PcapngRecords
+
+ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
+FRAMES = [Frame.of(d.time_ns, hand_built.ethernet(d.octets)) for d in whole(1)[:10]]
+COMMENTS = {2: ["one"], 3: ["four", "several words"]}
+
+
+def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
+    """What the second parser finds of each frame before the first damage."""
+    data = np.frombuffer(content, np.uint8)
+    records: Any = PcapngRecords.open(content[:24])
+    at = 0 if records else 24
+    records = records or PcapRecords.open(content[:24])
+    taken = 1
+    while taken and not records.broken:
+        some, taken = records.walk(data[at:], 1 << 20)
+        for n in range(len(some)):
+            start = at + int(some.start[n])
+            octets = content[start : start + int(some.captured[n])]
+            link_type = some.link_type[n] & 0xFFFF  # the parser knows none above
+            known = some.original[n], some.time_ns[n], link_type, some.interface[n], octets
+            sound = some.fate[n] == Fate.PACKETS
+            yield (int(some.fate[n]), *(known if sound else ()))
+        at += taken
+
+
+def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
+    """Copy a file; the number of frames, and the copy."""
+    target = io.BytesIO()
+    with ByteSource(path) as source:
+        return copied(source, iter(comments.items()), target), target.getvalue()
+
+
+def files() -> list[bytes]:
+    """Captures of every format, whole and broken."""
+    made = [
+        corpus_files.pcap(FRAMES, 1, kind=kind, order=order)
+        for kind in corpus_files.MAGIC
+        for order in "<>"
+    ]
+    made += [corpus_files.pcapng(FRAMES, Interface(1, 9), order) for order in "<>"]
+    both = Pcapng().section(length=0).interface(Interface(1, 9)).packets(FRAMES)
+    both.obsolete_packet(FRAMES[0]).simple_packet(FRAMES[1])
+    both.section(">").interface(Interface(1, 6)).packet(FRAMES[2], comment=b"older")
+    with tarfile.open(ARCHIVE) as archive:
+        fuzzed = [file.read() for each in archive if (file := archive.extractfile(each))]
+    return [*made, both.octets, *hand_built.captures(), *fuzzed]
+
+
+@pytest.mark.slow
+def test_every_frame_is_the_same(tmp_path: Path) -> None:
+    """Before the first damage a copy has the same frames, byte by byte, and no frame more."""
+    path, compared = tmp_path / "any.pcap", 0
+    for content in files():
+        head = content[:24]
+        if len(head) < 24 or not (PcapngRecords.open(head) or PcapRecords.open(head)):
+            continue
+        path.write_bytes(content)
+        before = list(frames(content))
+        count, found = copy(path, {n: ["a comment"] for n in range(1, len(before) + 9, 2)})
+        assert count == len(before)
+        assert not count or list(frames(found)) == before
+        compared += len(before)
+    assert compared > 1000
+
+
+@pytest.mark.parametrize("name", ["pcap", "pcapng"])
+def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever pieces of the file end, the copy is the same."""
+    path = tmp_path / "any.pcap"
+    made = corpus_files.pcap(FRAMES, 1), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
+    path.write_bytes(made[name == "pcapng"])
+    expected = copy(path, COMMENTS)
+    monkeypatch.setattr(buffer, "_BUFFER_BYTES", 40)
+    assert copy(path, COMMENTS) == expected
+
+
+def test_length_of_check_sequences(tmp_path: Path) -> None:
+    """A classic header's length of check sequences is kept."""
+    path = tmp_path / "any.pcap"
+    path.write_bytes(corpus_files.pcap(FRAMES, 1, fcs=0x24000000))
+    assert b"\x0d\0\1\0\4\0\0\0" in copy(path, {})[1]
+
+
+def asked(path: Path, *words: str) -> list[str]:
+    """Return the lines that tshark prints."""
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(9))
+def test_tshark_reads_the_comments(number: int, tmp_path: Path) -> None:
+    """Frames have the comments, beside older ones, for tshark, which filters by them."""
+    path, target = tmp_path / "any.pcap", tmp_path / "copy.pcapng"
+    path.write_bytes(files()[number])
+    target.write_bytes(copy(path, COMMENTS | ({13: ["newer"]} if number == 8 else {}))[1])
+    expected = ["2\tone", "3\tfour,several words"] + ["13\tnewer,older"] * (number == 8)
+    fields = ("-e", "frame.number", "-e", "frame.comment")
+    assert asked(target, "-Y", "frame.comment", *fields) == expected
+    facts = [word for name in ("time_epoch", "len", "cap_len") for word in ("-e", f"frame.{name}")]
+    assert asked(target, *facts) == asked(path, *facts)
+    assert asked(target, "-Y", 'frame.comment contains "several"', "-e", "frame.number") == ["3"]
