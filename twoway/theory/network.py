@@ -1,7 +1,8 @@
 """The input of all theories: links and connections."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from twoway.contract.links import Elements
 from twoway.contract.links.medium import Medium
@@ -9,6 +10,7 @@ from twoway.contract.network import Connection, DatagramFlow, Framing
 
 # The one theory of links whose directions share a medium.
 HALF_DUPLEX = "half_duplex"
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,14 @@ class Setup:
     datagrams: tuple[DatagramFlow, ...] = ()
     pools: Mapping[str, int] = field(default_factory=dict, hash=False)
     medium: Medium | None = None
+
+    def with_element(self, kind: type[_Kind]) -> Iterator[tuple[Connection, _Kind]]:
+        """List connections whose data's only link has an element, each with that element.
+
+        Raises: ValueError with a sentence if a connection's data pass several links.
+        """
+        for each in self.connections:
+            if len(each.directions) != 1:
+                raise ValueError(f"{each.name} passes several links")
+            if element := self.links[each.direction].elements.find(kind):
+                yield each, element

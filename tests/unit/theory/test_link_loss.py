@@ -8,15 +8,32 @@ from twoway.contract.links import Elements
 from twoway.contract.links.loss import Loss
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
+from twoway.theory.network import Setup
+from twoway.theory.predictions import link_impairments, link_loss
 from twoway.theory.predictions.link_loss import predict
+
+
+def _setup(point: str) -> Setup:
+    case = load_case(point)
+    return setup_of(case.experiment, case.profile, case.graph, case.connections)
 
 
 @pytest.mark.parametrize("loss", [{"every": 100}, {"schedule": [[0, 1]]}])
 def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -> None:
     """A link that loses by count or by a schedule has no deviation from a share."""
-    case = load_case("link-loss@control=reno,burst=1,seed=1")
-    setup = setup_of(case.experiment, case.profile, case.graph, case.connections)
+    setup = _setup("link-loss@control=reno,burst=1,seed=1")
     assert predict(setup)["link_loss_deviation.flow"] == 0
     link = replace(setup.links["forward"], elements=Elements([Loss.model_validate(loss)]))
     with pytest.raises(ValueError, match="forward loses no constant share of packets by chance"):
         predict(replace(setup, links={**setup.links, "forward": link}))
+
+
+def test_a_path_over_several_links_is_refused() -> None:
+    """What one link of two does to packets says nothing of a connection over both."""
+    setup = _setup("link-loss@control=reno,burst=1,seed=1")
+    (flow,) = setup.connections
+    over_two = flow.model_copy(update={"directions": ("forward", "reverse")})
+    longer = replace(setup, connections=(over_two,))
+    for theory in (link_loss, link_impairments):
+        with pytest.raises(ValueError, match="flow passes several links"):
+            theory.predict(longer)

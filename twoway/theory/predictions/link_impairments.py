@@ -18,12 +18,7 @@ def predict(setup: Setup) -> dict[str, float]:
     Raises: ValueError with a sentence if a connection passes several links.
     """
     found = {}
-    for each in setup.connections:
-        if len(each.directions) != 1:
-            raise ValueError(f"{each.name} passes several links")
-        given = setup.links[each.direction].elements.find(Impairments)
-        if not given:
-            continue
+    for each, given in setup.with_element(Impairments):
         found[f"link_copies.{each.name}"] = given.duplicate_percent / 100
         found[f"link_jitter.{each.name}"] = given.jitter_ms / math.sqrt(3)
         if not given.jitter_reorders:

@@ -13,19 +13,15 @@ NAME = "link_loss"
 def predict(setup: Setup) -> dict[str, float]:
     """Predict share and mean burst of each connection whose data alone pass a link with losses.
 
-    Raises: ValueError with a sentence if a connection passes several queues, or a link that loses
+    Raises: ValueError with a sentence if a connection passes several links, or one that loses
         packets by count or by a schedule.
     """
     found = {}
-    for each in setup.connections:
-        if len(each.directions) != 1:
-            raise ValueError(f"{each.name} passes several links")
-        loss = setup.links[each.direction].elements.find(Loss)
-        if loss and not loss.percent:
+    for each, loss in setup.with_element(Loss):
+        if not loss.percent:
             raise ValueError(f"{each.direction} loses no constant share of packets by chance")
-        if loss:
-            found[f"link_loss.{each.name}"] = loss.share
-            found[f"link_loss_burst.{each.name}"] = loss.mean_burst
-            found[f"link_loss_deviation.{each.name}"] = 0
-            found[f"link_loss_burst_deviation.{each.name}"] = 0
+        found[f"link_loss.{each.name}"] = loss.share
+        found[f"link_loss_burst.{each.name}"] = loss.mean_burst
+        found[f"link_loss_deviation.{each.name}"] = 0
+        found[f"link_loss_burst_deviation.{each.name}"] = 0
     return found
