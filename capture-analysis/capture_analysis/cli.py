@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.extras import missing
 from capture_analysis.printable import only_printable
 
 # Name and help; each is a module of capture_analysis.commands.
@@ -75,6 +76,9 @@ def _main(words: list[str]) -> int:
         return 0
     except (AnalysisError, OSError) as error:
         sys.stderr.write(f"capture-analysis: {error}\n")
+        return 2
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"capture-analysis: {name}: {missing(error)}\n")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import hand_built as built
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -15,16 +16,19 @@ PACKAGE = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
 
 
+def uv() -> str | Path:
+    """The program that `make env` fetches, or one that is installed."""
+    found = next(CACHE.glob("uv-*/bin/uv"), None) or shutil.which("uv")
+    return found or pytest.skip("no uv here: make env fetches it")
+
+
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Build a wheel into a folder, of a copy of the tree as it is; nothing is downloaded."""
-    uv = next(CACHE.glob("uv-*/bin/uv"), None) or shutil.which("uv")
-    if uv is None:
-        pytest.skip("no uv here: make env fetches it")
     tree = folder / "tree"
     ignored = shutil.ignore_patterns("build", "*.egg-info", "*.so", "__pycache__", "tests")
     shutil.copytree(PACKAGE, tree, ignore=ignored)
     done = subprocess.run(
-        [uv, "build", "--offline", "--wheel", "--out-dir", folder, tree],
+        [uv(), "build", "--offline", "--wheel", "--out-dir", folder, tree],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -64,6 +68,47 @@ def test_with_compiler(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=installed, capture_output=True, text=True, check=True
     )
     assert loaded.stdout.startswith(str(installed))
+
+
+def test_the_core_alone(tmp_path: Path) -> None:
+    """The core makes tables, JSON and pages; what needs an extra says how to install that."""
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "venv")}
+    words = "sync --offline --frozen --no-default-groups --no-editable --package capture-analysis"
+    synced = subprocess.run(
+        [uv(), *words.split(), "--python", sys.executable],
+        cwd=PACKAGE,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "network was disabled" in synced.stderr:
+        pytest.skip("not all packages are in uv's cache: make env fetches them")
+    assert synced.returncode == 0, synced.stderr
+    command = tmp_path / "venv/bin/capture-analysis"
+    (tmp_path / "a.pcap").write_bytes(built.pcap([built.ethernet(built.ipv4())] * 3))
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [command, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    for name in ("flows", "metrics", "report"):
+        assert run(name, "a.pcap").returncode == 0
+    assert (tmp_path / "a-report/report.html").is_file()
+    assert not (tmp_path / "a-report/figures").exists()
+    for missed, package, extra in (
+        (["export", "a.pcap", "a.csv"], "pyarrow", "parquet"),
+        (["match", "a.pcap", "a.pcap", "--pairs", "a.parquet"], "pyarrow", "parquet"),
+        (["plot", "a.pcap", "--output", "a.png"], "matplotlib", "figures"),
+        (["metrics", ".", "--scheduler", "tcp://127.0.0.1:1"], "distributed", "cluster"),
+    ):
+        done = run(*missed)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"capture-analysis: {missed[0]}: this needs {package}, which is not installed\n\n"
+            f"hint: pip install 'capture-analysis[{extra}]'\n"
+        )
 
 
 def test_without_compiler(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from capture_analysis.commands.measuring import add_inside
-from capture_analysis.export import export
 from capture_analysis.reading.capture import Capture
 
 
@@ -25,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export the packets."""
+    from capture_analysis.export import export  # loads Arrow
+
     capture = Capture(arguments.path, inside=arguments.inside)
     rows = export(capture, arguments.target)
     for warning in capture.warnings:

@@ -1,12 +1,14 @@
 """Write the folder of a report: capture.json or pair.json, figures/, report.html."""
 
 import json
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from capture_analysis import extras
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import document, most_payload
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
@@ -74,10 +76,14 @@ def report_pair(
 
 
 def _write_common(folder: Path, name: str, content: dict[str, Any], figures: list[Figure]) -> None:
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
-
     text = json.dumps(content, indent=1, allow_nan=False)
     (folder / name).write_text(text + "\n", encoding="utf-8")
+    if not extras.is_installed("matplotlib"):
+        lacks = "no figures/ beside the page: they need matplotlib"
+        sys.stderr.write(f"capture-analysis: {lacks}\n\n{extras.hint('matplotlib')}\n")
+        return
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
+
     plots.save_all(figures, folder / "figures")
 
 

@@ -33,12 +33,14 @@ def write(
         figures: drawn where the template places them.
         package: the package that has the template.
         filters: functions that the template calls, by name.
-        context: other values that the template names, beside `versions` and `written`.
+        context: other values that the template names, beside `versions`, `written` and
+            `figures_kept`.
     """
     text = prepared(template, package, filters).render(
         figures=figures,
         versions=provenance.versions(),
         written=provenance.now(),
+        figures_kept=(path.parent / "figures").is_dir(),
         **(embedded(figures) if figures else {}),
         **context,
     )
