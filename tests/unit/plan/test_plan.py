@@ -252,6 +252,35 @@ def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 
 
+def test_a_switch_floods_and_learns_nothing() -> None:
+    """The plan has a switch's table of addresses, reads it and its ports back; IPv6 is off."""
+    plan = build_plan(load_case("switches@ip=6,network=linuxrouter"))
+    (bridge,) = (
+        s for s in plan.setup if s.node == "s3" and getattr(s, "run", "")[:1] == ("bridge",)
+    )
+    graph = load_topology(TOPOLOGIES / "linuxrouter.py", {})
+    macs = {each.name: each.mac for each in graph.interfaces}
+    table = {macs["h3-eth0"]: "s3-eth2", macs["r0-eth3"]: "s3-eth1"}
+    assert isinstance(bridge, Check)
+    assert bridge.stdin == (
+        "link set dev s3-eth2 learning off flood off",
+        "link set dev s3-eth1 learning off flood off",
+        *(f"fdb replace {mac} dev {port} master static" for mac, port in table.items()),
+        "link show",
+        "fdb show",
+    )
+    ports, addresses = (
+        {each.path: each.value for each in reading.expect} for reading in bridge.readings
+    )
+    assert ports == {
+        (port, word): False for port in table.values() for word in ("learning", "flood")
+    }
+    assert addresses == {(mac, "ifname"): port for mac, port in table.items()}
+    off = {step.node: step.sysctls for step in plan.setup if step.kind == "set_sysctls"}
+    assert off["s3"]["net.ipv6.conf.all.disable_ipv6"] == 1
+    assert off["h3"]["net.ipv6.conf.all.disable_ipv6"] == 0
+
+
 def test_plan_shows_every_command() -> None:
     """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
     plan = build_plan(load_case("dtm-fig2"), in_kernel=True)
