@@ -46,8 +46,8 @@ def main(folder: Path, first: Path, second: Path) -> None:
     """Write the site, and the reports that have its pictures."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    report(first, folder / "one")
-    report_pair((first, second), folder / "two")
+    report(first, folder / "one", drawn=True)
+    report_pair((first, second), folder / "two", drawn=True)
     texts = [_text(name) for name in TEXTS]
     values = _values(analyse(first)), _values(analyse_pair(first, second))
     metrics = [_metric(each, *values) for each in concepts()]

@@ -101,6 +101,7 @@ def test_the_core_alone(tmp_path: Path) -> None:
         (["export", "a.pcap", "a.csv"], "pyarrow", "parquet"),
         (["match", "a.pcap", "a.pcap", "--pairs", "a.parquet"], "pyarrow", "parquet"),
         (["plot", "a.pcap", "--output", "a.png"], "matplotlib", "figures"),
+        (["report", "a.pcap", "--figures"], "matplotlib", "figures"),
         (["metrics", ".", "--scheduler", "tcp://127.0.0.1:1"], "distributed", "cluster"),
     ):
         done = run(*missed)

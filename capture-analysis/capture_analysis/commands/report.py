@@ -1,4 +1,4 @@
-"""Write a page with pictures, its numbers as JSON, and figures.
+"""Write a page with pictures, and its numbers as JSON.
 
 Of a capture, or of two captures of one path, into a folder of its own.
 """
@@ -24,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where to write; an earlier report is replaced (default: CAPTURE-report)",
     )
+    parser.add_argument(
+        "--figures",
+        action="store_true",
+        help="also draw each picture as PNG and SVG, for papers and slides; takes seconds",
+    )
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
 
 
@@ -36,9 +41,21 @@ def run(arguments: argparse.Namespace) -> int:
         if has_rates(arguments):
             raise AnalysisError("two captures show the rate: leave --rate-mbit out")
         paths = arguments.path, arguments.second
-        page = capture_report.report_pair(paths, arguments.output, command, inside=arguments.inside)
+        page = capture_report.report_pair(
+            paths,
+            arguments.output,
+            command,
+            inside=arguments.inside,
+            drawn=arguments.figures,
+        )
     else:
-        page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
+        page = capture_report.report(
+            arguments.path,
+            arguments.output,
+            given(arguments),
+            command,
+            drawn=arguments.figures,
+        )
     sys.stdout.write(f"{page}\n")
     if arguments.open and not webbrowser.open(page.resolve().as_uri()):
         raise AnalysisError(f"{page}: no browser could be started to show it")

@@ -1,14 +1,12 @@
 """Write the folder of a report: capture.json or pair.json, figures/, report.html."""
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture_analysis import extras
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import document, most_payload
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
@@ -21,7 +19,12 @@ DIRECTIONS = 2
 
 
 def report(
-    path: Path, output: Path | None = None, given: Given = NOTHING, command: str = ""
+    path: Path,
+    output: Path | None = None,
+    given: Given = NOTHING,
+    command: str = "",
+    *,
+    drawn: bool = False,
 ) -> Path:
     """Write a capture's report; a failure leaves an earlier report as it was.
 
@@ -31,6 +34,7 @@ def report(
             report in it is replaced.
         given: what the user says of the capture.
         command: the command line, to quote it on the page.
+        drawn: draw each picture as PNG and SVG, too, into figures/.
 
     Returns: the page.
     Raises: AnalysisError if there is nothing to report on, or the folder holds something else.
@@ -47,7 +51,7 @@ def report(
     shown = capture_page.sections(content, select(again, measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
-        _write_common(aside, "capture.json", content, figures)
+        _write_common(aside, "capture.json", content, figures if drawn else [])
         capture_page.write_page(aside / "report.html", content, shown, command)
     return folder / "report.html"
 
@@ -58,6 +62,7 @@ def report_pair(
     command: str = "",
     *,
     inside: bool = False,
+    drawn: bool = False,
 ) -> Path:
     """Write the report of two captures of one path, as `report` does for one.
 
@@ -70,7 +75,7 @@ def report_pair(
     _refuse(paths, folder)
     content, figures, note = pair_pictures.drawn(paths, inside=inside)
     with _written_whole(folder) as aside:
-        _write_common(aside, "pair.json", content, figures)
+        _write_common(aside, "pair.json", content, figures if drawn else [])
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
     return folder / "report.html"
 
@@ -78,13 +83,10 @@ def report_pair(
 def _write_common(folder: Path, name: str, content: dict[str, Any], figures: list[Figure]) -> None:
     text = json.dumps(content, indent=1, allow_nan=False)
     (folder / name).write_text(text + "\n", encoding="utf-8")
-    if not extras.is_installed("matplotlib"):
-        lacks = "no figures/ beside the page: they need matplotlib"
-        sys.stderr.write(f"capture-analysis: {lacks}\n\n{extras.hint('matplotlib')}\n")
-        return
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
+    if figures:
+        from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
 
-    plots.save_all(figures, folder / "figures")
+        plots.save_all(figures, folder / "figures")
 
 
 @contextmanager

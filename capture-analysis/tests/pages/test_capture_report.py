@@ -35,7 +35,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def single(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of one capture."""
     folder = tmp_path_factory.mktemp("single") / "report"
-    assert main(["report", str(captures[0]), "--output", str(folder)]) == 0
+    assert main(["report", str(captures[0]), "--figures", "--output", str(folder)]) == 0
     return folder
 
 
@@ -53,12 +53,20 @@ def figures(folder: Path) -> list[str]:
 
 
 def test_report_has_page_document_and_pictures(single: Path) -> None:
-    """A report is the page, capture.json and each picture as PNG and SVG, and nothing else."""
+    """With --figures a report is page, capture.json and each picture as PNG and SVG, only."""
     assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
     names = sorted(path.name for path in single.iterdir())
     assert names == ["capture.json", "figures", "report.html"]
     saved = sorted(path.name for path in (single / "figures").iterdir())
     assert saved == sorted(f"{name}.{kind}" for name in figures(single) for kind in ("png", "svg"))
+
+
+def test_figures_are_drawn_when_asked(single: Path, pair: Path) -> None:
+    """Without --figures a report is the page and its document, and the page names no figures."""
+    assert sorted(path.name for path in pair.iterdir()) == ["pair.json", "report.html"]
+    named = "as PNG and SVG are in"
+    assert named not in (pair / "report.html").read_text()
+    assert named in (single / "report.html").read_text()
 
 
 def test_two_busiest_directions_have_pictures(single: Path) -> None:
@@ -183,11 +191,8 @@ def test_pair_has_filters(pair: Path) -> None:
     assert html.escape(flow["wireshark_filter"]) in (pair / "report.html").read_text()
 
 
-def test_earlier_report_is_replaced(
-    captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_earlier_report_is_replaced(captures: tuple[Path, Path], tmp_path: Path) -> None:
     """A report takes the place of an earlier one, of which nothing stays."""
-    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     arguments = ["report", str(captures[0]), "--output", str(tmp_path / "report")]
     assert main(arguments) == 0
     (tmp_path / "report" / "old.png").touch()
@@ -216,7 +221,8 @@ def test_nothing_is_left_of_a_failure(
         raise OSError("no space left")
 
     monkeypatch.setattr("capture_analysis.pictures.plots.save_all", fails)
-    assert main(["report", str(captures[0]), "--output", str(tmp_path / "report")]) == 2
+    words = ["report", str(captures[0]), "--figures", "--output", str(tmp_path / "report")]
+    assert main(words) == 2
     assert list(tmp_path.iterdir()) == []
 
 
