@@ -18,6 +18,8 @@ from twoway.commands.sweeping import judge_points, run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.messages import say
 
+# What claims are held to, in words.
+_FORMS = {"number": "numbers in print", "formula": "formulas", "words": "in words"}
 HELP = "the reproduction report: `sweep`, and everything compared with the papers"
 
 
@@ -41,7 +43,13 @@ def run(args: argparse.Namespace) -> int:
     status = judge_points(outcomes)
     for paper in document["papers"]:
         words = [f"{paper[each]} {each}" for each in (v.value for v in COUNTED) if paper[each]]
-        claims = f"{paper['claims']} claims: {', '.join(words)}; " if paper["claims"] else ""
+        agree = [
+            f"{found['agrees']} of {found['claims']} {_FORMS[form]}"
+            for form, found in paper["forms"].items()
+            if found["claims"]
+        ]
+        claims = f"{paper['claims']} claims: {', '.join(words)}; agrees: {', '.join(agree)}; "
+        claims = claims if agree else ""
         kept = f"{paper['kept']} of {paper['predictions']} predictions kept"
         if paper["contradicted"]:
             kept += f", {paper['contradicted']} contradicted, on record"

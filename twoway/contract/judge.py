@@ -21,6 +21,7 @@ class Verdict(Enum):
     CONTRADICTED = "contradicted, on record"
     AGREES = "agrees"
     EXPLAINED = "differs, explained"
+    PAPER_DIFFERS = "the paper contradicts itself"
     UNEXPLAINED = "differs, unexplained"
     NOT_COMPARABLE = "not comparable"
     NO_RUN = "other run missing"

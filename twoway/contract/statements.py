@@ -5,7 +5,7 @@ simulator's; a finding was written after looking.
 """
 
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -63,6 +63,11 @@ class Differs(Record):
     comparable: bool = Field(default=True, description="false: the numbers are of different things")
 
 
+# What a claim is held to, the strictest first.
+Form = Literal["number", "formula", "words"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
 class Claim(Statement):
     """What the paper prints."""
 
@@ -71,11 +76,21 @@ class Claim(Statement):
     by: Literal["paper", "simulation"] = Field(
         description="`paper`: its text and analysis; `simulation`: a number of its simulator"
     )
+    formula: bool = Field(
+        default=False, description="the value is what the paper's own formula gives"
+    )
     against: str | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here less there",
     )
     differs: Differs | None = Field(default=None, description="null: the file says that they agree")
+
+    @property
+    def form(self) -> Form:
+        """What holds it: a number in print, the paper's formula, or words with a bound of ours."""
+        if self.value is None:
+            return "words"
+        return "formula" if self.formula else "number"
 
 
 class Finding(Statement):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from twoway.contract.judge import Verdict
-from twoway.contract.statements import label
+from twoway.contract.statements import FORMS, Form, label
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row
 from twoway.report.results import Experiment, Result
 
@@ -18,8 +18,9 @@ _WORST_FIRST = (
     Verdict.NO_RUN,
     Verdict.CANNOT_TELL,
     Verdict.EXPLAINED,
-    Verdict.AGREES,
+    Verdict.PAPER_DIFFERS,
     Verdict.NOT_COMPARABLE,
+    Verdict.AGREES,
 )
 
 
@@ -98,6 +99,12 @@ class Claim:
     where: str
     by: str
     rows: list[Said[ClaimRow]] = field(default_factory=list)
+
+    @property
+    def form(self) -> Form:
+        """The strictest that any row holds it to."""
+        found = {said.row.form for said in self.rows}
+        return next(form for form in FORMS if form in found)
 
     @property
     def verdict(self) -> Verdict:

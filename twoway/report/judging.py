@@ -10,7 +10,7 @@ from capture_analysis.errors import AnalysisError
 from twoway.contract.judge import Verdict, judge
 from twoway.contract.manifest import SEED, Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
-from twoway.contract.statements import Claim, Finding, Prediction
+from twoway.contract.statements import Bounds, Claim, Finding, Prediction
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
 from twoway.measure.revision import is_current
 from twoway.measure.run_folder import manifest_of
@@ -148,6 +148,10 @@ def _claim(said: Claim, here: Measured, elsewhere: Lookup) -> ClaimRow:
         note = note if listed else "the file says that it differs"
     elif verdict is Verdict.FAIL:
         verdict, listed, note = _difference_of(said, here, elsewhere)
+        own = _own_formula(said, here, elsewhere)
+        if verdict is Verdict.UNEXPLAINED and listed and own:
+            met = judge(own, compared, error) is Verdict.PASS
+            verdict = Verdict.PAPER_DIFFERS if met else verdict
     return ClaimRow(
         **dict(said),
         measured=metric.value,
@@ -188,6 +192,24 @@ def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verd
     if verdict is Verdict.CANNOT_TELL:
         return verdict, True, f"{note}, whose clock does not tell"
     return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"
+
+
+def _own_formula(said: Claim, here: Measured, elsewhere: Lookup) -> Bounds | None:
+    """Return what the paper's formula gives where its text has a number; None without one."""
+    if (said.form, said.by) != ("number", "paper"):
+        return None
+    value = _printed(here, said.metric)
+    if said.against:
+        there = elsewhere(said.against)
+        other = there and _printed(there, said.metric)
+        value = None if value is None or other is None else value - other
+    return None if value is None else Bounds(value=value, tolerance=said.tolerance)
+
+
+def _printed(run: Measured, metric: str) -> float | None:
+    """Find what the paper's own formula gives for a metric of a run."""
+    said = (each for each in run.manifest.experiment.predictions if each.metric == metric)
+    return next((each.printed for each in said if each.printed is not None), None)
 
 
 def _changed(here: Measured, there: Measured) -> str:

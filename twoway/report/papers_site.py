@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.contract.judge import Verdict
-from twoway.contract.statements import in_words
+from twoway.contract.statements import FORMS, Form, in_words
 from twoway.contract.verdicts import FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import pages
@@ -32,6 +32,7 @@ _BEYOND = Source("beyond", "Beyond the papers")
 COUNTED = (
     Verdict.UNEXPLAINED,
     Verdict.EXPLAINED,
+    Verdict.PAPER_DIFFERS,
     Verdict.AGREES,
     Verdict.NOT_COMPARABLE,
     Verdict.CANNOT_TELL,
@@ -146,6 +147,12 @@ class Paper:
         """The number of claims by verdict."""
         return dict(Counter(claim.verdict for claim in self.claims))
 
+    def of_form(self, form: Form) -> dict[str, int]:
+        """Count the claims of a form: all, and by verdict."""
+        found = Counter(claim.verdict for claim in self.claims if claim.form == form)
+        by_verdict = {verdict.value: found[verdict] for verdict in COUNTED}
+        return {"claims": found.total(), **by_verdict}
+
     @property
     def predictions(self) -> list[Said[PredictionRow]]:
         """All predictions for the paper's experiments."""
@@ -191,7 +198,13 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
     found = {verdict for paper in papers for verdict in paper.counts}
     counted = [verdict for verdict in COUNTED if verdict not in _SELDOM or verdict in found]
     pages.write(
-        site / "index.html", "papers.html.j2", [], papers=papers, counted=counted, whole=whole
+        site / "index.html",
+        "papers.html.j2",
+        [],
+        papers=papers,
+        counted=counted,
+        forms=FORMS,
+        whole=whole,
     )
     write_tables(papers, site)
     document = {
@@ -262,6 +275,7 @@ def _counts(paper: Paper) -> dict[str, Any]:
         "id": paper.source.id,
         "title": paper.title,
         "claims": len(paper.claims),
+        "forms": {form: paper.of_form(form) for form in FORMS},
         **{verdict.value: paper.counts.get(verdict, 0) for verdict in COUNTED},
         "untested": len(paper.source.untested),
         "predictions": len(paper.predictions),
@@ -285,6 +299,7 @@ def _claim_document(claim: Claim) -> dict[str, Any]:
         "claim": claim.claim,
         "where": claim.where,
         "by": claim.by,
+        "form": claim.form,
         "verdict": claim.verdict.value,
         "listed": claim.listed,
         "rows": [{"run": said.result.id, **_row_document(said)} for said in claim.rows],
@@ -333,12 +348,14 @@ def _result_document(result: Result, site: Path) -> dict[str, Any]:
 
 
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
-    """Write claims.csv, a row per claim, and numbers/PAPER.csv, a row per measured number.
+    """Write claims.csv, predictions.csv, and numbers/PAPER.csv, a row per measured number.
 
     They are small enough to be kept with the code.
     """
-    claimed = [claim for paper in papers for claim in paper.claims]
-    _write_table(folder / "claims.csv", _CLAIM_COLUMNS, map(_claim_line, claimed))
+    claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
+    _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)
+    predicted = (_prediction_line(said) for paper in papers for said in paper.predictions)
+    _write_table(folder / "predictions.csv", _PREDICTION_COLUMNS, predicted)
     (folder / "numbers").mkdir(exist_ok=True)
     for paper in papers:
         found = {
@@ -350,7 +367,17 @@ def write_tables(papers: Iterable[Paper], folder: Path) -> None:
         _write_table(folder / "numbers" / paper.table, ("point", "metric", "measured"), rows)
 
 
-_CLAIM_COLUMNS = ("claim", "where", "by", "verdict", "point", "metric", "measured", "printed")
+_CLAIM_COLUMNS = (
+    "claim",
+    "where",
+    "by",
+    "form",
+    "verdict",
+    "point",
+    "metric",
+    "measured",
+    "printed",
+)
 
 
 def _claim_line(claim: Claim) -> list[str]:
@@ -358,9 +385,22 @@ def _claim_line(claim: Claim) -> list[str]:
     said = claim.worst
     printed = in_words(said.row)
     return [
-        *(claim.claim, claim.where, claim.by, claim.verdict.value, said.result.id),
-        *(said.row.metric, _number(said.measured), printed),
+        *(claim.claim, claim.where, claim.by, claim.form, claim.verdict.value),
+        *(said.result.id, said.row.metric, _number(said.measured), printed),
     ]
+
+
+_PREDICTION_COLUMNS = (
+    *("point", "metric", "theory", "value", "tolerance", "at_least", "at_most"),
+    *("printed", "measured", "verdict"),
+)
+
+
+def _prediction_line(said: Said[PredictionRow]) -> list[str]:
+    """Write a prediction with its tolerance, what the paper's formula gives, and what came out."""
+    row = said.row
+    numbers = (row.value, row.tolerance, row.at_least, row.at_most, row.printed, row.measured)
+    return [said.result.id, row.metric, row.theory, *map(_number, numbers), row.verdict.value]
 
 
 def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

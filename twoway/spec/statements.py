@@ -199,6 +199,7 @@ class Claimed(Statement):
             by=self.by,
             metric=metric,
             value=printed[metric] if self.value == "printed" else self.value,
+            formula=self.value == "printed",
             tolerance=self.precision,
             at_least=self.at_least,
             at_most=self.at_most,

@@ -255,6 +255,37 @@ def test_listed_difference() -> None:
     assert (row.verdict, row.listed, row.note) == (Verdict.UNEXPLAINED, True, "another clock")
 
 
+@pytest.mark.parametrize(
+    ("printed", "more", "verdict"),
+    [
+        (4.5, {}, Verdict.PAPER_DIFFERS),
+        (4.6, {}, Verdict.UNEXPLAINED),
+        (None, {}, Verdict.UNEXPLAINED),
+        (4.5, {"by": "simulation"}, Verdict.UNEXPLAINED),
+        (4.5, {"formula": True}, Verdict.UNEXPLAINED),
+        (4.5, {"differs": None}, Verdict.UNEXPLAINED),
+    ],
+)
+def test_a_paper_that_contradicts_itself(
+    printed: float | None, more: Said, verdict: Verdict
+) -> None:
+    """A number in print differs where the paper's own formula, as precise, meets the run."""
+    said = claim(PEAK, 6, **{"tolerance": 0.5, "differs": DIFFERS, **more})
+    found = verdicts(claims=(said,), predictions=(prediction(PEAK, 4, printed=printed),))
+    (row,) = found.claims
+    assert (row.verdict, row.listed) == (verdict, said["differs"] is not None)
+
+
+def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
+    """Of a claim on two runs the formula's values there and here are what meets the difference."""
+    said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
+    there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
+    for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):
+        own = prediction(PEAK, 4, printed=printed)
+        (row,) = verdicts(claims=(said,), predictions=(own,), elsewhere=there).claims
+        assert (row.verdict, row.compared) == (verdict, 0)
+
+
 def test_unlisted_difference() -> None:
     """A difference that the file does not mention fails the run."""
     found = verdicts(claims=(claim(PEAK, 5),))

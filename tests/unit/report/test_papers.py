@@ -198,17 +198,46 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
     paper, beyond = document["papers"]
     assert (paper["title"], paper["claims"], paper["differs, unexplained"]) == (PAPER, 1, 1)
     assert (paper["predictions"], paper["kept"]) == (6, 0)
+    assert (paper["forms"]["number"]["claims"], paper["forms"]["words"]["claims"]) == (1, 0)
     (swept,) = paper["experiments"]
     assert (swept["pass"], swept["speed"], swept["command"]) == (False, 5.0, "twoway run swept")
     assert (tmp_path / "site" / swept["points"][0]["run"]).is_dir()
     assert beyond["experiments"][0]["pass"] is True
     (numbers,) = (tmp_path / "site/numbers").glob("zhang*.csv")
-    for path, count in ((tmp_path / "site/claims.csv", 1), (numbers, 12)):
+    tables = [(tmp_path / "site/claims.csv", 1), (tmp_path / "site/predictions.csv", 6)]
+    for path, count in (*tables, (numbers, 12)):
         with path.open() as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == count
         assert rows[0]["point"].startswith("swept@window=")
         assert "" in {row["measured"] for row in rows}
+
+
+def test_a_claim_counts_by_paper_and_by_the_strictest_form(
+    folders: list[Path], tmp_path: Path
+) -> None:
+    """claims.csv has paper and form; one row held to a number makes its claim a number in print."""
+    for run in folders[:-1]:
+        edit_json(run / VERDICTS, lambda v: v["claims"][0].update({"formula": True}))
+    write_site(folders, tmp_path / "site", 83)
+    with (tmp_path / "site/claims.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["paper"], row["form"]) == (PAPER, "number")
+    for run in folders[:-1]:
+        edit_json(run / VERDICTS, lambda v: v["claims"][1].update({"formula": True}))
+    document = write_site(folders, tmp_path / "site", 83)
+    assert document["papers"][0]["verdicts"][0]["form"] == "formula"
+
+
+def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) -> None:
+    """A claim with rows that agree and one that is not comparable is not comparable."""
+    _, swept = read_results(folders)
+    (claim,) = claims([swept])
+    agrees = next(said for said in claim.rows if said.row.verdict is Verdict.AGREES)
+    untold = Said(agrees.result, agrees.row.model_copy(update={"verdict": Verdict.NOT_COMPARABLE}))
+    assert replace(claim, rows=[agrees, untold]).verdict is Verdict.NOT_COMPARABLE
+    worse = Said(agrees.result, agrees.row.model_copy(update={"verdict": Verdict.UNEXPLAINED}))
+    assert replace(claim, rows=[untold, worse]).verdict is Verdict.UNEXPLAINED
 
 
 def test_what_differs_unexplained_stands_first(folders: list[Path], tmp_path: Path) -> None:

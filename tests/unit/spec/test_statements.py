@@ -191,6 +191,17 @@ def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
     assert found == [[None, None], [known, None]]
 
 
+def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
+    """A typed value is a number in print, `printed` the paper's formula, and a bound is ours."""
+    formula = {**CLAIMED, "value": "printed"}
+    words = {**CLAIMED, "value": None, "precision": None, "at_most": 1}
+    path = write_experiment(
+        tmp_path, {**SMALL, "theory": "kalampoukas", "claims": [CLAIMED, formula, words]}
+    )
+    found = [claim.form for claim in load_case(str(path)).claims]
+    assert found == ["number", "formula", "words"]
+
+
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
     """A list has a value for each metric, a number one for all of them."""
     path = _swept(tmp_path, findings=[FOUND])

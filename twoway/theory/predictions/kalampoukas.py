@@ -69,7 +69,7 @@ def predict(setup: Setup) -> dict[str, float]:
             values |= _with_ack_queues(setup, pair)
         else:
             values |= _of_cycle(setup, pair)
-    return values
+    return values | _sum(values)
 
 
 def printed(setup: Setup) -> dict[str, float]:
@@ -99,7 +99,14 @@ def printed(setup: Setup) -> dict[str, float]:
             efficiency = printed_one_way_efficiency(one.window, delay_segments)
         for connection in pair.own:
             values |= _of_connection(setup, connection, one, one.burst / efficiency)
-    return values
+    return values | _sum(values)
+
+
+def _sum(values: dict[str, float]) -> dict[str, float]:
+    """Add up the throughputs of all connections."""
+    return {
+        "throughput_sum": sum(v for name, v in values.items() if name.startswith("throughput."))
+    }
 
 
 def _of_cycle(setup: Setup, pair: _Pair) -> dict[str, float]:
