@@ -30,6 +30,9 @@ results: papers ## the same, and its summary and tables into docs/results
 	@rm -rf docs/results/numbers
 	@cp -r results/papers/{summary.json,claims.csv,predictions.csv,numbers} docs/results/
 
+schemas: env ## the JSON Schemas that editors read, into twoway/schemas
+	@for kind in experiment profile; do $(BIN)/twoway schema $$kind > twoway/schemas/$$kind.json; done
+
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report
 
@@ -204,6 +207,6 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
+.PHONY: experiment papers results schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
 	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures ns3 speed lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

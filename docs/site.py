@@ -16,6 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from twoway.commands.options import SCHEMAS
+from twoway.paths import PACKAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages of the site that are files of the repository outside docs/.
@@ -67,6 +68,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }
     for name, text in texts.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
+    for path in (PACKAGE / "schemas").glob("*.json"):
+        files.append(File.generated(config, f"schemas/{path.name}", abs_src_path=str(path)))
     return files
 
 

@@ -9,6 +9,8 @@ PACKAGE = Path(__file__).resolve().parent
 # A wheel has the checkout's files here, and pyproject.toml says which.
 _SHARE = PACKAGE / "share"
 ROOT = _SHARE if _SHARE.is_dir() else PACKAGE.parent
+# JSON Schemas that the first line of experiments and profiles names for editors.
+SCHEMAS = PACKAGE / "schemas"
 EXPERIMENTS = ROOT / "experiments"
 PAPERS = ROOT / "papers"
 TOPOLOGIES = ROOT / "topologies"

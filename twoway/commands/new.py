@@ -6,12 +6,14 @@ from pathlib import Path
 
 from twoway.errors import SpecError, UsageError
 from twoway.messages import say
+from twoway.paths import SCHEMAS
 
 HELP = "write an experiment, with comments, and the link it runs over; both pass `vet`"
 
 _FLOWS = ("down=h1>h2:cubic", "up=h2>h1:cubic")
 _FLOW = re.compile(r"([^=>:]+)=([^=>:]+)>([^=>:]+):([^=>:]+)")
 _EXPERIMENT = """\
+{schema}
 schema: 1
 title: {title}
 # A file of `topologies/`, or of your own beside this one. In two_node, h1 > h2 is forward.
@@ -30,6 +32,7 @@ warm_up_s: {warm_up}
 #   control: {{set: [flows.{first}.congestion], to: [cubic, bbr]}}
 """
 _LINK = """\
+{schema}
 schema: 1
 title: A link of {down:g} and {up:g} Mbit/s, {delay:g} ms each way
 directions:
@@ -79,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     texts = {file: _experiment(args, link)}
     if args.profile is None:
         values = {name: getattr(args, name) for name in ("down", "up", "delay", "queue")}
-        texts[link] = _LINK.format(**values)
+        texts[link] = _LINK.format(schema=_schema("profile"), **values)
     for path in texts:
         if path.exists():
             raise UsageError(f"{path}: is there already")
@@ -108,6 +111,7 @@ def _experiment(args: argparse.Namespace, link: Path) -> str:
         fields = zip(("name", "from", "to", "congestion"), found.groups(), strict=True)
         flows.append(f"  - {{{', '.join(f'{key}: {value}' for key, value in fields)}}}")
     return _EXPERIMENT.format(
+        schema=_schema("experiment"),
         title=_quoted(args.title),
         topology=args.topology,
         profile=args.profile or link.stem,
@@ -117,6 +121,11 @@ def _experiment(args: argparse.Namespace, link: Path) -> str:
         duration=f"{args.duration:g}",
         warm_up=f"{args.duration / 4:g}",
     )
+
+
+def _schema(kind: str) -> str:
+    """Write the line by which editors complete fields, without a network."""
+    return f"# yaml-language-server: $schema={(SCHEMAS / kind).as_uri()}.json"
 
 
 def _quoted(text: str) -> str:

@@ -131,6 +131,8 @@ SCHEMAS = {
     "metrics": "metrics.json",
     "verdicts": "verdicts.json",
 }
+# Those that editors read from paths.SCHEMAS; `make schemas` writes them.
+PUBLISHED = ("experiment", "profile")
 
 
 def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:

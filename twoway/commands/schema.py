@@ -2,9 +2,9 @@
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from twoway.commands.options import SCHEMAS
+from twoway.commands.options import PUBLISHED, SCHEMAS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -19,6 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the JSON Schema of a kind of file: every field described."""
+    print(json.dumps(_schema(args.kind), indent=1))
+    return 0
+
+
+def _schema(kind: str) -> Any:
     from twoway.contract.manifest import Manifest
     from twoway.contract.metrics import Metrics
     from twoway.contract.plan import Plan
@@ -26,7 +31,22 @@ def run(args: argparse.Namespace) -> int:
     from twoway.spec.experiment import Experiment, Profile
 
     models: tuple[type[BaseModel], ...] = (Experiment, Profile, Plan, Manifest, Metrics, Verdicts)
-    model = dict(zip(SCHEMAS, models, strict=True))[args.kind]
+    model = dict(zip(SCHEMAS, models, strict=True))[kind]
+    if kind in PUBLISHED:
+        return _without_steps(model.model_json_schema())
     # As documents are written: with the commands of a plan's steps.
-    print(json.dumps(model.model_json_schema(mode="serialization"), indent=1))
-    return 0
+    return model.model_json_schema(mode="serialization")
+
+
+def _without_steps(schema: Any) -> Any:
+    """Leave out steps of fractions: an editor's binary 20.1 is no multiple of 1e-6."""
+    if isinstance(schema, list):
+        return [_without_steps(each) for each in schema]
+    if isinstance(schema, dict):
+        steps = isinstance(step := schema.get("multipleOf"), float) and step < 1
+        return {
+            key: _without_steps(value)
+            for key, value in schema.items()
+            if not (steps and key == "multipleOf")
+        }
+    return schema
