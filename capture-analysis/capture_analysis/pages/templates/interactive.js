@@ -243,6 +243,9 @@
       : {size: (chart, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => v.length))}),
   });
 
+  // The place of a point among all of its trace: in sight are not all of them.
+  const placeOf = ({trace, x, y}) => trace.x.findIndex((value, n) => value === x && trace.y[n] === y);
+
   const button = (text, title, click) => {
     const made = document.createElement("button");
     Object.assign(made, {textContent: text, title, type: "button", onclick: click});
@@ -397,10 +400,10 @@
           if (x[at] === null) continue;
           const [right, down] = [this.chart.valToPos(x[at], "x"), this.chart.valToPos(y[at], "y")];
           const away = Math.hypot(right - left, down - top);
-          if (away < best.away) best = {away, right, down, at, trace: this.traces[n], x: x[at], y: y[at]};
+          if (away < best.away) best = {away, right, down, trace: this.traces[n], x: x[at], y: y[at]};
         }
       });
-      this.link = best.trace?.links[best.at];
+      this.link = best.trace?.links[placeOf(best)];
       this.chart.over.style.cursor = this.link ? "pointer" : "";
       this.tip.hidden = !best.trace;
       if (!best.trace) return;
