@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     outcomes = run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
     make_folder(args.results / "papers")
-    document = write_site(done, args.results / "papers", len(all_ids()))
+    failed = [outcome.id for outcome in outcomes if not outcome.folder]
+    document = write_site(done, args.results / "papers", len(all_ids()), failed)
     chown_like_parent(args.results / "papers")
     if args.json:
         print(json.dumps(document, indent=1))

@@ -15,6 +15,14 @@ from twoway.report.repetitions import spread
 from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 
+# In place of a sweep's axis: the runs one after the other, as the rows of a table are.
+RUN = "run"
+# Axes without an order for a line to follow.
+_UNORDERED = (SEED, RUN)
+
+# Number in the palette of what a paper prints: black, seen on any line.
+PRINTED = 6
+
 # Experiments with a figure whose points do not lie along one axis of the sweep.
 _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_region}
 
@@ -33,7 +41,7 @@ def _named(figure: Figure, name: str) -> Figure:
 
 
 class _Value(NamedTuple):
-    """A value of a metric at a point: who gives it, and how it is drawn."""
+    """A value of a metric at a point: who gives it, how it is drawn, and how precise it is."""
 
     result: Result
     metric: str
@@ -41,6 +49,15 @@ class _Value(NamedTuple):
     who: str
     style: Style
     value: float | None
+    error: float = 0.0
+    letter: str = ""
+
+
+# What a caption says of the lines of `_said`.
+LEGEND = (
+    "Lines with dots are measured, dashed ones computed for our parameters, crosses printed in the "
+    "paper; a bar through a cross is the precision of the print, \u2264 and \u2265 are bounds."
+)
 
 
 def curves(experiment: Experiment) -> list[Figure]:
@@ -53,11 +70,39 @@ def curves(experiment: Experiment) -> list[Figure]:
     for result in experiment.results:
         for row in result.verdicts.rows:
             families.setdefault(row.metric.partition(".")[0], []).extend(_said(result, row))
-    caption = (
-        "Lines with dots are measured, dashed ones computed for our parameters, "
-        "crosses printed in the paper."
-    )
-    return _drawn(experiment, families, caption)
+    return _drawn(experiment, families, LEGEND)
+
+
+def said_lines(
+    experiment: Experiment, axis: str, metrics: Iterable[str], link: Callable[[Result], str]
+) -> tuple[str, list[Line]]:
+    """Draw metrics over an axis, measured everywhere, with every statement on them.
+
+    Args:
+        experiment: with its runs; of several experiments, the runs of all.
+        axis: of the sweep, which is x.
+        metrics: names, such as goodput.left, or families of them.
+        link: gives the address that a click on a run's point opens.
+
+    Returns: the label of y, and the lines; none where no run has such a metric.
+    """
+    found: list[_Value] = []
+    for wanted in metrics:
+        for result in experiment.results:
+            found += _measured(result, wanted)
+            for row in result.verdicts.rows:
+                if wanted in (row.metric, row.metric.partition(".")[0]):
+                    found += _said(result, row)
+    if not found:
+        return "", []
+    label_y = _unit(found[0].metric.partition(".")[0], found[0].unit)
+    return label_y, list(_lines(experiment, axis, found, link))
+
+
+def _measured(result: Result, wanted: str) -> Iterable[_Value]:
+    for metric, found in result.metrics.metrics.items():
+        if wanted in (metric, metric.partition(".")[0]):
+            yield _Value(result, metric, found.unit, "measured", "marked", found.value)
 
 
 def measured_curves(
@@ -96,7 +141,7 @@ def _drawn(
             f"{experiment.id}-{family}",
             f"{family.replace('_', ' ')} against {axis}",
             caption,
-            _axis_label(experiment, axis),
+            axis_label(experiment, axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
         )
@@ -116,24 +161,32 @@ def _lines(
     link: Callable[[Result], str] | None,
 ) -> Iterable[Line]:
     for colour, (name, series) in enumerate(_series(axis, found).items()):
-        kinds: dict[tuple[str, Style], dict[float, _Value]] = {}
+        kinds: dict[tuple[str, Style], dict[tuple[float, float | None], _Value]] = {}
         repeated: dict[float, list[_Value]] = {}
         for each in series:
             x = _position(experiment, axis, each.result)
-            kinds.setdefault((each.who, each.style), {}).setdefault(x, each)
+            # Two claims may print two values of one point.
+            key = (x, each.value if each.style == "crosses" else None)
+            kinds.setdefault((each.who, each.style), {}).setdefault(key, each)
             if each.style == "marked" and each.value is not None:
                 repeated.setdefault(x, []).append(each)
         for (who, style), values in kinds.items():
-            there = sorted((x, v) for x, v in values.items() if v.value is not None)
+            title = f"{name}, {who}" if who else name
+            there = [(x, v, v.value) for (x, _), v in values.items() if v.value is not None]
+            there.sort(key=lambda each: each[0])
             if style == "marked" and experiment.repeated and axis != SEED:
-                yield from _spread(f"{name}, {who}" if who else name, colour, repeated, link)
+                yield from _spread(title, colour, repeated, link)
             elif there or style == "marked":
-                xs, ys = np.array([(x, v.value) for x, v in there], float).reshape(-1, 2).T
-                links = tuple(link(v.result) for _, v in there) if link else ()
-                title = f"{name}, {who}" if who else name
-                # Seeds have no order that a line could follow.
-                drawn: Style = "points" if style == "marked" and axis == SEED else style
-                yield Line(title, xs, ys, drawn, colour, links=links)
+                xs, ys = np.array([(x, y) for x, _, y in there], float).reshape(-1, 2).T
+                links = tuple(link(v.result) for _, v, _ in there) if link else ()
+                unordered = style == "marked" and axis in _UNORDERED
+                drawn: Style = "points" if unordered else style
+                letter = next((v.letter for _, v, _ in there), "")
+                look = PRINTED if style in ("crosses", "letters") else colour
+                yield Line(title, xs, ys, drawn, look, letter=letter, links=links)
+            if errors := [(x, y - v.error, y + v.error) for x, v, y in there if v.error]:
+                xs, low, high = np.array(errors, float).T
+                yield Line(f"{title}: precision", xs, low, "spans", PRINTED, top=high)
 
 
 def _spread(
@@ -159,30 +212,44 @@ def _spread(
 
 def _said(result: Result, row: Row) -> Iterable[_Value]:
     """List a row's values: measured, and what is said."""
-    values: list[tuple[str, Style, float | None]] = [("measured", "marked", row.measured)]
+    yield _Value(result, row.metric, row.unit, "measured", "marked", row.measured)
+    of = (result, row.metric, row.unit)
     if isinstance(row, Prediction):
-        values += [("predicted", "dashed", row.value), ("paper's formula", "dashed", row.printed)]
+        yield _Value(*of, "predicted", "dashed", row.value)
+        yield _Value(*of, "paper's formula", "dashed", row.printed)
     if isinstance(row, Claim) and not row.against:
         who = "paper" if row.by == "paper" else "their simulator"
-        values.append((who, "crosses", row.value))
-    for who, style, value in values:
-        yield _Value(result, row.metric, row.unit, who, style, value)
+        yield _Value(*of, who, "crosses", row.value, row.tolerance or 0)
+        yield _Value(*of, f"{who}: at most", "letters", row.at_most, letter="\u2264")
+        yield _Value(*of, f"{who}: at least", "letters", row.at_least, letter="\u2265")
 
 
 def _series(axis: str, found: list[_Value]) -> dict[str, list[_Value]]:
     """Group values into lines: one metric, and equal values on all other axes."""
     series: dict[str, list[_Value]] = {}
+    experiments = {each.result.experiment_id for each in found}
+    values: dict[str, set[str]] = {}
+    for each in found:
+        for name, value in each.result.point.items():
+            values.setdefault(name, set()).add(label(value))
     for each in found:
         left_out = (axis, SEED) if each.result.manifest.repetition else (axis,)
         point = each.result.point.items()
-        others = [f"{k} {label(v)}" for k, v in point if k not in left_out]
-        name = ", ".join([each.metric.partition(".")[2] or each.metric, *others])
+        others = [
+            f"{k} {label(v)}"
+            for k, v in point
+            if axis != RUN and k not in left_out and len(values[k]) > 1
+        ]
+        of = [] if axis == RUN or len(experiments) == 1 else [each.result.experiment_id]
+        name = ", ".join([*of, each.metric.partition(".")[2] or each.metric, *others])
         series.setdefault(name, []).append(each)
     return series
 
 
-def _axis_label(experiment: Experiment, axis: str) -> str:
+def axis_label(experiment: Experiment, axis: str) -> str:
     """Label an axis: its name, and names of values that are no numbers."""
+    if axis == RUN:
+        return ", ".join(f"{n} {result.id}" for n, result in enumerate(experiment.results))
     labels = experiment.axes[axis]
     if all(_is_number(result.point[axis]) for result in experiment.results):
         return axis
@@ -196,6 +263,8 @@ def _is_number(value: object) -> bool:
 
 def _position(experiment: Experiment, axis: str, result: Result) -> float:
     """Place a point on an axis: at its value, or index if no number."""
+    if axis == RUN:
+        return float(experiment.results.index(result))
     value = result.point[axis]
     if _is_number(value):
         return float(value[0] if isinstance(value, list) else value)

@@ -1,9 +1,10 @@
 """The papers that experiments reproduce: `papers/<id>.yml`."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from twoway.contract.model import Model
 from twoway.errors import TwowayError
@@ -18,9 +19,56 @@ class Untested(Model):
     why: str = Field(description="why no experiment tests it")
 
 
+class Reading(Model):
+    """A value that the paper prints for a figure and that no claim has."""
+
+    line: str = Field(description="the line that it is of, as the legend is to name it")
+    x: float | None = Field(default=None, description="its place; null: a level across the figure")
+    y: float = Field(description="the value, in the figure's unit")
+    error: float = Field(ge=0, description="how far the reading may be off, in the same unit")
+    how: str = Field(description="where it is printed, or how it was read off")
+
+
+class Redrawn(Model):
+    """A figure or table of the paper, and the runs that draw it again."""
+
+    name: str = Field(pattern=r"^(figure|table) \S", description="figure 3.3, table 2, figure 9 b")
+    shows: str = Field(description="what it shows, in our words")
+    runs: list[str] = Field(min_length=1, description="experiments, or points of them")
+    metrics: list[str] = Field(default=[], description="metrics or families of them, to draw")
+    across: str | None = Field(
+        default=None,
+        description="the sweep's axis that is x; null: one run after the other",
+    )
+    at: dict[str, list[Any]] = Field(default={}, description="the points drawn, by axis")
+    picture: str = Field(default="", description="in place of metrics, one of a run's report")
+    lines: list[str] = Field(default=[], description="how its lines that are drawn begin")
+    levels: list[str] = Field(default=[], description="metrics that are levels in the picture")
+    readings: list[Reading] = Field(default=[], description="values that no claim has")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if bool(self.metrics) == bool(self.picture):
+            raise ValueError("needs either metrics or picture")
+        return self
+
+    @property
+    def id(self) -> str:
+        """The figure's name as a part of an address."""
+        return self.name.replace(" ", "-")
+
+
 class _File(Model):
     title: str = Field(description="authors, title, year")
+    figures: list[Redrawn] = Field(default=[], description="those that runs draw again")
     untested: list[Untested] = Field(description="claims that no experiment tests")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        names = [each.name for each in self.figures]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"figures: {min(twice)} is there twice")
+        return self
 
 
 @dataclass(frozen=True)
@@ -31,11 +79,13 @@ class Source:
         id: the file's stem, or the title if there is no file.
         title: authors, title, year.
         untested: its claims that no experiment tests.
+        figures: those of its figures and tables that runs draw again.
     """
 
     id: str
     title: str
     untested: tuple[Untested, ...] = ()
+    figures: tuple[Redrawn, ...] = ()
 
 
 def find_paper(name: str) -> Source:
@@ -54,4 +104,4 @@ def find_paper(name: str) -> Source:
     except ValidationError as error:
         found = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise TwowayError(f"{where}: {found}") from error
-    return Source(name, file.title, tuple(file.untested))
+    return Source(name, file.title, tuple(file.untested), tuple(file.figures))

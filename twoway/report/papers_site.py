@@ -6,12 +6,14 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from os.path import relpath
 from pathlib import Path
 from typing import Any
+
+from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.judge import Verdict
 from twoway.contract.statements import FORMS, Form, in_words
@@ -21,8 +23,10 @@ from twoway.report import pages
 from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
 from twoway.report.curves import pictures
+from twoway.report.paper_figures import PaperFigure, paper_figures
 from twoway.report.papers import Source, find_paper
 from twoway.report.results import Experiment, Result, read_results
+from twoway.report.thumbnail import thumbnail
 
 # A table with more rows than this is folded.
 ROWS_SHOWN = 12
@@ -121,6 +125,7 @@ class Paper:
 
     source: Source
     sections: tuple[Section, ...]
+    figures: list[PaperFigure] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -131,6 +136,11 @@ class Paper:
     def file(self) -> str:
         """The page's name."""
         return re.sub(r"[^a-z0-9]+", "-", self.source.id.lower()).strip("-") + ".html"
+
+    @property
+    def points(self) -> str:
+        """The name of the page with every number of its points."""
+        return self.file.replace(".html", "-points.html")
 
     @property
     def table(self) -> str:
@@ -169,31 +179,36 @@ class Paper:
         return [said for said in self.predictions if said.row.verdict is Verdict.CONTRADICTED]
 
 
-def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any]:
+def write_site(
+    folders: Iterable[Path], site: Path, whole: int, failed: Sequence[str] = ()
+) -> dict[str, Any]:
     """Write the reproduction report on runs.
 
     Args:
         folders: folders of finished, analysed runs.
         site: the report's folder; pages of an earlier report are replaced.
         whole: how many experiments there are, of which some may be shown.
+        failed: ids of the points that have no run.
 
     Returns: the content of papers.json.
     Raises: AnalysisError naming a folder that is no analysed run.
     """
     experiments = read_results(folders)
-    papers = _papers(experiments)
+    papers = _papers(experiments, site, failed)
     site.mkdir(parents=True, exist_ok=True)
     for paper in papers:
-        figures = {s.experiment.id: pictures(s.experiment) for s in paper.sections}
+        others = {s.experiment.id: _others(s.experiment, paper.figures) for s in paper.sections}
+        drawn = [each.figure for each in paper.figures if each.figure]
         pages.write(
             site / paper.file,
             "paper.html.j2",
-            [figure for each in figures.values() for figure in each],
+            [*drawn, *(figure for each in others.values() for figure in each)],
             paper=paper,
-            papers=papers,
-            by_experiment=figures,
+            by_experiment=others,
             report_of=lambda result: _report_of(result, site),
-            rows_shown=ROWS_SHOWN,
+        )
+        pages.write(
+            site / paper.points, "paper_points.html.j2", [], paper=paper, rows_shown=ROWS_SHOWN
         )
     found = {verdict for paper in papers for verdict in paper.counts}
     counted = [verdict for verdict in COUNTED if verdict not in _SELDOM or verdict in found]
@@ -205,6 +220,8 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
         counted=counted,
         forms=FORMS,
         whole=whole,
+        thumbnail=thumbnail,
+        in_figures=Counter(each.verdict for paper in papers for each in paper.figures),
     )
     write_tables(papers, site)
     document = {
@@ -224,16 +241,26 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
     return document
 
 
-def _papers(experiments: list[Experiment]) -> list[Paper]:
-    """Group experiments by paper; those without a paper come last."""
+def _papers(experiments: list[Experiment], site: Path, failed: Sequence[str]) -> list[Paper]:
+    """Group experiments by paper, and draw its figures; those without a paper come last."""
     by_paper: dict[str, list[Section]] = {}
     for experiment in experiments:
         by_paper.setdefault(experiment.paper, []).append(Section(experiment))
-    papers = [
-        Paper(find_paper(name) if name else _BEYOND, tuple(sections))
-        for name, sections in by_paper.items()
-    ]
+    papers = []
+    for name, sections in by_paper.items():
+        source = find_paper(name) if name else _BEYOND
+        shown = [section.experiment for section in sections]
+        drawn = paper_figures(source, shown, lambda result: _points_of(result, site), failed)
+        papers.append(Paper(source, tuple(sections), drawn))
     return sorted(papers, key=lambda paper: (paper.source is _BEYOND, paper.title))
+
+
+def _others(experiment: Experiment, drawn: Sequence[PaperFigure]) -> list[Figure]:
+    """Draw an experiment's main figures, but for those that are the paper's."""
+    if not experiment.axes and any(experiment.id in each.experiments for each in drawn):
+        return []  # its report has every picture
+    covered = {name for each in drawn for name in each.covers}
+    return [figure for figure in pictures(experiment) if figure.id not in covered]
 
 
 def _counted(what: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
@@ -246,6 +273,11 @@ def _report_of(result: Result, site: Path) -> str | None:
     """Build the link to a run's own report; None if it has none."""
     report = result.folder / "report.html"
     return relpath(report.resolve(), site.resolve()) if report.is_file() else None
+
+
+def _points_of(result: Result, site: Path) -> str:
+    """Build the link to a run's report, or to its folder."""
+    return _report_of(result, site) or relpath(result.folder.resolve(), site.resolve())
 
 
 def _provenance(experiments: list[Experiment]) -> dict[str, list[str]]:
@@ -289,8 +321,19 @@ def _paper_document(paper: Paper, site: Path) -> dict[str, Any]:
         **_counts(paper),
         "page": paper.file,
         "untested_claims": [each.model_dump() for each in paper.source.untested],
+        "figures": [_figure_document(each) for each in paper.figures],
         "verdicts": [_claim_document(claim) for claim in paper.claims],
         "experiments": [_section_document(section, site) for section in paper.sections],
+    }
+
+
+def _figure_document(figure: PaperFigure) -> dict[str, Any]:
+    return {
+        "figure": figure.asked.name,
+        "shows": figure.asked.shows,
+        "runs": [result.id for result in figure.results],
+        "verdict": figure.verdict,
+        "counted": figure.counted,
     }
 
 

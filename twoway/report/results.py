@@ -41,6 +41,11 @@ class Result:
         return self.manifest.experiment.id
 
     @property
+    def experiment_id(self) -> str:
+        """The experiment's id, without the point."""
+        return self.id.partition("@")[0]
+
+    @property
     def point(self) -> Mapping[str, Any]:
         """The point's values by axis; empty if the experiment is no sweep."""
         return self.manifest.point
@@ -90,7 +95,7 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
         manifest = manifest_of(folder)
         metrics, verdicts = _read(Metrics, folder / METRICS), _read(Verdicts, folder / VERDICTS)
         result = Result(folder, manifest, metrics, verdicts)
-        by_id.setdefault(result.id.partition("@")[0], []).append(result)
+        by_id.setdefault(result.experiment_id, []).append(result)
     return [Experiment(name, tuple(_ordered(found))) for name, found in sorted(by_id.items())]
 
 

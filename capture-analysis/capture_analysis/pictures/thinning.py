@@ -13,7 +13,13 @@ SMALL = 4000
 
 
 def thinned(
-    line: Line, columns: int, rows: int, *, log_x: bool = False, log_y: bool = False
+    line: Line,
+    columns: int,
+    rows: int,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    small: int = SMALL,
 ) -> Line:
     """Thin a trace for a picture of `columns` by `rows` dots.
 
@@ -26,8 +32,9 @@ def thinned(
         rows: height of the picture in dots.
         log_x: whether the axis of x is logarithmic.
         log_y: whether the axis of y is logarithmic.
+        small: the most points of a trace that stays as it is.
     """
-    if len(line.x) <= SMALL or line.style == "bars":
+    if len(line.x) <= small or line.style == "bars":
         return line
     column = _dot(line.x, columns, log=log_x)
     if line.style in ("points", "crosses", "letters"):

@@ -10,105 +10,28 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from synthetic_run import edit_json, manifest, write_run
+from swept_runs import PAPER, WINDOWS, write_points
+from synthetic_run import edit_json, write_run
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import Manifest
-from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
 from twoway.contract.verdicts import VERDICTS, ClaimRow
 from twoway.errors import TwowayError
-from twoway.measure.revision import revision
 from twoway.report import papers
 from twoway.report.claims import Said, claims, predictions, worst_percent
 from twoway.report.curves import curves
-from twoway.report.judging import judge_run
 from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
 from twoway.report.results import read_results
 
 pytestmark = pytest.mark.slow
 
-PAPER = "Zhang, Shenker, Clark, Observations, 1991"
-WINDOWS = [4, 8, 16]
-MATRIX = {
-    "window": {"set": ["flows.first.window_packets"], "to": WINDOWS},
-    "acks": {"set": ["stack.acks"], "to": ["every-segment", "delayed"]},
-}
-NAMES = ("efficiency.first", "efficiency.second")
 ON_RECORD = {"since": "2026-11-24", "why": "too short"}
-
-
-def _said(window: int, acks: str) -> dict[str, Any]:
-    """What is said of a point: the delayed ones explain what differs at the others."""
-    why = {"why": "by hand"}
-    predicted = {"theory": "kalampoukas", "value": float(window), "tolerance": 0.1, **why}
-    claim = {"where": "figure 1", "by": "paper", "tolerance": 0.1, **why}
-    known = {"why": "ACKs", "explained_by": f"swept@window={window},acks=delayed"}
-    return {
-        "predictions": [{"metric": NAMES[0], "printed": 2.0 * window, **predicted}],
-        "claims": [
-            {
-                "claim": "Both lines are as busy.",
-                "metric": name,
-                "value": 1.1 * window if acks == "delayed" else 2.2 * window,
-                "differs": None if acks == "delayed" else known,
-                **claim,
-            }
-            for name in NAMES
-        ],
-        "findings": [{"finding": "It is so.", "metric": NAMES[1], "value": 1.1 * window, **why}],
-    }
-
-
-def _point(folder: Path, window: int, acks: str) -> Path:
-    """A run of one point of a sweep, 10 % above its prediction; at window 16 half is undefined."""
-    run = folder / f"swept@window={window},acks={acks}/20000101-000030-000000"
-    run.mkdir(parents=True)
-    document = manifest()
-    document["experiment"] |= {
-        "id": run.parent.name,
-        "title": "A sweep",
-        "summary": "By hand.",
-        "source": {"paper": PAPER, "where": "figure 1"},
-        "matrix": MATRIX,
-        **_said(window, acks),
-    }
-    document |= {
-        "point": {"window": window, "acks": acks},
-        "timing": {"wall_s": 2.0, "simulated_s": 10.0, "speed": 5.0},
-    }
-    made = Manifest.model_validate(document)
-    made.write(run / "manifest.json")
-    undefined = window == 16 and acks == "every-segment"
-    Metrics(
-        experiment=run.parent.name,
-        run=made.run,
-        measured_sha256=made.measured_sha256,
-        backend=made.backend,
-        clock_source=made.clock_source,
-        kernel=made.kernel.release,
-        analysis=revision(),
-        metrics={
-            name: Metric(
-                value=None if undefined else (2.2 if acks != "delayed" else 1.1) * window, unit="1"
-            )
-            for name in NAMES
-        },
-        fidelity=(FidelityRow(check="frames", value=1, bound="1", verdict=Verdict.PASS),),
-    ).write(run / METRICS)
-    return run
 
 
 @pytest.fixture(name="folders")
 def made(tmp_path: Path) -> list[Path]:
     """A sweep's six points, in no order, and a single run that no paper asks for."""
-    points = [
-        _point(tmp_path / "results", window, acks)
-        for acks in ("delayed", "every-segment")
-        for window in reversed(WINDOWS)
-    ]
-    for run in points:
-        judge_run(run).write(run / VERDICTS)
+    points = write_points(tmp_path / "results")
     single = write_run(tmp_path / "single")
     analyse_run(single)
     return [*points, single]
@@ -240,11 +163,12 @@ def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) ->
     assert replace(claim, rows=[untold, worse]).verdict is Verdict.UNEXPLAINED
 
 
-def test_what_differs_unexplained_stands_first(folders: list[Path], tmp_path: Path) -> None:
-    """The index has claims that differ unexplained before all experiments."""
+def test_what_differs_is_one_click_away(folders: list[Path], tmp_path: Path) -> None:
+    """The index counts what differs unexplained, and has the list folded before experiments."""
     write_site(folders, tmp_path / "site", 83)
     index = (tmp_path / "site/index.html").read_text()
-    first = index.index("Differs, unexplained: ")
+    first = index.index("Differs, unexplained: 1 of 1 claims of ")
+    assert index.rindex("<details", 0, first) > 0
     assert first < index.index("furthest off")
     assert "differs, unexplained" in index[first:]
 
@@ -323,7 +247,7 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
 
 
 def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
-    """On a phone a legend of 12 lines is below the axis's label, and the plot as high as any."""
+    """On a phone a legend of 16 lines is below the axis's label, and the plot as high as any."""
     opened(browser, site / "zhang-shenker-clark-observations-1991.html", 390)
     below, height, rows = browser.execute_script(
         """
@@ -336,7 +260,7 @@ def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
         ];
         """
     )
-    assert rows == 12
+    assert rows == 16
     assert below >= 0
     assert height > 200
 

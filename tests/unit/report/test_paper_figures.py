@@ -1,0 +1,236 @@
+"""Figures of papers drawn again: what is drawn, verdicts, and their pages."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+from swept_runs import PAPER, WINDOWS, write_points
+from synthetic_run import edit_json, write_run
+
+from twoway.contract.verdicts import VERDICTS
+from twoway.errors import TwowayError
+from twoway.paths import PAPERS
+from twoway.report import papers
+from twoway.report.paper_figures import PaperFigure, named, paper_figures
+from twoway.report.papers import Redrawn, Source, find_paper
+from twoway.report.papers_site import write_site
+from twoway.report.report import analyse_run
+from twoway.report.results import read_results
+from twoway.report.thumbnail import thumbnail
+from twoway.spec.point import case_names
+
+pytestmark = pytest.mark.slow
+
+PAGE = "zhang-shenker-clark-observations-1991.html"
+FIGURES: list[dict[str, Any]] = [
+    {
+        "name": "figure 1",
+        "shows": "a <b>line</b>",
+        "runs": ["swept"],
+        "metrics": ["efficiency.first"],
+        "across": "window",
+        "at": {"acks": ["delayed"]},
+        "readings": [{"line": "the knee", "x": 6, "y": 7, "error": 0.5, "how": "the text says 7"}],
+    },
+    {
+        "name": "figure 2",
+        "shows": "where nothing is defined",
+        "runs": ["swept@window=16,acks=every-segment"],
+        "metrics": ["efficiency"],
+    },
+    {"name": "figure 3", "shows": "what nothing ran", "runs": ["other"], "metrics": ["goodput"]},
+    {"name": "table 1", "shows": "numbers", "runs": ["swept"], "metrics": ["efficiency.second"]},
+]
+
+
+@pytest.fixture(name="folders")
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A sweep's six points, of a paper with figures."""
+    monkeypatch.setattr(papers, "PAPERS", tmp_path / "papers")
+    monkeypatch.setattr(papers, "ROOT", tmp_path)
+    (tmp_path / "papers").mkdir()
+    file = {"title": PAPER, "figures": FIGURES, "untested": []}
+    (tmp_path / "papers" / f"{PAPER}.yml").write_text(json.dumps(file))
+    return write_points(tmp_path / "results")
+
+
+def _drawn(folders: list[Path], failed: tuple[str, ...] = ()) -> dict[str, PaperFigure]:
+    experiments = read_results(folders)
+    made = paper_figures(find_paper(PAPER), experiments, lambda result: result.id, failed)
+    return {each.asked.name: each for each in made}
+
+
+def test_a_figure_is_measured_computed_and_printed(folders: list[Path]) -> None:
+    """Dots open their runs, theory is dashed, and print is crosses with bars of its precision."""
+    figure = _drawn(folders)["figure 1"].figure
+    assert figure
+    lines = {line.name: line for line in figure.lines}
+    assert lines["first, measured"].links == tuple(
+        f"swept@window={window},acks=delayed" for window in WINDOWS
+    )
+    assert lines["first, predicted"].style == "dashed"
+    assert lines["first, paper"].style == "crosses"
+    precision = lines["first, paper: precision"]
+    assert precision.top is not None
+    assert (precision.top - precision.y).tolist() == pytest.approx([0.2] * 3)
+    knee = lines["the knee: precision"]
+    assert (knee.x.tolist(), knee.y.tolist()) == ([6], [6.5])
+    assert figure.title == "Figure 1: a <b>line</b>"
+    assert figure.caption.startswith(f"Figure 1 of {PAPER}, drawn again from 3 runs of swept.")
+    assert figure.caption.endswith("the knee: the text says 7.")
+
+
+def test_the_verdict_is_the_worst(folders: list[Path]) -> None:
+    """A prediction that fails decides; without one the worst claim; without a claim nothing."""
+    assert _drawn(folders)["figure 1"].verdict == "a prediction fails"
+    for run in folders:
+        edit_json(run / VERDICTS, lambda found: found.update(predictions=[]))
+    figure = _drawn(folders)["figure 1"]
+    assert (figure.verdict, figure.look, figure.counted) == ("agrees", "pass", "1 claim: agrees")
+    for run in folders:
+        edit_json(run / VERDICTS, lambda found: found.update(claims=[]))
+    assert _drawn(folders)["figure 1"].verdict == "no number in print"
+    table = _drawn(folders)["table 1"].figure
+    assert table
+    assert "prints no value of it: only our lines" in table.caption
+
+
+def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
+    """A metric undefined at a point makes no dot; a point without a run is named."""
+    failed = ("swept@window=2,acks=delayed", "swept@window=2,acks=every-segment", "else@window=2")
+    drawn = _drawn(folders, failed)
+    assert drawn["figure 1"].missing == ("swept@window=2,acks=delayed",)
+    assert drawn["figure 1"].counted.endswith("without a run: swept@window=2,acks=delayed")
+    assert (drawn["figure 2"].figure, drawn["figure 3"].figure) == (None, None)
+    assert drawn["figure 3"].verdict == "no run"
+    table = drawn["table 1"].figure
+    assert table
+    assert "At 1 of 6 points a metric is undefined." in table.caption
+    assert len(table.lines[0].x) == 5
+
+
+def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
+    """A picture of a run's report has the lines asked for, and levels across it as marks."""
+    run = write_run(tmp_path / "single")
+    analyse_run(run)
+    (experiment,) = read_results([run])
+    asked = Redrawn(
+        name="figure 1",
+        shows="a queue",
+        runs=[experiment.id],
+        picture="queues",
+        lines=["forward"],
+        readings=[papers.Reading(line="its top", y=4, error=0.5, how="read off")],
+    )
+    source = Source("x", "X", figures=(asked, asked.model_copy(update={"picture": "none"})))
+    first, second = paper_figures(source, [experiment], lambda result: result.id)
+    assert first.figure
+    names = [line.name for line in first.figure.lines]
+    assert names[0] == "forward queue"
+    assert not any(name.startswith("reverse") for name in names)
+    assert names[-2:] == ["its top", "its top: precision"]
+    assert set(first.figure.lines[-2].y.tolist()) == {4}
+    assert second.figure is None
+
+
+def test_a_claim_names_its_figures() -> None:
+    """Words such as "figures 5.5 to 5.8" name each figure, and sections none."""
+    assert named("section 3, figure 3.2") == {"figure 3.2"}
+    assert named("figures 3.3 and 3.4") == {"figure 3.3", "figure 3.4"}
+    assert named("section 5.3, figures 5.9 to 5.11") == {"figure 5.9", "figure 5.10", "figure 5.11"}
+    assert named("section 5.1, example 1, and table 2") == {"table 2"}
+    assert named("sections 4 and 5") == set()
+
+
+def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
+    """A small drawing has a path for each line, inside its frame, and none of their names."""
+    figure = _drawn(folders)["figure 1"].figure
+    assert figure
+    svg = thumbnail(figure)
+    assert svg.count("<path") == len(figure.lines) + 1  # a line with dots has two
+    assert "nan" not in svg
+    assert "first" not in svg
+    assert "<path" not in thumbnail(replace(figure, lines=[]))
+
+
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*.yml")), ids=lambda path: path.stem)
+def test_the_papers_figures_have_runs(path: Path) -> None:
+    """Each figure that a paper's file lists names experiments and points that there are."""
+    for each in find_paper(path.stem).figures:
+        for run in each.runs:
+            experiment = run.partition("@")[0]
+            assert run == experiment or run in case_names(experiment)
+
+
+def test_a_figure_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two figures of one name are an error that names it, and so is one of two kinds."""
+    monkeypatch.setattr(papers, "PAPERS", tmp_path)
+    monkeypatch.setattr(papers, "ROOT", tmp_path)
+    file = {"title": "X", "untested": [], "figures": [FIGURES[1], FIGURES[1]]}
+    (tmp_path / "x.yml").write_text(json.dumps(file))
+    with pytest.raises(TwowayError, match=r"x.yml: .*figures: figure 2 is there twice"):
+        find_paper("x")
+    file["figures"] = [{**FIGURES[1], "picture": "queues"}]
+    (tmp_path / "x.yml").write_text(json.dumps(file))
+    with pytest.raises(TwowayError, match=r"figures.0: .*needs either metrics or picture"):
+        find_paper("x")
+
+
+@pytest.fixture(name="site")
+def written(folders: list[Path], tmp_path: Path) -> Path:
+    """The site on these runs."""
+    write_site(folders, tmp_path / "site", 83)
+    return tmp_path / "site"
+
+
+@pytest.mark.parametrize("width", [1100, 430])
+def test_the_index_is_a_gallery(browser: Any, site: Path, width: int) -> None:
+    """Each figure is a card that opens it; texts of files stay texts; nothing is cut off."""
+    browser.set_window_size(width, 900)
+    browser.get((site / "index.html").as_uri())
+    cards = browser.find_elements(By.CSS_SELECTOR, ".gallery a")
+    assert [card.text.split("\n")[0] for card in cards] == [
+        f"{each['name'].capitalize()}: {each['shows']}" for each in FIGURES
+    ]
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".gallery svg")) == 2
+    assert "4 of their figures and tables" in browser.find_element(By.TAG_NAME, "p").text
+    differs = browser.find_element(By.CSS_SELECTOR, "details.differs")
+    browser.execute_script("arguments[0].open = true", differs)
+    cut = "return arguments[0].scrollWidth - arguments[0].clientWidth"
+    assert browser.execute_script(cut, differs) == 0
+    assert browser.execute_script(cut, browser.find_element(By.TAG_NAME, "html")) == 0
+    address = cards[0].get_attribute("href")
+    assert address.endswith(f"/{PAGE}#figure-1")
+
+
+def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
+    """A page begins with figures and verdicts; in a zoomed one too a dot opens its run."""
+    opened(browser, site / PAGE, 1100)
+    assert console(browser) == []
+    plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]
+    assert plots[:2] == ["plot-figure-1", "plot-table-1"]
+    titles = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "figure > h3")]
+    assert titles[0] == "Figure 1: a <b>line</b> a prediction fails"
+    body = browser.find_element(By.TAG_NAME, "body").text
+    assert "What it shows is undefined at every point." in body
+    assert "None of its runs is among the results: twoway run other" in body
+    over = browser.find_element(By.CSS_SELECTOR, "#plot-figure-1 .u-over")
+    # The first of three dots, and a part of the line before the second, are out of sight.
+    right, down = browser.execute_script(
+        """const {plot} = document.getElementById("plot-figure-1");
+        plot.element.scrollIntoView({block: "center"});
+        const {x, y} = plot.traces[0];
+        plot.show({x: [x[1] + 1, x[2] + 1], y: [0, y[2] + 1]});
+        const {clientWidth, clientHeight} = plot.chart.over;
+        return [plot.chart.valToPos(x[2], "x") - clientWidth / 2,
+                plot.chart.valToPos(y[2], "y") - clientHeight / 2]"""
+    )
+    there = ActionChains(browser).move_to_element_with_offset(over, round(right), round(down))
+    there.click().perform()
+    WebDriverWait(browser, 20).until(lambda b: "swept@window=16,acks=delayed" in b.current_url)

@@ -1,0 +1,284 @@
+"""Figures and tables of a paper, drawn again from runs, beside what the paper prints."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from capture_analysis.pictures.figure import Figure, FloatArray, Line
+
+from twoway.contract.judge import Verdict
+from twoway.contract.statements import label
+from twoway.contract.verdicts import ClaimRow, PredictionRow
+from twoway.measure.analysis import Analysis
+from twoway.report.claims import Claim, Said, claims, predictions
+from twoway.report.curves import LEGEND, PRINTED, RUN, axis_label, said_lines
+from twoway.report.figures import all_figures
+from twoway.report.papers import Reading, Redrawn, Source
+from twoway.report.results import Experiment, Result
+from twoway.report.safe_region import safe_region
+
+Link = Callable[[Result], str]
+# Verdicts on a figure, beside those on its worst claim.
+NO_RUN, UNSOUND, FAILED = "no run", "not to be believed", "a prediction fails"
+CONTRADICTED, NO_NUMBER = "a prediction is contradicted, on record", "no number in print"
+
+# Verdicts that are neither good nor bad.
+_KNOWN = (Verdict.EXPLAINED, Verdict.PAPER_DIFFERS, Verdict.NOT_COMPARABLE)
+# Pictures that no run's report has.
+_OWN: Mapping[str, Callable[[Experiment], Figure]] = {"safe-region": safe_region}
+_NAMED = re.compile(r"(figure|table)s? (\d[\d.]*)(?: (and|to) (\d[\d.]*))?")
+# Styles of lines that are stated, not measured.
+_SAID = ("dashed", "crosses", "letters", "spans")
+# How often a level across a picture is marked.
+_MARKS = 9
+# Number in the palette of theory's levels.
+_THEORY = 2
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure or table of a paper.
+
+    Attributes:
+        asked: what the paper's file says of it.
+        results: the runs that it shows.
+        missing: the points of it that have no run, by id.
+        claims: of the paper, about these runs and this figure, the worst first.
+        predictions: of what it shows; of a picture, all of its run.
+        figure: the drawing; None if no run has anything to draw.
+    """
+
+    asked: Redrawn
+    results: tuple[Result, ...]
+    missing: tuple[str, ...]
+    claims: list[Claim]
+    predictions: list[Said[PredictionRow]]
+    figure: Figure | None
+
+    @property
+    def title(self) -> str:
+        """Its name, and what it shows."""
+        return f"{self.asked.name.capitalize()}: {self.asked.shows}"
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments of its runs."""
+        return list(dict.fromkeys(result.experiment_id for result in self.results))
+
+    @property
+    def covers(self) -> set[str]:
+        """Ids of the experiments' own figures that show no more than this one."""
+        drawn = self.asked.metrics or [self.asked.picture]
+        return {f"{of}-{each.partition('.')[0]}" for of in self.experiments for each in drawn}
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on it in a few words."""
+        if not self.results:
+            return NO_RUN
+        if not all(result.metrics.sound for result in self.results):
+            return UNSOUND
+        found = {said.row.verdict for said in self.predictions}
+        if Verdict.FAIL in found:
+            return FAILED
+        if Verdict.CONTRADICTED in found:
+            return CONTRADICTED
+        return self.claims[0].verdict.value if self.claims else NO_NUMBER
+
+    @property
+    def look(self) -> str:
+        """The verdict's class of style."""
+        known = {Verdict.AGREES.value: "pass", NO_NUMBER: "open", NO_RUN: "open"}
+        explained = {v.value for v in _KNOWN}
+        return "known" if self.verdict in explained else known.get(self.verdict, "fail")
+
+    @property
+    def counted(self) -> str:
+        """Its claims and predictions, counted."""
+        found = Counter(claim.verdict.value for claim in self.claims)
+        words = [f"{n} claim{'s' if n > 1 else ''}: {each}" for each, n in found.items()]
+        if self.predictions:
+            kept = sum(said.row.verdict is Verdict.PASS for said in self.predictions)
+            words.append(f"{kept} of {len(self.predictions)} predictions kept")
+        if self.missing:
+            words.append(f"without a run: {', '.join(self.missing)}")
+        return "; ".join(words)
+
+
+def paper_figures(
+    source: Source, experiments: Sequence[Experiment], link: Link, failed: Sequence[str] = ()
+) -> list[PaperFigure]:
+    """Draw a paper's figures and tables.
+
+    Args:
+        source: the paper.
+        experiments: its experiments, with their runs.
+        link: gives the address that a click on a run's point opens.
+        failed: ids of the points that have no run.
+    """
+    pictures: dict[str, dict[str, Figure]] = {}
+    results = [result for experiment in experiments for result in experiment.results]
+    found = []
+    for asked in source.figures:
+        # In the order of the paper's file, then of the sweep.
+        mine = [r for run in asked.runs for r in results if _is_of(r, run) and _is_at(r, asked)]
+        shown = Experiment(asked.runs[0], tuple(mine))
+        drawn = _drawn(asked, shown, link, pictures) if mine else None
+        about = [claim for claim in claims([shown] if mine else []) if _is_about(asked, claim)]
+        found.append(
+            PaperFigure(
+                asked,
+                shown.results,
+                tuple(name for name in failed if _shows(asked, name)),
+                about,
+                [each for each in predictions(shown) if not asked.metrics or _wants(asked, each)],
+                _titled(drawn, asked, source, shown, about) if drawn else None,
+            )
+        )
+    return found
+
+
+def named(where: str) -> set[str]:
+    """List the figures and tables that a claim's `where` names, such as "figure 3.3"."""
+    found = set()
+    for kind, first, word, last in _NAMED.findall(where):
+        numbers = [first.rstrip("."), *([last.rstrip(".")] if last else [])]
+        if word == "to":
+            chapter, dot, start = numbers[0].rpartition(".")
+            stop = int(numbers[1].rpartition(".")[2])
+            numbers = [f"{chapter}{dot}{n}" for n in range(int(start), stop + 1)]
+        found |= {f"{kind} {number}" for number in numbers}
+    return found
+
+
+def _is_of(result: Result, run: str) -> bool:
+    return run in (result.id, result.experiment_id)
+
+
+def _is_at(result: Result, asked: Redrawn) -> bool:
+    return all(
+        label(result.point.get(axis)) in map(label, values) for axis, values in asked.at.items()
+    )
+
+
+def _shows(asked: Redrawn, name: str) -> bool:
+    """Tell whether a figure would show a point, by the point's id."""
+    experiment, _, point = name.partition("@")
+    parts = point.split(",")
+    return bool({name, experiment} & set(asked.runs)) and all(
+        any(f"{axis}={label(value)}" in parts for value in values)
+        for axis, values in asked.at.items()
+    )
+
+
+def _wants(asked: Redrawn, said: Said[ClaimRow] | Said[PredictionRow]) -> bool:
+    metric = said.row.metric
+    return bool({metric, metric.partition(".")[0]} & {*asked.metrics, *asked.levels})
+
+
+def _is_about(asked: Redrawn, claim: Claim) -> bool:
+    """Tell whether a claim names the figure or is drawn in it."""
+    figure = " ".join(asked.name.split()[:2])
+    return figure in named(claim.where) or any(_wants(asked, said) for said in claim.rows)
+
+
+def _titled(
+    figure: Figure, asked: Redrawn, source: Source, shown: Experiment, about: list[Claim]
+) -> Figure:
+    """Give a figure its id, title and caption."""
+    runs = f"{len(shown.results)} runs" if len(shown.results) > 1 else "one run"
+    of = ", ".join(dict.fromkeys(result.experiment_id for result in shown.results))
+    caption = [f"{asked.name.capitalize()} of {source.title}, drawn again from {runs} of {of}."]
+    caption.append(LEGEND if asked.metrics or asked.levels else "")
+    undefined = sum(not _is_defined(result, asked) for result in shown.results)
+    if undefined:
+        caption.append(f"At {undefined} of {len(shown.results)} points a metric is undefined.")
+    caption += [f"{each.line}: {each.how}." for each in asked.readings]
+    if not asked.readings and not about:
+        caption.append("The paper's text prints no value of it: only our lines are drawn.")
+    return replace(
+        figure,
+        id=f"plot-{asked.id}",
+        title=f"{asked.name.capitalize()}: {asked.shows}",
+        caption=" ".join(filter(None, caption)),
+    )
+
+
+def _is_defined(result: Result, asked: Redrawn) -> bool:
+    return all(
+        found.value is not None
+        for metric, found in result.metrics.metrics.items()
+        if {metric, metric.partition(".")[0]} & set(asked.metrics)
+    )
+
+
+def _drawn(
+    asked: Redrawn, shown: Experiment, link: Link, pictures: dict[str, dict[str, Figure]]
+) -> Figure | None:
+    if asked.picture:
+        figure = _picture(asked, shown, pictures)
+        lines = [*_levels(asked, shown.results[0], figure)] if figure else []
+    else:
+        axis = asked.across or RUN
+        y_label, lines = said_lines(shown, axis, asked.metrics, link)
+        figure = Figure(asked.id, "", "", axis_label(shown, axis), y_label, [])
+    if not figure:
+        return None
+    figure = replace(figure, lines=[*figure.lines, *lines])
+    if not any(len(line.x) and line.style not in _SAID for line in figure.lines):
+        return None  # nothing is measured
+    marks = [line for each in asked.readings for line in _reading(each, figure)]
+    return replace(figure, lines=[*figure.lines, *marks])
+
+
+def _picture(
+    asked: Redrawn, shown: Experiment, pictures: dict[str, dict[str, Figure]]
+) -> Figure | None:
+    """Draw a picture of the first run's report, with the lines that are asked for."""
+    if asked.picture in _OWN:
+        return _OWN[asked.picture](shown)
+    result = shown.results[0]
+    if result.id not in pictures:
+        every = all_figures(Analysis(result.folder), result.metrics)
+        pictures[result.id] = {figure.id: figure for figure in every}
+    figure = pictures[result.id].get(asked.picture)
+    if not figure or not asked.lines:
+        return figure
+    chosen = tuple(asked.lines)
+    return replace(figure, lines=[line for line in figure.lines if line.name.startswith(chosen)])
+
+
+def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
+    """Draw statements on metrics that are levels across the picture."""
+    for row in result.verdicts.rows:
+        if row.metric not in asked.levels or row.value is None:
+            continue
+        if isinstance(row, PredictionRow):
+            x = _across(figure, 2)
+            yield Line(f"{row.metric}, predicted", x, np.full(2, row.value), "dashed", _THEORY)
+        elif isinstance(row, ClaimRow) and not row.against:
+            who = "paper" if row.by == "paper" else "their simulator"
+            yield from _marked(
+                f"{row.metric}, {who}", _across(figure, _MARKS), row.value, row.tolerance or 0
+            )
+
+
+def _reading(reading: Reading, figure: Figure) -> Iterator[Line]:
+    x = _across(figure, _MARKS) if reading.x is None else np.array([reading.x])
+    return _marked(reading.line, x, reading.y, reading.error)
+
+
+def _across(figure: Figure, count: int) -> FloatArray:
+    """Spread places over the width of a figure."""
+    xs = np.concatenate([line.x for line in figure.lines])
+    return np.linspace(xs.min(), xs.max(), count)
+
+
+def _marked(name: str, x: FloatArray, value: float, error: float) -> Iterator[Line]:
+    """Draw a value in print as crosses, and its precision as bars through them."""
+    y = np.full(len(x), value)
+    yield Line(name, x, y, "crosses", PRINTED)
+    if error:
+        yield Line(f"{name}: precision", x, y - error, "spans", PRINTED, top=y + error)
