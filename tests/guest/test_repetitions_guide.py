@@ -25,6 +25,8 @@ def test_the_guides_print_what_they_show(tmp_path: Path) -> None:
     *table, verdict = shown.splitlines()
     assert done.stdout.splitlines() == table
     assert verdict in done.stderr.splitlines()
+    page = (tmp_path / "results/again/index.html").read_text("utf-8")
+    assert f'<span class="verdict fail">{verdict.removeprefix("again: ")}</span>' in page
     for line in re.findall(r"^\$ twoway (.*)$", SHARING.read_text("utf-8"), re.MULTILINE):
         verb, *words = line.split()
         done = twoway(verb, *words, cwd=tmp_path)

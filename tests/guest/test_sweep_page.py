@@ -135,3 +135,13 @@ def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> No
     assert "--metric: nosuch: no such metric" in done.stderr
     assert "goodput" in done.stderr
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+def test_a_metric_of_a_single_run_is_refused(tmp_path: Path, verb: str) -> None:
+    """--metric draws points of a sweep: for one run it is refused in words, and nothing runs."""
+    experiment = write_experiment(tmp_path, {**SWEEP, "matrix": {}})
+    done = twoway(verb, experiment, "--results", tmp_path / "results", "--metric", "goodput")
+    assert done.returncode == 2
+    assert f"--metric: goodput: draws a sweep's points, and {experiment} is one" in done.stderr
+    assert not (tmp_path / "results").exists()

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.spec.point import case_names
 
     names = case_names(args.experiment, args.seeds)
-    if names != [args.experiment] or args.scheduler:
+    if names != [args.experiment] or args.scheduler or args.metric:
         args.experiments = [args.experiment]
         return sweep.run(args)
     case = load_case(names[0])

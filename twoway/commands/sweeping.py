@@ -20,10 +20,10 @@ def run_all(
 
     Args:
         args: the command line.
-        families: of metrics that there must be.
+        families: of metrics that there must be, to be drawn over points.
         seeds: how many repetitions of each point; by default as the files say.
 
-    Raises: UsageError if no experiment has one of the families of metrics.
+    Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
@@ -36,6 +36,11 @@ def run_all(
     asked = args.experiments or all_ids()
     names = [case for name in asked for case in case_names(name, seeds)]
     cases = {name: load_case(name) for name in names}
+    if families and len({case.id.partition("@")[0] for case in cases.values()}) == len(cases):
+        raise UsageError(
+            f"--metric: {families[0]:.80}: draws a sweep's points, and {names[0]} is one",
+            "a run's report has all of its metrics",
+        )
     refuse_lost_references(cases.values())
     known = dict.fromkeys(
         name.partition(".")[0] for each in cases.values() for name in each.metrics
