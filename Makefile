@@ -134,7 +134,7 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), ns3, speed or lab (as root)
+bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9; keeps counts of instructions), ns3, speed or lab (as root)
 
 bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py
