@@ -191,11 +191,11 @@ def _titled(
     runs = f"{len(shown.results)} runs" if len(shown.results) > 1 else "one run"
     of = ", ".join(dict.fromkeys(result.experiment_id for result in shown.results))
     caption = [f"{asked.name.capitalize()} of {source.title}, drawn again from {runs} of {of}."]
-    caption.append(LEGEND if asked.metrics or asked.levels else "")
+    caption.append(LEGEND if asked.metrics or _levels_of(asked) else "")
     undefined = sum(not _is_defined(result, asked) for result in shown.results)
     if undefined:
         caption.append(f"At {undefined} of {len(shown.results)} points a metric is undefined.")
-    caption += [f"{each.line}: {each.how}." for each in asked.readings]
+    caption += dict.fromkeys(f"{each.line}: {each.how}." for each in asked.readings)
     if not asked.readings and not about:
         caption.append("The paper's text prints no value of it: only our lines are drawn.")
     return replace(
@@ -229,7 +229,8 @@ def _drawn(
     figure = replace(figure, lines=[*figure.lines, *lines])
     if not any(len(line.x) and line.style not in _SAID for line in figure.lines):
         return None  # nothing is measured
-    marks = [line for each in asked.readings for line in _reading(each, figure)]
+    names = dict.fromkeys(each.line for each in asked.readings)
+    marks = [line for name in names for line in _read(name, asked.readings, figure)]
     return replace(figure, lines=[*figure.lines, *marks])
 
 
@@ -250,10 +251,15 @@ def _picture(
     return replace(figure, lines=[line for line in figure.lines if line.name.startswith(chosen)])
 
 
+def _levels_of(asked: Redrawn) -> list[str]:
+    """List the levels to draw; the picture of goodput has them already, as payload."""
+    return [] if asked.picture == "goodput" else asked.levels
+
+
 def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
     """Draw statements on metrics that are levels across the picture."""
     for row in result.verdicts.rows:
-        if row.metric not in asked.levels or row.value is None:
+        if row.metric not in _levels_of(asked) or row.value is None:
             continue
         if isinstance(row, PredictionRow):
             x = _across(figure, 2)
@@ -265,9 +271,16 @@ def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
             )
 
 
-def _reading(reading: Reading, figure: Figure) -> Iterator[Line]:
-    x = _across(figure, _MARKS) if reading.x is None else np.array([reading.x])
-    return _marked(reading.line, x, reading.y, reading.error)
+def _read(name: str, readings: Sequence[Reading], figure: Figure) -> Iterator[Line]:
+    """Draw the readings of one line."""
+    rows = [
+        (x, each.y, each.error)
+        for each in readings
+        if each.line == name
+        for x in (_across(figure, _MARKS) if each.x is None else [each.x])
+    ]
+    x, y, error = np.array(rows, float).T
+    return _marked(name, x, y, error)
 
 
 def _across(figure: Figure, count: int) -> FloatArray:
@@ -276,9 +289,11 @@ def _across(figure: Figure, count: int) -> FloatArray:
     return np.linspace(xs.min(), xs.max(), count)
 
 
-def _marked(name: str, x: FloatArray, value: float, error: float) -> Iterator[Line]:
-    """Draw a value in print as crosses, and its precision as bars through them."""
-    y = np.full(len(x), value)
+def _marked(
+    name: str, x: FloatArray, value: float | FloatArray, error: float | FloatArray
+) -> Iterator[Line]:
+    """Draw values in print as crosses, and their precision as bars through them."""
+    y = np.zeros(len(x)) + value
     yield Line(name, x, y, "crosses", PRINTED)
-    if error:
+    if np.any(error):
         yield Line(f"{name}: precision", x, y - error, "spans", PRINTED, top=y + error)

@@ -53,7 +53,7 @@ def _scale(columns: list[FloatArray], start: float, stop: float) -> tuple[float,
 
 
 def _on(scale: tuple[float, float], values: FloatArray) -> FloatArray:
-    return np.round(scale[0] * values + scale[1], 1)
+    return np.round(scale[0] * values + scale[1])
 
 
 def _tops(line: Line, up: tuple[float, float]) -> FloatArray:
