@@ -60,7 +60,7 @@ class PaperFigure:
     @property
     def title(self) -> str:
         """Its name, and what it shows."""
-        return f"{self.asked.name.capitalize()}: {self.asked.shows}"
+        return f"{self.asked.heading}: {self.asked.shows}"
 
     @property
     def experiments(self) -> list[str]:
@@ -190,7 +190,7 @@ def _titled(
     """Give a figure its id, title and caption."""
     runs = f"{len(shown.results)} runs" if len(shown.results) > 1 else "one run"
     of = ", ".join(dict.fromkeys(result.experiment_id for result in shown.results))
-    caption = [f"{asked.name.capitalize()} of {source.title}, drawn again from {runs} of {of}."]
+    caption = [f"{asked.heading} of {source.title}, drawn again from {runs} of {of}."]
     caption.append(LEGEND if asked.metrics or _levels_of(asked) else "")
     undefined = sum(not _is_defined(result, asked) for result in shown.results)
     if undefined:
@@ -201,7 +201,7 @@ def _titled(
     return replace(
         figure,
         id=f"plot-{asked.id}",
-        title=f"{asked.name.capitalize()}: {asked.shows}",
+        title=f"{asked.heading}: {asked.shows}",
         caption=" ".join(filter(None, caption)),
     )
 

@@ -53,6 +53,11 @@ class Redrawn(Model):
         return self
 
     @property
+    def heading(self) -> str:
+        """The name as it begins a sentence."""
+        return self.name[0].upper() + self.name[1:]
+
+    @property
     def id(self) -> str:
         """The figure's name as a part of an address."""
         return self.name.replace(" ", "-")

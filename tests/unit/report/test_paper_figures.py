@@ -148,6 +148,12 @@ def test_a_claim_names_its_figures() -> None:
     assert named("sections 4 and 5") == set()
 
 
+def test_a_heading_keeps_its_units() -> None:
+    """A figure's name begins with a capital, and its other letters stay as they are."""
+    asked = Redrawn(name="figure 2 (1.6 Mbit/s)", shows="W", runs=["x"], picture="cwnd")
+    assert asked.heading == "Figure 2 (1.6 Mbit/s)"
+
+
 def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
     """A small drawing has a path for each line, inside its frame, and none of their names."""
     figure = _drawn(folders)["figure 1"].figure
