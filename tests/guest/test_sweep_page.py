@@ -3,6 +3,7 @@
 import re
 from base64 import b64decode
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 from urllib.parse import unquote
 
@@ -80,6 +81,19 @@ def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
     _click_second_dot(browser)
     there = f"{results.name}@buffer=10,exit=0"
     WebDriverWait(browser, 20).until(lambda b: unquote(b.current_url).find(there) > 0)
+
+
+def test_every_point_has_a_page_and_captures(results: Path, tmp_path: Path) -> None:
+    """Each point's run has a report; a run whose captures are gone is named and made anew."""
+    there = tmp_path / "results"
+    copytree(results.parent, there, symlinks=True)
+    runs = sorted(there.glob("*@buffer=*/2*/manifest.json"))
+    assert [(run.parent / "report.html").is_file() for run in runs] == [True] * 3
+    rmtree(runs[0].parent / "pcap")
+    done = twoway("sweep", results.parents[1] / f"{results.name}.yaml", "--results", there)
+    assert f"not kept: {runs[0].parent}: missing or not as the run left it: pcap" in done.stderr
+    assert done.stderr.count("(kept)") == 2
+    assert len([*there.glob("*exit=0/2*/pcap")]) == 3
 
 
 def _click_second_dot(browser: Any) -> None:

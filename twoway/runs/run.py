@@ -17,7 +17,13 @@ from typing import IO
 from twoway.backends.backend import Backend, Progress
 from twoway.backends.registry import backend_for
 from twoway.contract.folders import remove_folder
-from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
+from twoway.contract.manifest import (
+    CAPTURES,
+    EXPERIMENT,
+    MANIFEST,
+    read_manifest,
+    without_captures,
+)
 from twoway.contract.network import START_NS
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
@@ -150,7 +156,8 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
             continue
         if manifest.identity != wanted:
             continue
-        if damaged := manifest.damaged(folder):
+        left_out = [CAPTURES] if manifest.captures and without_captures(folder) else []
+        if damaged := left_out + manifest.damaged(folder):
             names = ", ".join(damaged)
             what = f"not kept: {folder}: missing or not as the run left it: {names}"
             say(what, markup=False, wrong=True)

@@ -150,7 +150,7 @@ class Search:
             folder = kept_run(case, backend, self._results)
             try:
                 folder = folder or run_watched(case, backend, self._results)
-                self._ran[commit] = Ran(folder, measured(folder, page=not case.point))
+                self._ran[commit] = Ran(folder, measured(folder))
             except DiskFullError:
                 raise
             except (RunError, AnalysisError) as error:

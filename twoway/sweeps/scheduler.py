@@ -228,7 +228,7 @@ def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:
             backend = find_backend(backend_name)
             if differing := _differing(wanted, wanted_there(case, backend)):
                 return Sent(error=_another(differing), unfit=_worker().address)
-            measured(run_case(case, backend, results), page=not case.point)
+            measured(run_case(case, backend, results))
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:

@@ -152,7 +152,7 @@ def run_point(
             folder = kept_run(case, backend, results)
             kept = folder is not None
             folder = folder or run(case, backend, results)
-            verdicts = measured(folder, page=not case.point)
+            verdicts = measured(folder)
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
@@ -163,13 +163,10 @@ def run_point(
     return outcome.with_verdicts(verdicts)
 
 
-def measured(folder: Path, *, page: bool) -> Verdicts:
-    """Measure and judge a run; only judge it if its metrics.json is up to date.
-
-    Points of a sweep get metrics and verdicts only, single runs also a report: `page`.
-    """
-    if is_measured(folder, manifest_of(folder)) and (not page or (folder / PAGE).is_file()):
+def measured(folder: Path) -> Verdicts:
+    """Measure and judge a run; only judge it if its metrics and report are up to date."""
+    if is_measured(folder, manifest_of(folder)) and (folder / PAGE).is_file():
         return rejudge(folder)
-    verdicts = analyse_run(folder, page=page)
+    verdicts = analyse_run(folder)
     chown_like_parent(folder)
     return verdicts
