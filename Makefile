@@ -120,11 +120,12 @@ mutation: env ## change the code that measures and judges, and report changes no
 torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
 	@PYTHONPATH=tests/support $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
 
-lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
+lint: env test-packages ## style, types, layers, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
+	@$(BIN)/twoway predict --check
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/lab/*.sh \

@@ -27,6 +27,7 @@ COMMANDS = (
     "vet",
     "list",
     "metrics",
+    "predict",
     "compute",
     "plan",
     "run",

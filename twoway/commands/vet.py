@@ -7,6 +7,7 @@ from twoway.errors import TwowayError
 from twoway.messages import say
 
 HELP = "check experiments without running them; all by default"
+_STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
 _INSTALL = "a guest has the programs of this machine's /usr: install it, or bring it in `files`"
 
 
@@ -19,10 +20,12 @@ def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.runs.cases import load_case, reference_problems
     from twoway.runs.installed import missing_programs
+    from twoway.runs.predicted import shrunk
     from twoway.spec.point import case_names
 
     # With their hints. A set in order: a problem of every point is printed once.
     problems: dict[tuple[str, str], None] = {}
+    warnings: list[str] = []
     for name in args.experiments or all_ids():
         try:
             for point in case_names(name):
@@ -30,8 +33,11 @@ def run(args: argparse.Namespace) -> int:
                 problems.update(dict.fromkeys((each, "") for each in reference_problems(case)))
                 missing = missing_programs(name, case.experiment.programs, case.files)
                 problems.update(dict.fromkeys((each, _INSTALL) for each in missing))
+            warnings += shrunk(name)
         except TwowayError as error:
             problems[str(error), error.hint] = None
+    for warning in warnings:
+        complain(f"warning: {warning}", _STAYS)
     for problem, hint in problems:
         complain(problem, hint)
     if problems:

@@ -1,0 +1,70 @@
+"""Predicted values in a file beside the experiment's: written, checked, and missed when gone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, twoway, write_experiment
+
+from twoway.runs.predicted import as_written, shrunk, write
+
+SAID: dict[str, Any] = {
+    "metric": ["efficiency.left", "efficiency.right"],
+    "value": "theory",
+    "tolerance": 0.1,
+    "why": "a tenth",
+}
+WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
+
+
+def _experiment(folder: Path, *said: dict[str, Any]) -> str:
+    fields = {"matrix": {"window": WINDOW}, "theory": "kalampoukas", "predictions": [*said]}
+    return str(write_experiment(folder, {**SMALL, **fields}))
+
+
+def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
+    """The table has point, metric, theory, value and tolerance, and is that of today."""
+    name = _experiment(tmp_path, SAID)
+    assert not as_written(name)
+    path = write(name)
+    assert path == tmp_path / "small.predictions.csv"
+    lines = path.read_text().splitlines()
+    assert lines[0] == "point,metric,theory,value,tolerance,at_least,at_most"
+    assert [line.rsplit(",", 4)[0] for line in lines[1:]] == [
+        f'"small@window={window}",efficiency.{flow},kalampoukas'.replace('"', "")
+        for window in (4, 8)
+        for flow in ("left", "right")
+    ]
+    assert as_written(name)
+    assert list(shrunk(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "lost"),
+    [
+        ({**SAID, "metric": "efficiency.left"}, 2),
+        ({**SAID, "at": {"window": 4}, "elsewhere": "x"}, 2),
+        ({**SAID, "tolerance": 0.2}, 4),
+        ({**SAID, "tolerance": 0.05}, 0),
+    ],
+)
+def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: int) -> None:
+    """A metric, a point or a tolerance that was committed narrower is named; a narrower one not."""
+    write(_experiment(tmp_path, SAID))
+    unsaid = {"metric": "goodput.left", "at_least": "theory", "why": "for the points left out"}
+    name = _experiment(tmp_path, said, unsaid)
+    assert len(list(shrunk(name))) == lost
+    assert not as_written(name)
+
+
+def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
+    """`vet` warns and ends with 0, and `predict --check` with 1 until the file is written anew."""
+    write(_experiment(tmp_path, SAID))
+    name = _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
+    vetted = twoway("vet", name)
+    assert vetted.returncode == 0
+    gone = "small@window=8 efficiency.right: was predicted by kalampoukas, and is no more"
+    assert gone in vetted.stderr
+    assert twoway("predict", "--check", name).returncode == 1
+    assert twoway("predict", name).returncode == 0
+    assert twoway("predict", "--check", name).returncode == 0

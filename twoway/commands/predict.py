@@ -1,0 +1,33 @@
+"""The subcommand that writes what is predicted of experiments."""
+
+import argparse
+
+from twoway.commands.options import add_experiments, all_ids, complain, shown
+from twoway.messages import say
+
+HELP = "write predicted values beside an experiment's file, to commit before the first run"
+_HINT = "`twoway predict {}` writes it anew; `git diff` then shows what changed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `predict` to its parser."""
+    add_experiments(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 if a file is out of date"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write or check the predicted values of experiments."""
+    from twoway.runs import predicted
+
+    names = args.experiments or all_ids()
+    if not args.check:
+        for path in filter(None, map(predicted.write, names)):
+            say(str(shown(path)), markup=False)
+        return 0
+    stale = [name for name in names if not predicted.as_written(name)]
+    for name in stale:
+        where = shown(predicted.predictions_file(name))
+        complain(f"{where}: not what is predicted today", _HINT.format(name))
+    return 1 if stale else 0
