@@ -41,7 +41,7 @@ def test_a_row_in_words(row: Row | FidelityRow, words: str) -> None:
 @pytest.mark.parametrize("verdict", Verdict)
 def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
     """Red is what fails or differs unexplained, green what holds; the line is not markup."""
-    red = {Verdict.FAIL, Verdict.UNEXPLAINED}
+    red = {Verdict.FAIL, Verdict.CONTRADICTED, Verdict.UNEXPLAINED}
     green = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
     colour = "red" if verdict in red else "green" if verdict in green else "yellow"
     assert marked(verdict, "[b]") == f"[{colour}]{verdict.value:<4}[/] \\[b]"
