@@ -1,7 +1,7 @@
 """Goodput, efficiency and utilisation over a window."""
 
 import numpy as np
-from capture_analysis.columns import FLAG_RST, IntArray, Packets
+from capture_analysis.columns import FLAG_RST, FLAG_SYN, IntArray, Packets
 from capture_analysis.two_captures.queue_levels import transmission_starts
 from numpy.typing import NDArray
 
@@ -89,16 +89,19 @@ def in_order_bytes(arriving: Packets) -> int:
     The receiver can give its application no more.
 
     Args:
-        arriving: one connection's packets at its receiver, from its start.
+        arriving: one connection's packets at its receiver; without a SYN at their head the first
+            byte that arrives is taken for the stream's first.
     """
-    first, end = _byte_ranges(arriving.data())
-    if not len(first):
+    seq = unwrap(arriving.seq)
+    rows = np.flatnonzero(arriving.payload_bytes)
+    if not len(rows):
         return 0
-    order = np.argsort(first, kind="stable")
-    first, reached = first[order], np.maximum.accumulate(end[order])
-    holes = np.flatnonzero(first[1:] > reached[:-1])
-    last = holes[0] if len(holes) else len(first) - 1
-    return int(reached[last] - first[0])
+    rows = rows[np.argsort(seq[rows], kind="stable")]
+    first, end = seq[rows], (seq + arriving.payload_bytes)[rows]
+    start = 1 if arriving.flags[0] & FLAG_SYN else first[0]
+    reached = np.concatenate(([start], np.maximum.accumulate(end)))
+    holes = np.flatnonzero(first > reached[:-1])
+    return int(reached[holes[0] if len(holes) else -1] - start)
 
 
 def _byte_ranges(data: Packets) -> tuple[IntArray, IntArray]:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from capture_analysis.columns import FLAG_RST
+from capture_analysis.columns import FLAG_RST, FLAG_SYN
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import packets
@@ -106,6 +106,18 @@ def test_in_order_by_marking(segments: list[tuple[int, int]]) -> None:
         payload_bytes=[size for _, size in segments],
     )
     assert in_order_bytes(arriving) == reached - start
+
+
+@pytest.mark.parametrize(("arrived", "bytes_"), [([1], 100), ([101], 0), ([1, 201], 100), ([], 0)])
+def test_a_stream_begins_behind_its_syn(arrived: list[int], bytes_: int) -> None:
+    """Where the first segment is lost, nothing that arrives can be handed over."""
+    arriving = packets(
+        time_ns=range(1 + len(arrived)),
+        seq=[0, *arrived],
+        payload_bytes=[0] + [100] * len(arrived),
+        flags=[FLAG_SYN] + [0] * len(arrived),
+    )
+    assert in_order_bytes(arriving) == bytes_
 
 
 def test_share_of_the_largest() -> None:
