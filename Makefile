@@ -31,7 +31,7 @@ results: papers ## the same, and its summary and tables into docs/results
 	@cp -r results/papers/{summary.json,claims.csv,predictions.csv,numbers} docs/results/
 
 schemas: env ## the JSON Schemas that editors read, into twoway/schemas
-	@for kind in experiment profile; do $(BIN)/twoway schema $$kind > twoway/schemas/$$kind.json; done
+	@for kind in experiment profile suite; do $(BIN)/twoway schema $$kind > twoway/schemas/$$kind.json; done
 
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report

@@ -33,6 +33,7 @@ COMMANDS = (
     "run",
     "sweep",
     "papers",
+    "score",
     "report",
     "figures",
     "export",

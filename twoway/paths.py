@@ -15,6 +15,7 @@ EXPERIMENTS = ROOT / "experiments"
 PAPERS = ROOT / "papers"
 TOPOLOGIES = ROOT / "topologies"
 PROFILES = ROOT / "tc-profiles"
+SUITES = ROOT / "suites"
 KERNEL_MODULES = ROOT / "kernel-modules"
 VM = ROOT / "vm"
 # The guest that a Debian package brings, in the cache's layout. A checkout has none.

@@ -126,13 +126,14 @@ METRIC: Option = (
 SCHEMAS = {
     "experiment": "Experiment files",
     "profile": "Link profiles",
+    "suite": "Suites",
     "plan": "plan.json",
     "manifest": "manifest.json",
     "metrics": "metrics.json",
     "verdicts": "verdicts.json",
 }
 # Those that editors read from paths.SCHEMAS; `make schemas` writes them.
-PUBLISHED = ("experiment", "profile")
+PUBLISHED = ("experiment", "profile", "suite")
 
 
 def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:

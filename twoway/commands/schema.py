@@ -27,10 +27,19 @@ def _schema(kind: str) -> Any:
     from twoway.contract.manifest import Manifest
     from twoway.contract.metrics import Metrics
     from twoway.contract.plan import Plan
+    from twoway.contract.suite import Suite
     from twoway.contract.verdicts import Verdicts
     from twoway.spec.experiment import Experiment, Profile
 
-    models: tuple[type[BaseModel], ...] = (Experiment, Profile, Plan, Manifest, Metrics, Verdicts)
+    models: tuple[type[BaseModel], ...] = (
+        Experiment,
+        Profile,
+        Suite,
+        Plan,
+        Manifest,
+        Metrics,
+        Verdicts,
+    )
     model = dict(zip(SCHEMAS, models, strict=True))[kind]
     if kind in PUBLISHED:
         return _without_steps(model.model_json_schema())

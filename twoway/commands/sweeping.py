@@ -91,10 +91,10 @@ def _line(outcome: "Outcome") -> str:
     from twoway.contract.judge import Verdict, marked
 
     if outcome.error:
-        return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
+        return marked(Verdict.FAIL, f"{outcome.id}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.good:
         verdict = Verdict.CONTRADICTED if outcome.contradicted else Verdict.PASS
-        return marked(verdict, f"{outcome.name} ({time})")
+        return marked(verdict, f"{outcome.id} ({time})")
     verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
-    return marked(verdict, f"{outcome.name}: {outcome.headline} ({time})")
+    return marked(verdict, f"{outcome.id}: {outcome.headline} ({time})")

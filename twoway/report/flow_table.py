@@ -39,14 +39,14 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
         rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
-        lines += _aligned([_UDP_TITLES, *rows])
+        lines += aligned([_UDP_TITLES, *rows])
     if manifest.programs:
         rows = [(each.name, *_of(each.name, metrics, _PROGRAM)) for each in manifest.programs]
-        lines += _aligned([_PROGRAM_TITLES, *rows])
+        lines += aligned([_PROGRAM_TITLES, *rows])
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
         shown = metrics.found[:MOST_FOUND]
-        lines += _aligned([titles, *(row for each in shown for row in _directions(each))])
+        lines += aligned([titles, *(row for each in shown for row in _directions(each))])
         if more := len(metrics.found) - len(shown):
             lines.append(f"and {more} more, in the report")
     return lines
@@ -57,7 +57,7 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
     rows = [(each.name, *_row(each, metrics)) for each in connections]
-    return _aligned([("flow", *_TITLES), *rows]) if rows else []
+    return aligned([("flow", *_TITLES), *rows]) if rows else []
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
@@ -79,9 +79,7 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
         programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
     titled = ((("flow", *_TITLES), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
     tables = ((("point", *titles), found) for titles, found in titled)
-    return [
-        line for titles, found in tables if found for line in _aligned([titles, *found], left=2)
-    ]
+    return [line for titles, found in tables if found for line in aligned([titles, *found], left=2)]
 
 
 def _summarised(
@@ -133,7 +131,7 @@ def _value(metric: Metric | None, scale: int = 1) -> str:
     return "-" if metric is None or metric.value is None else f"{metric.value * scale:.4g}"
 
 
-def _aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
+def aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
     """Align columns: the first ones to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -38,7 +38,7 @@ from twoway.spec.statements import said_at
 from twoway.spec.topology import load_topology
 
 # Names that the results folder uses for other things.
-_RESERVED_IDS = ("latest", "calibration", "papers")
+_RESERVED_IDS = ("latest", "calibration", "papers", "score")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
 # Fields that name hosts.

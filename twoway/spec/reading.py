@@ -46,7 +46,7 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
     Raises: SpecError with every problem of the file, or of the point.
     """
     document = read_document(path)
-    experiment = _validated(str(path), document, Experiment)
+    experiment = validated(str(path), document, Experiment)
     own = own_modules(path, experiment)
     problems, matrix = experiment_problems(experiment, own), experiment.matrix
     if point and not problems:
@@ -56,7 +56,7 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
             document = changed(document, values)
         except SpecError as error:
             raise SpecError([f"{where}: {problem}" for problem in error.problems]) from error
-        experiment = _validated(where, document, Experiment)
+        experiment = validated(where, document, Experiment)
         problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
     if problems:
         raise SpecError([f"{path}: {problem}" for problem in problems])
@@ -97,7 +97,7 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
     Raises: SpecError with every problem of the file.
     """
     document = changed_profile(read_document(path), values or {})
-    profile = _validated(str(path), document, Profile)
+    profile = validated(str(path), document, Profile)
     profile, problems = _with_files(profile, path.parent)
     problems = [f"{path}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
@@ -155,7 +155,16 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _validated(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
+def validated(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
+    """Validate the content of a file.
+
+    Args:
+        where: the file, for errors.
+        document: its fields.
+        model: what describes them.
+
+    Raises: SpecError with every problem found.
+    """
     try:
         valid = model.model_validate(document)
     except ValidationError as error:

@@ -38,12 +38,12 @@ def launched() -> Iterator[Any]:
 
 
 def opened(browser: Any, page: Path, width: int = 1200, fragment: str = "") -> None:
-    """Open a page at a width and wait until every plot is drawn or the page says what is wrong."""
+    """Open a page at a width and wait until all plots are drawn or it says what is wrong."""
     for kind in ("browser", "performance"):
         browser.get_log(kind)
     browser.set_window_size(width, 900)
     browser.get(page.as_uri() + fragment)
-    done = "return document.body.dataset.plots === 'drawn' || !document.all.problem.hidden"
+    done = "return document.body.dataset.plots === 'drawn' || !document.all.problem?.hidden"
     WebDriverWait(browser, 60).until(lambda b: b.execute_script(done))
 
 

@@ -9,12 +9,18 @@ import pytest
 from running import ROOT, twoway
 
 from twoway.commands.options import PUBLISHED
-from twoway.paths import PROFILES, SCHEMAS, experiment_files
+from twoway.paths import PROFILES, SCHEMAS, SUITES, experiment_files
 from twoway.spec.reading import read_document
 
+_OF_SUITES = sorted(SUITES.glob("*/*.yml"))
+_ROWS = [path for path in _OF_SUITES if path.stem.startswith(f"{path.parent.name}-")]
 FILES = {
-    "experiment": [*experiment_files().values()],
-    "profile": sorted(PROFILES.glob("*.yml")),
+    "experiment": [*experiment_files().values(), *_ROWS],
+    "profile": [
+        *sorted(PROFILES.glob("*.yml")),
+        *(path for path in _OF_SUITES if path not in _ROWS),
+    ],
+    "suite": sorted(SUITES.glob("*.yml")),
 }
 _LINE = "# yaml-language-server: $schema="
 

@@ -1,0 +1,133 @@
+"""`twoway score`: a control of one's own beside others, in a small suite and a real browser."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from running import ROOT, twoway
+from selenium.webdriver.common.by import By
+
+from twoway.paths import SUITES
+from twoway.report.card import Card, card_table
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+AIMD = ROOT / "experiments/beyond/modules/tcp_aimd.c"
+ROW = {
+    "asks": "Is it <b>fast</b>?",
+    "source": "us",
+    "shows": [
+        {"metric": "goodput.flow", "better": "more"},
+        {"metric": "retransmitted.flow", "better": "less"},
+        {"metric": "completion_time_median", "better": "less"},
+    ],
+}
+EXPERIMENT = {
+    "schema": 1,
+    "title": "Alone",
+    "topology": {"name": "two_node"},
+    "profile": "access-8mbit",
+    "flows": [{"name": "flow", "from": "h1", "to": "h2", "congestion": "reno"}],
+    "matrix": {
+        "control": {"set": ["flows.flow.congestion"], "to": ["reno", "bbr"]},
+        "queue": {"set": ["profile.forward.queue_packets"], "to": [5, 50]},
+    },
+    "duration_s": 4,
+    "warm_up_s": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a suite of one row and its results: with a module, and one that is broken."""
+    folder = tmp_path_factory.mktemp("scored")
+    (folder / "small").mkdir()
+    (folder / "small/small-alone.yml").write_text(yaml.safe_dump(EXPERIMENT))
+    suite = {
+        "schema": 1,
+        "title": "Small",
+        "columns": ["reno", "bbr"],
+        "rows": {"small-alone": ROW},
+    }
+    (folder / "small.yml").write_text(yaml.safe_dump(suite))
+    (folder / "tcp_broken.c").write_text(AIMD.read_text().replace('"aimd"', '"broken"') + "}\n")
+    done = _score(folder, AIMD, folder / "tcp_broken.c")
+    assert done.returncode == 1
+    assert "small-alone@control=broken,queue=5: " in done.stderr
+    return folder
+
+
+def _score(folder: Path, *controls: Path) -> Any:
+    suite = ("--suite", folder / "small.yml", "--results", folder / "results")
+    return twoway("score", *controls, *suite)
+
+
+def _card(folder: Path) -> Card:
+    return Card.read(folder / "results/score/small/card.json")
+
+
+def test_a_card_has_a_number_for_each_control(scored: Path) -> None:
+    """Each control has its number, how good it is beside the best, and the ids of its runs."""
+    card = _card(scored)
+    assert card.columns == ("aimd", "broken", "reno", "bbr")
+    small, large = (line for line in card.lines if line.metric == "goodput.flow")
+    assert (small.at, large.at) == ("queue 5", "queue 50")
+    # With its defaults the module halves its window, as Reno does.
+    assert small.cells["aimd"].value == small.cells["reno"].value
+    assert small.cells["bbr"].runs == ("small-alone@control=bbr,queue=5",)
+    assert small.cells["bbr"].standing == "near"
+    assert small.cells["broken"].value is None
+    assert "tcp_broken" in small.cells["broken"].doubt
+    again = next(line for line in card.lines if line.metric == "retransmitted.flow")
+    assert again.cells["aimd"].standing == "near"
+    undefined = next(line for line in card.lines if line.metric == "completion_time_median")
+    assert undefined.cells["reno"].doubt == "undefined in this run"
+
+
+def test_the_same_card_twice(scored: Path) -> None:
+    """A second call keeps the runs, prints the same table and writes the same bytes."""
+    files = ("card.json", "card.csv", "index.html")
+    before = [(scored / "results/score/small" / name).read_bytes() for name in files]
+    done = _score(scored, AIMD, scored / "tcp_broken.c")
+    assert done.stderr.count("(kept)") == 6
+    assert done.stdout.splitlines() == card_table(_card(scored))
+    assert [(scored / "results/score/small" / name).read_bytes() for name in files] == before
+
+
+def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
+    """The page has a row a metric and point, no markup of a suite's, and links to the runs."""
+    opened(browser, scored / "results/score/small/index.html")
+    assert console(browser) == []
+    assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 6
+    assert "Is it <b>fast</b>?" in browser.find_element(By.TAG_NAME, "dl").text
+    link = browser.find_element(By.CSS_SELECTOR, "tbody td.number a").get_attribute("href")
+    assert "small-alone%40control%3Daimd%2Cqueue%3D5/2" in link
+    assert "tcp_broken" in browser.find_element(By.CSS_SELECTOR, "td.doubt").text
+
+
+def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
+    """A row's metric that its experiment has not is named, and nothing runs."""
+    suite = yaml.safe_load((scored / "small.yml").read_text())
+    suite["rows"]["small-alone"]["shows"][0]["metric"] = "goodput.nosuch"
+    (tmp_path / "small").symlink_to(scored / "small")
+    (tmp_path / "small.yml").write_text(json.dumps(suite))
+    done = _score(tmp_path)
+    assert done.returncode == 2
+    assert "rows.small-alone.shows: goodput.nosuch: no such metric" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
+    """A point of the suite `quick` has the number of the card in docs/results/score."""
+    kept = Card.read(ROOT / "docs/results/score/quick.json")
+    point = "control=reno,line=20mbit-100ms,buffer=1bdp"
+    done = twoway("run", f"{SUITES}/quick/quick-alone.yml@{point}", "--results", tmp_path, "--json")
+    measured = json.loads(done.stdout)["metrics"]
+    lines = [each for each in kept.lines if each.at == "line 20mbit-100ms, buffer 1bdp"]
+    assert len([each for each in lines if each.row == "quick-alone"]) == 2
+    for line in lines:
+        if line.row == "quick-alone":
+            assert measured[line.metric]["value"] == line.cells["reno"].value

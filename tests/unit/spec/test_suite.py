@@ -1,0 +1,114 @@
+"""Suites of situations for congestion controls: those of the checkout, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from twoway.errors import SpecError, UsageError
+from twoway.paths import SUITES
+from twoway.runs.cases import load_case
+from twoway.spec.point import case_names
+from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_every_row_is_sound_at_every_point(name: str) -> None:
+    """Each row's experiment is sound at all points, has the metrics shown, and is listed."""
+    suite = load_suite(name)
+    assert {path.stem for path in suite.folder.glob(f"{name}-*.yml")} == {*suite.said.rows}
+    for file, row in zip(suite.files, suite.said.rows.values(), strict=True):
+        for point in case_names(str(file)):
+            assert {each.metric for each in row.shows} <= {*load_case(point).metrics}
+
+
+def test_another_control_has_the_same_points(tmp_path: Path) -> None:
+    """The rows of another control differ in the axis `control` and in its module alone."""
+    suite = load_suite("quick")
+    files = write_rows(suite, "vegas", None, tmp_path / "vegas")
+    for ours, theirs in zip(suite.files, files, strict=True):
+        points = [name.partition("@")[2] for name in case_names(str(theirs))]
+        expected = [name.partition("@control=reno")[2] for name in case_names(str(ours))]
+        assert points == [f"control=vegas{rest}" for rest in expected if rest]
+    assert load_case(f"{files[0]}@{points_of(files[0])[0]}").flows["flow"].congestion == "vegas"
+
+
+def points_of(file: Path) -> list[str]:
+    """List the names of a sweep's points."""
+    return [name.partition("@")[2] for name in case_names(str(file))]
+
+
+def _suite(folder: Path, **changes: Any) -> str:
+    """Write a suite of one row; return its file."""
+    shows = [{"metric": "goodput.flow", "better": "more"}]
+    fields: dict[str, Any] = {
+        "schema": 1,
+        "title": "One row",
+        "columns": ["reno", "cubic", "bbr"],
+        "rows": {"quick-alone": {"asks": "Is it fast?", "source": "us", "shows": shows}},
+    }
+    (folder / "mine").mkdir()
+    for name in ("quick-alone", "line"):
+        (folder / f"mine/{name}.yml").write_text((SUITES / f"quick/{name}.yml").read_text())
+    (folder / "mine.yml").write_text(yaml.safe_dump({**fields, **changes}))
+    return str(folder / "mine.yml")
+
+
+def test_a_suite_is_named_by_its_content(tmp_path: Path) -> None:
+    """A suite's digest changes with a file of its folder."""
+    name = _suite(tmp_path)
+    before = load_suite(name).sha256
+    assert load_suite(name).sha256 == before
+    with (tmp_path / "mine/line.yml").open("a") as file:
+        file.write("# other\n")
+    assert load_suite(name).sha256 != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"columns": ["reno"]}, "axis `control` must have the values reno"),
+        ({"rows": {}}, "rows"),
+        ({"colour": "red"}, "colour"),
+        ({"rows": {"gone": {"asks": "a", "source": "b", "shows": []}}}, "rows.gone.shows"),
+        (
+            {
+                "rows": {
+                    "gone": {
+                        "asks": "a",
+                        "source": "b",
+                        "shows": [{"metric": "goodput.flow", "better": "more"}],
+                    }
+                }
+            },
+            "rows.gone: no such file as",
+        ),
+    ],
+)
+def test_a_suite_with_problems_is_refused(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    """A suite's problems name the file and the field."""
+    with pytest.raises(SpecError) as raised:
+        load_suite(_suite(tmp_path, **changes))
+    (problem, *_) = raised.value.problems
+    assert problem.startswith(str(tmp_path / "mine.yml"))
+    assert sentence in problem
+
+
+def test_a_suite_that_is_none() -> None:
+    """An unknown suite is refused with those there are."""
+    with pytest.raises(UsageError, match="nosuch: no such suite"):
+        load_suite("nosuch")
+
+
+def test_a_module_names_its_control(tmp_path: Path) -> None:
+    """A C file stands for the one control that it registers."""
+    file = tmp_path / "tcp_own.c"
+    file.write_text('struct tcp_congestion_ops own = { .name = "other" };\n')
+    assert control_of(str(file)) == ("other", file)
+    assert control_of("vegas") == ("vegas", None)
+    file.write_text("int nothing;\n")
+    with pytest.raises(SpecError, match="must register one congestion control, registers none"):
+        control_of(str(file))

@@ -1,0 +1,94 @@
+"""The subcommand that compares congestion controls in a suite's situations."""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from twoway.commands.options import (
+    BACKEND,
+    CREW,
+    JSON,
+    KERNEL,
+    RESULTS,
+    SEEDS,
+    add_options,
+    shown,
+)
+from twoway.commands.sweeping import run_all
+from twoway.contract.writing import chown_like_parent, make_folder
+from twoway.errors import UsageError
+from twoway.messages import console, say
+
+if TYPE_CHECKING:
+    from twoway.contract.suite import ReadSuite
+
+HELP = "which congestion control is better at what: a card of yours beside Reno, CUBIC and BBR"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `score` to its parser."""
+    parser.add_argument(
+        "controls",
+        nargs="*",
+        help="a control of the kernel, such as vegas, or a C file or folder of a module that "
+        "registers one, such as ./tcp_mine.c; the suite's own columns are always there",
+    )
+    parser.add_argument(
+        "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
+    )
+    add_options(parser, JSON, RESULTS, SEEDS, *CREW, BACKEND, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a suite for controls, and write their card."""
+    from twoway.contract.verdicts import BAD, GOOD
+    from twoway.report.card import card_table, make_card, write_card
+    from twoway.report.results import read_results
+    from twoway.spec.suite import control_of, load_suite, write_rows
+
+    suite = load_suite(args.suite)
+    _refuse_unknown_metrics(suite)
+    asked = dict(control_of(name) for name in args.controls)
+    others = {name: source for name, source in asked.items() if name not in suite.said.columns}
+    with TemporaryDirectory(prefix="twoway-") as made:
+        files = suite.files
+        for name, source in others.items():
+            files += write_rows(suite, name, source, Path(made) / name)
+        args.experiments = [str(file) for file in files]
+        outcomes = run_all(args, seeds=args.seeds)
+    done: dict[Path, list[Path]] = {}  # of the suite's columns, and of each other control
+    for outcome in outcomes:
+        if outcome.folder:
+            done.setdefault(Path(outcome.name).parent, []).append(outcome.folder)
+    experiments = [each for folders in done.values() for each in read_results(folders)]
+    failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
+    card = make_card(suite, (*others, *suite.said.columns), experiments, failed)
+    into = args.results / "score" / suite.name
+    make_folder(into)
+    page = write_card(card, experiments, into)
+    chown_like_parent(args.results / "score")
+    if args.json:
+        print(card.model_dump_json(indent=1))
+    elif not console().quiet:
+        print(*card_table(card), sep="\n")
+    for each in outcomes:
+        if not each.good:
+            say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
+    say(f"report: {shown(page)}", markup=False)
+    return GOOD if all(each.good for each in outcomes) else BAD
+
+
+def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
+    """Raise UsageError if a row shows a metric that its experiment has not."""
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
+
+    for file, (row, asked) in zip(suite.files, suite.said.rows.items(), strict=True):
+        known = load_case(case_names(str(file))[0]).metrics
+        for each in asked.shows:
+            if each.metric not in known:
+                raise UsageError(
+                    f"suite {suite.name}: rows.{row}.shows: {each.metric:.80}: no such metric",
+                    f"there are {', '.join(known)}",
+                )

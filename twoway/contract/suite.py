@@ -1,0 +1,63 @@
+"""A suite as reports read it: situations, and what is looked at in each."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from twoway.contract.model import Model, Name
+
+# The axis of a row's experiment that sets the control under test.
+AXIS = "control"
+Words = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Shown(Model):
+    """A metric that a row shows."""
+
+    metric: str = Field(description="a name from metrics.json")
+    better: Literal["more", "less"] = Field(description="which values are better")
+
+
+class Row(Model):
+    """One situation: an experiment, and what is looked at."""
+
+    asks: Words = Field(description="the question, as a sentence")
+    source: Words = Field(description="who asks for it")
+    shows: Annotated[list[Shown], Field(min_length=1)] = Field(description="the metrics to show")
+
+
+class Suite(Model):
+    """Situations that congestion controls are tried in: `suites/<name>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: Words = Field(description="one line for people")
+    columns: Annotated[list[Name], Field(min_length=1)] = Field(
+        description="the controls that every other one stands beside"
+    )
+    rows: Annotated[dict[Name, Row], Field(min_length=1)] = Field(
+        description="the experiments of the suite's folder, by id"
+    )
+
+
+@dataclass(frozen=True)
+class ReadSuite:
+    """A suite that has been read.
+
+    Attributes:
+        name: the file's name.
+        said: its content.
+        folder: where the rows' experiments are.
+        sha256: of the list and of all files of the folder.
+    """
+
+    name: str
+    said: Suite
+    folder: Path
+    sha256: str
+
+    @property
+    def files(self) -> list[Path]:
+        """The rows' experiments, in order."""
+        return [self.folder / f"{row}.yml" for row in self.said.rows]

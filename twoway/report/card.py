@@ -1,0 +1,224 @@
+"""A card: what congestion controls do in a suite's situations, a number for each.
+
+A row is a metric of a situation, a column a control; there is no total score. How far a number is
+from the best of its row says how it is coloured.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from capture_analysis.pages.page_template import number
+from pydantic import Field
+
+from twoway.contract.manifest import SEED
+from twoway.contract.model import Document, Record
+from twoway.contract.statements import in_words, label
+from twoway.contract.suite import AXIS, ReadSuite
+from twoway.contract.verdicts import fails
+from twoway.contract.writing import written_aside
+from twoway.report import pages
+from twoway.report.flow_table import aligned
+from twoway.report.results import Experiment, Result
+
+CARD, PAGE, CSV = "card.json", "index.html", "card.csv"
+# Up to which share of the better value a number is as good as the best, and from which it is poor.
+_NEAR, _POOR = 0.9, 0.5
+
+
+class Cell(Record):
+    """One control's number in a row."""
+
+    value: float | None = Field(description="the metric, the median over seeds; null if undefined")
+    least: float | None = Field(description="the least over seeds")
+    most: float | None = Field(description="the most over seeds")
+    standing: Literal["near", "between", "poor"] | None = Field(
+        description="beside the best of the row: within a tenth, between, less than half as good"
+    )
+    doubt: str = Field(description="why the number is not to be believed, or why there is none")
+    said: tuple[str, ...] = Field(description="claims about the number, with their verdicts")
+    runs: tuple[str, ...] = Field(description="the ids of its points, one for each seed")
+
+
+class Line(Record):
+    """A metric of a situation, for all controls."""
+
+    row: str = Field(description="the experiment's id")
+    at: str = Field(description="its point, without control and seed")
+    asks: str = Field(description="the question")
+    source: str = Field(description="who asks for it")
+    metric: str = Field(description="the metric's name")
+    unit: str = Field(description="its unit, 1 for shares and counts")
+    better: Literal["more", "less"] = Field(description="which values are better")
+    cells: dict[str, Cell] = Field(description="by control")
+
+
+class Card(Document):
+    """What controls did in a suite."""
+
+    schema_: Literal[1] = Field(default=1, description="version of this format: 1")
+    suite: str = Field(description="the suite's name")
+    suite_sha256: str = Field(description="of its files")
+    title: str = Field(description="the suite's title")
+    columns: tuple[str, ...] = Field(description="the controls")
+    kernels: tuple[str, ...] = Field(description="the releases of the kernels that ran")
+    lines: tuple[Line, ...] = Field(description="rows, in the suite's order")
+
+
+def make_card(
+    suite: ReadSuite,
+    columns: Sequence[str],
+    experiments: Iterable[Experiment],
+    failed: Mapping[str, str],
+) -> Card:
+    """Make a card of a suite's runs.
+
+    Args:
+        suite: the suite.
+        columns: the controls, in order.
+        experiments: the rows with their runs.
+        failed: why a point has no run, by the point's id.
+    """
+    runs: dict[str, list[Result]] = {}
+    for experiment in experiments:
+        runs.setdefault(experiment.id, []).extend(experiment.results)
+    lines = []
+    for row, asked in suite.said.rows.items():
+        for place, by_control in _places(runs.get(row, ())).items():
+            why = {each: _why(row, each, place, failed) for each in columns}
+            for shown in asked.shows:
+                cells = {
+                    each: _cell(shown.metric, by_control.get(each, ()), why[each])
+                    for each in columns
+                }
+                lines.append(
+                    Line(
+                        row=row,
+                        at=place,
+                        asks=asked.asks,
+                        source=asked.source,
+                        metric=shown.metric,
+                        unit=runs[row][0].metrics.metrics[shown.metric].unit,
+                        better=shown.better,
+                        cells=_with_standing(cells, shown.better),
+                    )
+                )
+    found = [result for results in runs.values() for result in results]
+    return Card(
+        suite=suite.name,
+        suite_sha256=suite.sha256,
+        title=suite.said.title,
+        columns=tuple(columns),
+        kernels=tuple(dict.fromkeys(each.manifest.kernel.release for each in found)),
+        lines=tuple(lines),
+    )
+
+
+def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
+    """Group a row's runs by point, and those of a point by control."""
+    found: dict[str, dict[str, list[Result]]] = {}
+    for result in results:
+        control = str(result.point[AXIS])
+        found.setdefault(_place(result), {}).setdefault(control, []).append(result)
+    return found
+
+
+def _place(result: Result) -> str:
+    """Name a run's point without its control and seed."""
+    axes = {axis: value for axis, value in result.point.items() if axis not in (AXIS, SEED)}
+    return ", ".join(f"{axis} {label(value)}" for axis, value in axes.items())
+
+
+def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
+    """Find why a control has no run at a place."""
+    points = place.replace(", ", ",").replace(" ", "=")
+    for name, reason in failed.items():
+        if name.startswith(f"{row}@{AXIS}={control},") and points in name:
+            return reason
+    return "not run"
+
+
+def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
+    """Make a control's cell of its runs; if it has none, say why."""
+    values = [v for each in results if (v := each.metrics.metrics[metric].value) is not None]
+    doubts = [
+        each.verdicts.headline
+        for each in results
+        if any(fails(check) for check in each.verdicts.fidelity)
+    ]
+    rows = [row for each in results for row in each.verdicts.rows if row.metric == metric]
+    said = dict.fromkeys(f"{in_words(row)}: {row.verdict.value}" for row in rows)
+    undefined = "" if values else "undefined in this run"
+    return Cell(
+        value=median(values) if values else None,
+        least=min(values, default=None),
+        most=max(values, default=None),
+        standing=None,
+        doubt=why if not results else doubts[0] if doubts else undefined,
+        said=tuple(said),
+        runs=tuple(each.id for each in results),
+    )
+
+
+def _with_standing(cells: Mapping[str, Cell], better: Literal["more", "less"]) -> dict[str, Cell]:
+    """Say how far each number is from the best of its row, of those that are to be believed."""
+    values = [each.value for each in cells.values() if each.value is not None and not each.doubt]
+    if not values:
+        return dict(cells)
+    best = max(values) if better == "more" else min(values)
+    return {
+        control: cell
+        if cell.value is None or cell.doubt
+        else cell.model_copy(update={"standing": standing(cell.value, best, better)})
+        for control, cell in cells.items()
+    }
+
+
+def standing(value: float, best: float, better: str) -> Literal["near", "between", "poor"]:
+    """Say how a number stands beside the best of its row."""
+    if value == best:
+        return "near"
+    worse, good = (value, best) if better == "more" else (best, value)
+    share = worse / good if good else 0.0
+    return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
+
+
+def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
+    """Write a card's document, its table and its page, which leads to the runs.
+
+    Returns: the page.
+    """
+    links = {run.id: relpath(run.folder, folder) for each in experiments for run in each.results}
+    card.write(folder / CARD)
+    with written_aside(folder / CSV) as file:
+        file.write(_table(card).encode())
+    pages.write(folder / PAGE, "card.html.j2", [], card=card, links=links, tables=(CARD, CSV))
+    return folder / PAGE
+
+
+def _table(card: Card) -> str:
+    """Format a card as CSV: a row for each number."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("row", "at", "metric", "unit", "control", "value", "least", "most", "doubt"))
+    for line in card.lines:
+        for control, cell in line.cells.items():
+            numbers = (cell.value, cell.least, cell.most)
+            rows.writerow(
+                (line.row, line.at, line.metric, line.unit, control, *numbers, cell.doubt)
+            )
+    return text.getvalue()
+
+
+def card_table(card: Card) -> list[str]:
+    """Format a card for a terminal: a line for each row, a column for each control."""
+    rows = [("", *card.columns)]
+    for line in card.lines:
+        unit = f", {line.unit}" if line.unit != "1" else ""
+        title = f"{line.row.partition('-')[2]} {line.at}: {line.metric}{unit}"
+        rows.append((title, *(number(cell.value) for cell in line.cells.values())))
+    return aligned(rows)
