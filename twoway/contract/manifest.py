@@ -69,6 +69,16 @@ class Axis(_Quoted):
     )
 
 
+class Scatter(_Quoted):
+    """A figure of one metric against another."""
+
+    y: str = Field(description="a metric, of all connections or queues")
+    x: str = Field(description="the metric to draw it against, of the same ones")
+    for_each: str | None = Field(
+        description="the axis with a figure for each of its values; null: one figure"
+    )
+
+
 class Experiment(_Quoted):
     """The experiment at the run's point."""
 
@@ -80,6 +90,9 @@ class Experiment(_Quoted):
     duration_s: float = Field(description="simulated seconds of traffic")
     warm_up_s: float = Field(description="left out of every metric")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
+    figures: tuple[Scatter, ...] = Field(
+        default=(), description="figures that come first on the sweep's page"
+    )
     predictions: tuple[Prediction, ...] = Field(description="by this project's theory, here")
     claims: tuple[Claim, ...] = Field(description="of the paper, about this point")
     findings: tuple[Finding, ...] = Field(description="what was seen at this point before")

@@ -21,7 +21,7 @@ from twoway.measure.run_folder import Run
 _NOT_PARAMETERS = {
     *("run", "identity", "files", "timing", "clocks", "clock_offset_ns", "capture_drops"),
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),
-    *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "point"),
+    *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "figures", "point"),
     *("id", "title", "summary", "source", "sha256", "revision", "git", "digests"),
     *("clock", "queues"),
 }

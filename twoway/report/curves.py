@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
 
-from twoway.contract.manifest import SEED
+from twoway.contract.manifest import SEED, Scatter
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
@@ -124,6 +124,54 @@ def measured_curves(
                     _Value(result, metric, found.unit, "", "marked", found.value)
                 )
     return _drawn(experiment, families, "Each dot is a run; a click opens it.", link)
+
+
+def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figure]:
+    """Draw the figures of one metric against another that the experiment asks for.
+
+    Each combination of the axes' values has a colour; repetitions have that of their point.
+    """
+    return [
+        figure
+        for asked in experiment.said.figures
+        for value in experiment.axes.get(asked.for_each or "", [""])
+        if (figure := _scatter(experiment, asked, value, link)).lines
+    ]
+
+
+def _scatter(
+    experiment: Experiment, asked: Scatter, value: str, link: Callable[[Result], str]
+) -> Figure:
+    """Draw one metric against another where an axis has a value; "" for all runs."""
+    axis = asked.for_each or ""
+    dots: dict[str, list[tuple[float, float, str]]] = {}
+    units = {asked.x: "1", asked.y: "1"}
+    for result in experiment.results:
+        if value and label(result.point[axis]) != value:
+            continue
+        metrics = result.metrics.metrics
+        for metric, found in metrics.items():
+            family, dot, owner = metric.partition(".")
+            other = metrics.get(f"{asked.x}{dot}{owner}")
+            if family != asked.y or other is None:
+                continue
+            units = {asked.x: other.unit, asked.y: found.unit}
+            if found.value is not None and other.value is not None:
+                name = _name(metric, result, axis)
+                dots.setdefault(name, []).append((other.value, found.value, link(result)))
+    lines = []
+    for colour, (name, there) in enumerate(dots.items()):
+        x, y = np.array([dot[:2] for dot in there], float).T
+        lines.append(Line(name, x, y, "points", colour, links=tuple(dot[2] for dot in there)))
+    where = f", {axis} {value}" if value else ""
+    return Figure(
+        "-".join(filter(None, [experiment.id, asked.y, "against", asked.x, value])),
+        f"{asked.y.replace('_', ' ')} against {asked.x.replace('_', ' ')}{where}",
+        "Each dot is a run; a click opens it.",
+        _unit(asked.x, units[asked.x]),
+        _unit(asked.y, units[asked.y]),
+        lines,
+    )
 
 
 def _drawn(
@@ -244,6 +292,13 @@ def _series(axis: str, found: list[_Value]) -> dict[str, list[_Value]]:
         name = ", ".join([*of, each.metric.partition(".")[2] or each.metric, *others])
         series.setdefault(name, []).append(each)
     return series
+
+
+def _name(metric: str, result: Result, axis: str) -> str:
+    """Name a dot by what its metric is of, and by its run's place on all other axes."""
+    left_out = (axis, SEED) if result.manifest.repetition else (axis,)
+    others = [f"{k} {label(v)}" for k, v in result.point.items() if k not in left_out]
+    return ", ".join([metric.partition(".")[2] or metric, *others])
 
 
 def axis_label(experiment: Experiment, axis: str) -> str:

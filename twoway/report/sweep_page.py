@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twoway.contract.statements import label
 from twoway.report import pages
-from twoway.report.curves import curves, measured_curves
+from twoway.report.curves import curves, measured_curves, scatters
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
 from twoway.report.repetitions import QUANTILES, Spread, grouped, spread, statements
@@ -73,7 +73,7 @@ def _write(
     pages.write(
         folder / PAGE,
         "sweep.html.j2",
-        list(figures.values()),
+        scatters(experiment, link) + list(figures.values()),
         experiment=experiment,
         link=link,
         label=label,

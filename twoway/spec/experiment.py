@@ -16,6 +16,7 @@ from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, tex
 from twoway.contract.network import IpVersion
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
+from twoway.spec.figures import Scatter
 from twoway.spec.links import BehindQueue, Element, Queue
 from twoway.spec.links.half_duplex import HalfDuplex
 from twoway.spec.links.registry import elements
@@ -348,6 +349,9 @@ class Experiment(Model):
     )
     matrix: dict[Name, Axis] = Field(
         default={}, description="a sweep: what varies, by axis; the axes' product is run"
+    )
+    figures: Annotated[list[Scatter], Field(max_length=20)] = Field(
+        default=[], description="figures that come first on the sweep's page"
     )
     predictions: list[Predicted] = Field(
         default=[], description="what this project's theory says; a miss fails the run"

@@ -20,6 +20,7 @@ from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
 from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
+from twoway.spec.figures import figure_problems
 from twoway.spec.graph import Graph
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
@@ -278,6 +279,11 @@ def make_case(
     )
     setup = setup_of(experiment, profile, graph, connections, datagrams)
     problems = [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
+    one = ("",)
+    every = metric_names(queues=one, connections=one, channels=one, datagrams=one, programs=one)
+    families = {name.partition(".")[0] for name in every}
+    drawn = figure_problems(experiment.figures, experiment.matrix, families)
+    problems += [f"{where}: {problem}" for problem in drawn]
     if problems:
         raise SpecError(problems)
     return Case(

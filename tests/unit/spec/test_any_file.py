@@ -54,6 +54,7 @@ FULL: dict[str, Any] = {
     "modules": {"tcp_fixed": {}},
     "observe": {"tcp_info_ms": 10},
     "matrix": {"window": {"set": ["flows.left.window_packets"], "to": [4, 6]}},
+    "figures": [{"y": "goodput", "x": "rtt_p95", "for_each": "window"}],
     "claims": [CLAIMED],
     "findings": [],
     "unclaimed": [{"at": {"window": 6}, "because": "no reason"}],

@@ -98,6 +98,18 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
             'point x=2: profile: directions.sideways.delay_ms: no "sideways"; there are: forward',
         ),
+        (
+            {"figures": [{"y": "goodputs", "x": "rtt_p95"}]},
+            'point window=4,delay=0.8: figures.0.y: no metric "goodputs"; did you mean "goodput"?',
+        ),
+        (
+            {"figures": [{"y": "goodput", "x": "rtt_p95.left"}]},
+            "figures.0.x: must be",
+        ),
+        (
+            {"figures": [{"y": "goodput", "x": "rtt_p95", "for_each": "buffer"}]},
+            'point window=4,delay=0.8: figures.0.for_each: no axis "buffer" in matrix',
+        ),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:

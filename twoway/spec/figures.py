@@ -1,0 +1,40 @@
+"""Figures that an experiment asks for on the page of its sweep."""
+
+import difflib
+from collections.abc import Collection, Iterator
+
+from pydantic import Field
+
+from twoway.contract.model import Model, Name
+from twoway.spec.matrix import Matrix
+
+
+class Scatter(Model):
+    """A figure of one metric against another: a dot for each run."""
+
+    y: Name = Field(description="a metric, such as throughput, of all connections or queues")
+    x: Name = Field(description="the metric to draw it against, such as rtt_p95, of the same ones")
+    for_each: Name | None = Field(
+        default=None,
+        description="an axis of the matrix: a figure for each of its values; one figure by default",
+    )
+
+
+def figure_problems(
+    figures: list[Scatter], matrix: Matrix, metrics: Collection[str]
+) -> Iterator[str]:
+    """List unknown metrics and axes of figures, each after its field.
+
+    Args:
+        figures: the experiment's.
+        matrix: the experiment's.
+        metrics: the names of all metrics, without what each is of.
+    """
+    for index, figure in enumerate(figures):
+        for field, metric in (("y", figure.y), ("x", figure.x)):
+            if metric not in metrics:
+                close = difflib.get_close_matches(metric, metrics, n=1)
+                hint = f'; did you mean "{close[0]}"?' if close else ""
+                yield f'figures.{index}.{field}: no metric "{metric}"{hint}'
+        if figure.for_each is not None and figure.for_each not in matrix:
+            yield f'figures.{index}.for_each: no axis "{figure.for_each}" in matrix'
