@@ -16,17 +16,17 @@ FILES = experiment_files()
 FOLDERS = sorted({path.parent for path in FILES.values()} - {EXPERIMENTS})
 
 
-def test_folders_are_papers_or_beyond_or_lab() -> None:
-    """The folders are those of papers, `beyond` and `lab`."""
+def test_folders_are_papers_or_three_more() -> None:
+    """The folders are those of papers, `beyond`, `classes` and `lab`."""
     papers = {path.stem for path in PAPERS.iterdir()}
-    assert {path.name for path in FOLDERS} == papers | {"beyond", "lab"}
+    assert {path.name for path in FOLDERS} == papers | {"beyond", "classes", "lab"}
 
 
 @pytest.mark.parametrize("name", all_ids())
 def test_the_folder_of_an_experiment_is_its_paper(name: str) -> None:
-    """An experiment of a paper is in that paper's folder, and any other in `beyond`."""
+    """An experiment of a paper is in that paper's folder, others in `beyond` or `classes`."""
     source = load_experiment(FILES[name]).source
-    assert FILES[name].parent.name == (source.paper if source else "beyond")
+    assert FILES[name].parent.name in ([source.paper] if source else ["beyond", "classes"])
 
 
 def test_an_id_is_found_in_any_folder() -> None:
