@@ -1,4 +1,4 @@
-"""docs/findings.md prints no figure that docs/results does not have."""
+"""docs/findings.md and the pages for classes print no figure that docs/results does not have."""
 
 import re
 
@@ -6,9 +6,12 @@ import pytest
 from kept_results import kept_rows
 from running import ROOT
 
-FINDINGS = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "docs/findings.md", *sorted((ROOT / "docs/classes").glob("*.md"))]
+FINDINGS = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 # A measured figure: its text, and as the link's title the point and the metric that it is of.
-_FIGURE = re.compile(r'\[([^\]]+)\]\(results/numbers/[a-z0-9-]+\.csv "(\S+) (\S+)"\)', re.DOTALL)
+_FIGURE = re.compile(
+    r'\[([^\]]+)\]\((?:\.\./)?results/numbers/[a-z0-9-]+\.csv "(\S+) (\S+)"\)', re.DOTALL
+)
 # What is not measured: code, links, and in italics what a paper prints.
 _ELSE = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(\d+))?")
