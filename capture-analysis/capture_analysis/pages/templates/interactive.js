@@ -4,6 +4,7 @@
 (() => {
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
   const MARKERS = 1200; // each is an element of the page, unlike a line's points
+  const FEW = 100; // points up to which each is drawn large
   const CELL = 3; // px: of the points in a square of this size one is drawn
   const MARGIN = 0.03; // around all points, as a share of their range
   const NEAR = 25; // px: a point within this distance of the mouse says its numbers
@@ -188,7 +189,8 @@
     ctx.lineWidth = trace.width * devicePixelRatio;
     ctx.setLineDash(trace.style === "dashed" ? [6 * devicePixelRatio, 4 * devicePixelRatio] : []);
     const path = new Path2D();
-    const dot = 2 * devicePixelRatio;
+    const few = trace.style === "points" && at.length <= FEW;
+    const dot = (few ? 5 : 2) * devicePixelRatio;
     if (trace.style === "letters") {
       ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.textAlign = "center";
