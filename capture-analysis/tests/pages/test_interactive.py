@@ -213,6 +213,35 @@ def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
         assert console(browser) == []
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, log: bool) -> None:
+    """An axis whose values differ in the last digit alone is drawn as that of equal values."""
+    ends = np.array([1 - 2**-53, 1.0])
+    found = []
+    for y in (ends, np.ones(2)):
+        lines = [Line("share", np.arange(2.0), y, "marked")]
+        equal = Figure("equal", "Equal", "", "time, s", "", lines, log_y=log)
+        path = tmp_path / "equal.html"
+        page_template.write(path, "figure.html.j2", [equal], name="equal", note="")
+        opened(browser, path)
+        assert console(browser) == []
+        script = "return document.getElementById('equal').plot.ranges.y"
+        found.append(browser.execute_script(script))
+    (low, high), alike = found
+    assert [low, high] == pytest.approx(alike, rel=1e-12)
+    assert high / low > 1.01
+
+
+def test_zoom_ends_where_numbers_end(browser: Any, page: Path) -> None:
+    """A zoom to a range between two neighbouring numbers is refused; the plot is as it was."""
+    opened(browser, page)
+    script = "return document.getElementById('spacing').plot.ranges"
+    before = browser.execute_script(script)
+    zoom(browser, "spacing", (1.0, 1 + 2**-52), (1.0, 1 + 2**-52))
+    assert browser.execute_script(script) == before
+    assert console(browser) == []
+
+
 def test_a_trace_is_hidden_by_its_name(browser: Any, page: Path) -> None:
     """A click on a name in the legend hides its trace, another shows it."""
     opened(browser, page)

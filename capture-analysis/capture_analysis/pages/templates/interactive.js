@@ -7,6 +7,7 @@
   const FEW = 100; // points up to which each is drawn large
   const CELL = 3; // px: of the points in a square of this size one is drawn
   const MARGIN = 0.03; // around all points, as a share of their range
+  const FINEST = 1e-12; // of its ends, is the least range of an axis: a ns in 1000 s
   const NEAR = 25; // px: a point within this distance of the mouse says its numbers
   const OVER_TIME = "time, s"; // the label of x of plots that share a time axis
 
@@ -118,6 +119,10 @@
     return thinLine(trace, from, to, across);
   };
 
+  // Tell whether ticks fit between two ends. uPlot adds a step to a tick until it passes the end:
+  // it never does where the step is less than the tick's last digit.
+  const apart = ([low, high]) => high - low > FINEST * Math.max(Math.abs(low), Math.abs(high));
+
   // From the least to the greatest of some columns, with a margin.
   const extent = (columns, {log}) => {
     let [low, high] = [Infinity, -Infinity];
@@ -128,8 +133,9 @@
           if (value > high) high = value;
         }
     if (low > high) return log ? [1, 10] : [0, 1];
-    if (log) return widened([low, high], 10 ** (Math.log10(high / low) * MARGIN || MARGIN));
-    const margin = (high - low) * MARGIN || Math.abs(high) * MARGIN || 1;
+    const several = apart([low, high]);
+    if (log) return widened([low, high], 10 ** (several ? Math.log10(high / low) * MARGIN : MARGIN));
+    const margin = (several ? high - low : Math.abs(high)) * MARGIN || 1;
     return [low - margin, high + margin];
   };
 
@@ -327,7 +333,8 @@
     }
 
     show(wanted, told = true) {
-      this.ranges = {...this.ranges, ...wanted};
+      const fit = Object.entries(wanted).filter(([, range]) => apart(range));
+      this.ranges = {...this.ranges, ...Object.fromEntries(fit)};
       this.chart.batch(() => {
         for (const name of ["x", "y"]) {
           const [min, max] = this.ranges[name];
