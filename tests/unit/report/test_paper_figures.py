@@ -195,6 +195,24 @@ def written(folders: list[Path], tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
+def test_figures_begin_on_the_first_screen(
+    browser: Any, folders: list[Path], tmp_path: Path
+) -> None:
+    """Whatever runs contradict, a window of 1100 x 900 px shows the index's first figures."""
+    row = {
+        "verdict": "contradicted, on record",
+        "contradicted": {"since": "2026-11-24", "why": "too short"},
+        "note": "too short " * 20,
+    }
+    for folder in folders:
+        edit_json(folder / VERDICTS, lambda v: [each.update(row) for each in v["predictions"]])
+    write_site(folders, tmp_path / "site", 83)
+    browser.set_window_size(1100, 900)
+    browser.get((tmp_path / "site/index.html").as_uri())
+    card = "document.querySelector('.gallery svg').getBoundingClientRect()"
+    assert browser.execute_script(f"return innerHeight - {card}.bottom") > 0
+
+
 @pytest.mark.parametrize("width", [1100, 430])
 def test_the_index_is_a_gallery(browser: Any, site: Path, width: int) -> None:
     """Each figure is a card that opens it; texts of files stay texts; nothing is cut off."""

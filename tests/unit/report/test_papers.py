@@ -180,7 +180,9 @@ def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_p
     document = write_site(folders, tmp_path / "site", 83)
     assert [paper["contradicted"] for paper in document["papers"]] == [1, 0]
     index = (tmp_path / "site/index.html").read_text()
-    first = index.index("Contradicted predictions: ")
+    summary = "<summary>Contradicted predictions: 1 of 6 of "
+    assert index.count(f'<details class="differs">{summary}') == 1
+    first = index.index(summary)
     assert first < index.index("2026-11-24") < index.index("too short")
     assert index.index("too short") < index.index("Differs, unexplained: ")
 
@@ -244,6 +246,21 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
         assert console(browser) == []
         spill = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert browser.execute_script(spill) == 0
+
+
+def test_the_table_of_counts_fits(browser: Any, folders: list[Path], tmp_path: Path) -> None:
+    """In a window of 1100 px the index's table of counts, with its longest words, fits."""
+    row = {"verdict": "contradicted, on record", "contradicted": ON_RECORD, "note": "too short"}
+    edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update(row))
+    missing = {"verdict": Verdict.NO_RUN.value}
+    for folder in folders[:-1]:
+        edit_json(folder / VERDICTS, lambda v: [each.update(missing) for each in v["claims"]])
+    write_site(folders, tmp_path / "site", 83)
+    browser.set_window_size(1100, 900)
+    browser.get((tmp_path / "site/index.html").as_uri())
+    assert "other run missing" in browser.find_element(By.ID, "papers").text
+    box = "document.getElementById('papers').parentElement"
+    assert browser.execute_script(f"return {box}.scrollWidth - {box}.clientWidth") == 0
 
 
 def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
