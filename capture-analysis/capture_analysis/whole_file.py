@@ -1,6 +1,7 @@
 """Write a file that gets its name when complete; a failure leaves no file."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,12 +11,15 @@ from capture_analysis.errors import AnalysisError
 
 @contextmanager
 def written_whole(target: Path) -> Iterator[Path]:
-    """Provide the name of a file that replaces the target if no exception is raised.
+    """Provide the name of a new, empty file that replaces the target if no exception is raised.
+
+    Its name cannot be guessed, and no link is followed to it.
 
     Raises: AnalysisError if the disk refuses.
     """
-    aside = target.with_name(f".{target.name}.partial")
+    aside = target.with_name(f".{uuid.uuid4().hex}.partial")
     try:
+        aside.touch(exist_ok=False)
         yield aside
         aside.replace(target)
     except OSError as error:

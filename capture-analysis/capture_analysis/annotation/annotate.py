@@ -67,5 +67,7 @@ def _refuse(path: Path, target: Path) -> None:
         raise AnalysisError("annotate reads its capture twice: give a file, not standard input")
     if target.suffix != _ENDING:
         raise AnalysisError(f'{target}: the name must end in {_ENDING}, got "{target.suffix}"')
+    if path.exists() and not path.is_file():
+        raise AnalysisError(f"{path}: annotate reads its capture twice: give a plain file")
     if path.exists() and target.exists() and target.samefile(path):
         raise AnalysisError(f"{target}: is the capture itself\n\nhint: name another file with -o")

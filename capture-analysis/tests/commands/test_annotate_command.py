@@ -42,6 +42,10 @@ def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     link.symlink_to(capture)
     for arguments, sentence in (
         (["-"], "annotate reads its capture twice: give a file, not standard input"),
+        (
+            [str(capture.parent)],
+            f"{capture.parent}: annotate reads its capture twice: give a plain",
+        ),
         ([str(capture), "-o", "copy.pcap"], 'the name must end in .pcapng, got ".pcap"'),
         ([str(capture), "-o", str(link)], f"{link}: is the capture itself"),
         ([str(capture), "-o", str(tmp_path / "no" / "x.pcapng")], "No such file or directory"),
@@ -49,6 +53,20 @@ def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert main(["annotate", *arguments]) == 2
         assert sentence in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [link]
+
+
+def test_a_link_laid_beforehand_is_not_followed(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name that somebody could guess is written to before the copy has its own."""
+    victim, folder = tmp_path / "victim", tmp_path / "folder"
+    victim.write_text("precious")
+    folder.mkdir()
+    (folder / ".near-annotated.pcapng.partial").symlink_to(victim)
+    monkeypatch.chdir(folder)
+    assert main(["annotate", str(capture)]) == 0
+    assert victim.read_text() == "precious"
+    assert not (folder / "near-annotated.pcapng").is_symlink()
 
 
 def test_full_disk(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
