@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from twoway.backends.guest_files import DEEPEST
-from twoway.contract.files import open_run_file
+from twoway.contract.files import digest_of, open_run_file
 from twoway.contract.manifest import CAPTURES, MACHINE, MANIFEST, read_manifest
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
+# The most files of an archive: those of some thousand runs.
+_MOST_FILES = 200_000
 # EXPERIMENT/RUN: neither an option, nor hidden, nor the link to the latest run.
 _RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -104,11 +106,13 @@ def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
         aside = Path(scratch)
         try:
             with tarfile.open(fileobj=packed, mode="r|") as archive:
-                for member in archive:
+                for number, member in enumerate(archive):
+                    if number == _MOST_FILES:
+                        raise ArchiveError(f"archive of runs: more than {_MOST_FILES} files")
                     _extract(archive, member, aside)
-        except (tarfile.TarError, EOFError) as error:
+            runs = _checked(aside)
+        except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
             raise ArchiveError(f"not a whole archive of runs: {error}") from error
-        runs = _checked(aside)
         for run in runs:
             _refuse_damaged(aside / run)
             _refuse_another(aside / run, results / run)
@@ -135,10 +139,12 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
         raise DiskFullError(
             f"{aside.parent}: {member.name:.200}: {member.size} bytes, and {free} are free"
         )
-    target = aside / member.name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open_run_file(aside, member.name, new=True) as file:
-        shutil.copyfileobj(content, file)
+    try:
+        (aside / member.name).parent.mkdir(parents=True, exist_ok=True)
+        with open_run_file(aside, member.name, new=True) as file:
+            shutil.copyfileobj(content, file)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ArchiveError(f"archive of runs: {member.name:.200}: its name is taken") from error
 
 
 def _checked(aside: Path) -> list[str]:
@@ -152,7 +158,9 @@ def _checked(aside: Path) -> list[str]:
     if there != set(sums):
         raise ArchiveError(f"archive of runs: {', '.join(sorted(there ^ set(sums)))}: not as sent")
     for name, digest in sums.items():
-        if hashlib.sha256((aside / name).read_bytes()).hexdigest() != digest:
+        with open_run_file(aside, name) as file:
+            found = digest_of(file)
+        if found != digest:
             raise ArchiveError(f"archive of runs: {name}: another checksum than when it was sent")
     return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
 

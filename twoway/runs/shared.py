@@ -109,7 +109,11 @@ def _unpack(packed: BinaryIO, target: Path) -> None:
             unpack_runs(cast("BinaryIO", _Bounded(content, most)), aside)
         if not finished_runs(aside):
             raise ArchiveError("has no finished run")
-        aside.rename(target)
+        try:
+            aside.rename(target)
+        except OSError:
+            if not target.is_dir():  # another process has unpacked the same file meanwhile
+                raise
     chown_like_parent(target)
 
 

@@ -87,6 +87,15 @@ def _link(_: bytes) -> bytes:
     return packed.getvalue()
 
 
+def _sums_of_no_text(_: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as made:
+        sums = tarfile.TarInfo("SHA256SUMS")
+        sums.size = 1
+        made.addfile(sums, io.BytesIO(b"\xff"))
+    return packed.getvalue()
+
+
 def _sparse(_: bytes) -> bytes:
     """3 GB of zeros in an archive of some kilobytes."""
     holes = tarfile.TarInfo(f"{RUNS[0]}/holes")
@@ -113,6 +122,8 @@ def _sparse(_: bytes) -> bytes:
         (partial(_with, "one/.hidden/more"), "one/.hidden/more: must not be in one"),
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
         (lambda _: b"", "not a whole archive of runs"),
+        (partial(_with, "SHA256SUMS"), "SHA256SUMS: its name is taken"),
+        (_sums_of_no_text, "not a whole archive of runs: 'utf-8' codec"),
         (lambda _: b"no archive" * 100, "not a whole archive of runs"),
     ],
 )
