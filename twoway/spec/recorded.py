@@ -146,7 +146,7 @@ def read_commands(
             if veth := _VETH.fullmatch(command):
                 made.append(_link(node, veth, interfaces))
             elif not _WITHOUT_EFFECT.fullmatch(command):
-                found[node][_read(command, interfaces[node])] = None
+                found[node][_read(node, command, interfaces[node])] = None
         except ValueError as error:
             problems.append(f"{path}: {node}: {command:.80}: {error}")
     if not problems and made != list(links):
@@ -169,7 +169,7 @@ def _link(
     return veth["one"], veth["other"]
 
 
-def _read(command: str, interfaces: Sequence[str]) -> NodeCommand:
+def _read(node: str, command: str, interfaces: Sequence[str]) -> NodeCommand:
     """Read a command of a node.
 
     Raises: ValueError with what is wrong.
@@ -179,5 +179,7 @@ def _read(command: str, interfaces: Sequence[str]) -> NodeCommand:
             read = reader(words)
             if not isinstance(read, Route) and read.interface not in (*interfaces, LOOPBACK):
                 raise ValueError(f"no interface {read.interface}; it has {', '.join(interfaces)}")
+            if isinstance(read, Port) and read.bridge != node:
+                raise ValueError(f"a switch's bridge has its name, {node}")
             return read
     raise ValueError(_ROUTE_FORM if "route" in command.split()[:3] else _FORMS)

@@ -232,7 +232,7 @@ def _misnamed(described: _Described) -> Iterator[str]:
         if times > 1:
             yield f"{name:.40}: {times} links have an interface of this name"
     for end in ends:
-        if not re.fullmatch(rf"{end.node}-eth\d{{1,3}}", end.interface):
+        if not re.fullmatch(rf"{end.node}-eth[0-9]{{1,3}}", end.interface):
             yield f"{end.node}: its interface must be {end.node}-ethN, got {end.interface!r:.40}"
 
 

@@ -9,7 +9,7 @@ from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.personality import host_routes
 from twoway.spec import topology
-from twoway.spec.recorded import Bridge, Port, Up
+from twoway.spec.recorded import Bridge, Port, Up, read_commands
 from twoway.spec.topology import load_topology
 
 pytestmark = pytest.mark.slow  # a sandbox and Mininet, each time
@@ -334,6 +334,15 @@ def test_what_switches_cannot_join_is_refused(
         load_topology(path, {})
     assert str(caught.value).startswith(f"{path}: ")
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("bridge", ["docker0", "s1\\", "'s1'", "s2"])
+def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
+    """No word of a topology but its switch's name becomes the bridge of a command."""
+    ports = {"s1": ["s1-eth1"]}
+    assert read_commands("x.py", [("s1", "brctl addif s1 s1-eth1")], ports, [])["s1"]
+    with pytest.raises(SpecError, match="a switch's bridge has its name, s1"):
+        read_commands("x.py", [("s1", f"brctl addif {bridge} s1-eth1")], ports, [])
 
 
 def test_a_topology_reaches_nothing_of_the_users(tmp_path: Path) -> None:
