@@ -1,6 +1,7 @@
 """`twoway score`: a control of one's own beside others, in a small suite and a real browser."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,12 @@ EXPERIMENT = {
 }
 
 
+_REGISTER = "return tcp_register_congestion_control"
+
+
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a suite of one row and its results: with a module, and one that is broken."""
+    """A folder with a suite of one row and its results: with a module, and one that fails."""
     folder = tmp_path_factory.mktemp("scored")
     (folder / "small").mkdir()
     (folder / "small/small-alone.yml").write_text(yaml.safe_dump(EXPERIMENT))
@@ -53,7 +57,9 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "rows": {"small-alone": ROW},
     }
     (folder / "small.yml").write_text(yaml.safe_dump(suite))
-    (folder / "tcp_broken.c").write_text(AIMD.read_text().replace('"aimd"', '"broken"') + "}\n")
+    text = AIMD.read_text().replace('"aimd"', '"broken"')
+    assert _REGISTER in text
+    (folder / "tcp_broken.c").write_text(text.replace(_REGISTER, f"return -EINVAL;\n\t{_REGISTER}"))
     done = _score(folder, AIMD, folder / "tcp_broken.c")
     assert done.returncode == 1
     assert "small-alone@control=broken,queue=5: " in done.stderr
@@ -105,14 +111,15 @@ def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
     assert "Is it <b>fast</b>?" in browser.find_element(By.TAG_NAME, "dl").text
     link = browser.find_element(By.CSS_SELECTOR, "tbody td.number a").get_attribute("href")
     assert "small-alone%40control%3Daimd%2Cqueue%3D5/2" in link
-    assert "tcp_broken" in browser.find_element(By.CSS_SELECTOR, "td.doubt").text
+    doubt = browser.find_element(By.CSS_SELECTOR, "td.doubt")
+    assert "tcp_broken" in doubt.get_attribute("title")
 
 
 def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
     """A row's metric that its experiment has not is named, and nothing runs."""
     suite = yaml.safe_load((scored / "small.yml").read_text())
     suite["rows"]["small-alone"]["shows"][0]["metric"] = "goodput.nosuch"
-    (tmp_path / "small").symlink_to(scored / "small")
+    shutil.copytree(scored / "small", tmp_path / "small")
     (tmp_path / "small.yml").write_text(json.dumps(suite))
     done = _score(tmp_path)
     assert done.returncode == 2
@@ -131,3 +138,14 @@ def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
     for line in lines:
         if line.row == "quick-alone":
             assert measured[line.metric]["value"] == line.cells["reno"].value
+
+
+def test_what_does_not_compile_stops_the_suite(tmp_path: Path, scored: Path) -> None:
+    """The compiler's errors come before any run, with exit code 2; the card stays as it was."""
+    before = (scored / "results/score/small/card.json").read_bytes()
+    (tmp_path / "tcp_bad.c").write_text(AIMD.read_text() + "}\n")
+    done = _score(scored, tmp_path / "tcp_bad.c")
+    assert done.returncode == 2
+    assert "own_modules: tcp_bad does not build for" in done.stderr
+    assert "kept" not in done.stderr
+    assert (scored / "results/score/small/card.json").read_bytes() == before

@@ -45,17 +45,23 @@ def run(args: argparse.Namespace) -> int:
     from twoway.contract.verdicts import BAD, GOOD
     from twoway.report.card import card_table, make_card, write_card
     from twoway.report.results import read_results
+    from twoway.spec.point import case_names
     from twoway.spec.suite import control_of, load_suite, write_rows
 
     suite = load_suite(args.suite)
     _refuse_unknown_metrics(suite)
     asked = dict(control_of(name) for name in args.controls)
-    others = {name: source for name, source in asked.items() if name not in suite.said.columns}
+    others = {name: module for name, module in asked.items() if name not in suite.said.columns}
+    columns = (*others, *suite.said.columns)
     with TemporaryDirectory(prefix="twoway-") as made:
         files = suite.files
-        for name, source in others.items():
-            files += write_rows(suite, name, source, Path(made) / name)
+        for number, (name, module) in enumerate(others.items()):
+            files += (rows := write_rows(suite, name, module, Path(made) / str(number)))
+            if module:
+                _build(rows[0], args)
         args.experiments = [str(file) for file in files]
+        runs = sum(len(case_names(name, args.seeds)) for name in args.experiments)
+        say(f"{runs} runs, those that are there kept: {', '.join(columns)}", markup=False)
         outcomes = run_all(args, seeds=args.seeds)
     done: dict[Path, list[Path]] = {}  # of the suite's columns, and of each other control
     for outcome in outcomes:
@@ -63,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             done.setdefault(Path(outcome.name).parent, []).append(outcome.folder)
     experiments = [each for folders in done.values() for each in read_results(folders)]
     failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
-    card = make_card(suite, (*others, *suite.said.columns), experiments, failed)
+    card = make_card(suite, columns, experiments, failed)
     into = args.results / "score" / suite.name
     make_folder(into)
     page = write_card(card, experiments, into)
@@ -77,6 +83,24 @@ def run(args: argparse.Namespace) -> int:
             say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
     say(f"report: {shown(page)}", markup=False)
     return GOOD if all(each.good for each in outcomes) else BAD
+
+
+def _build(file: Path, args: argparse.Namespace) -> None:
+    """Build the module of an experiment: what does not compile stops everything before it begins.
+
+    Raises: UsageError with the compiler's errors.
+    """
+    from twoway.backends.own_modules import own_modules
+    from twoway.backends.registry import find_backend
+    from twoway.backends.uml import Uml
+    from twoway.plan.plan import build_plan
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
+
+    backend = find_backend(args.backend, args.kernel)
+    if isinstance(backend, Uml):  # others refuse own modules
+        case = load_case(case_names(str(file))[0])
+        own_modules(backend.guest, build_plan(case, in_kernel=backend.in_kernel).own_modules)
 
 
 def _refuse_unknown_metrics(suite: "ReadSuite") -> None:

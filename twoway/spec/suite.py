@@ -5,9 +5,9 @@ controls of the flows under test. Adding a row is adding its file, and adding a 
 folder and its list.
 """
 
+import difflib
 import hashlib
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -15,9 +15,13 @@ import yaml
 from twoway.contract.suite import AXIS, ReadSuite, Suite
 from twoway.errors import SpecError, UsageError
 from twoway.paths import SUITES, shown_path
-from twoway.spec.own_modules import read_own_modules
+from twoway.spec.congestion import CONTROLS
+from twoway.spec.files_below import files_below
+from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.reading import load_experiment, read_document, validated
 
+# All files of a suite's folder together.
+_MOST_BYTES = 16 << 20
 # Fields with statements about the suite's own columns; another control has none.
 _SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
 
@@ -47,12 +51,33 @@ def load_suite(name: str) -> ReadSuite:
 
 
 def _digest(path: Path, folder: Path) -> str:
-    """Hash a suite's list and the files beside its experiments."""
-    found = hashlib.sha256()
-    for each in (path, *sorted(folder.iterdir())):
-        if each.is_file():
-            found.update(f"{each.name}\0".encode() + each.read_bytes())
+    """Hash a suite's list and the files of its folder.
+
+    Raises: SpecError if the folder has more than a suite needs, or leads elsewhere.
+    """
+    found = hashlib.sha256(path.read_bytes())
+    for name, file in _files(folder):
+        found.update(f"{name}\0".encode() + file.read_bytes())
     return found.hexdigest()
+
+
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """List the files of a suite's folder, by their paths from it.
+
+    Raises: SpecError if they are too many bytes, no plain files, or links that lead elsewhere.
+    """
+    try:
+        files = [
+            (str(file.relative_to(folder.resolve())), file)
+            for _, file in files_below(folder.parent, folder.name, "**/*")
+        ]
+        size = sum(file.stat().st_size for _, file in files)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SpecError([f"{shown_path(folder)}: {reason}"]) from error
+    if size > _MOST_BYTES:
+        raise SpecError([f"{shown_path(folder)}: more than {_MOST_BYTES >> 20} MiB"])
+    return files
 
 
 def _problems(row: str, folder: Path, columns: Sequence[str]) -> list[str]:
@@ -65,42 +90,59 @@ def _problems(row: str, folder: Path, columns: Sequence[str]) -> list[str]:
     return []
 
 
-def control_of(name: str) -> tuple[str, Path | None]:
-    """Return a control's name, and its source if it is a file or folder.
+def control_of(name: str) -> tuple[str, OwnModule | None]:
+    """Return a control's name, and its module if it is a C file or a folder.
 
-    Raises: SpecError if a module is none, or registers no control, or several.
+    Raises: SpecError if a module is none, or registers no control, or several; UsageError if there
+        is no such control.
     """
     path = Path(name)
     if not name.endswith(".c") and "/" not in name:
+        if name not in CONTROLS:
+            close = difflib.get_close_matches(name, CONTROLS, 1)
+            meant = f'did you mean "{close[0]}"? ' if close else ""
+            raise UsageError(
+                f"{name:.80}: no such congestion control",
+                f"{meant}there are {', '.join(CONTROLS)}; a C file of your own ends in .c",
+            )
         return name, None
     (module,) = read_own_modules([path.name], path.parent)
     if len(module.controls) != 1:
         found = ", ".join(module.controls) or "none"
         raise SpecError([f"{name}: must register one congestion control, registers {found}"])
-    return module.controls[0], path
+    return module.controls[0], module
 
 
-def write_rows(suite: ReadSuite, control: str, source: Path | None, to: Path) -> list[Path]:
+def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Path) -> list[Path]:
     """Write the experiments of a suite for a control that is none of its columns.
 
     Args:
         suite: the suite.
         control: the control's name.
-        source: the C file or folder of its module; None if the kernel has it.
+        module: what registers it; None if the kernel has it.
         to: a folder to make.
 
     Returns: the experiments, in the suite's order.
+    Raises: SpecError if the suite has a file of the module's name.
     """
-    shutil.copytree(suite.folder, to)
-    if source:
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, to / source.name)
+    _write(to, {name: file.read_bytes() for name, file in _files(suite.folder)})
+    if module:
+        if (to / module.name).exists():
+            raise SpecError([f"{shown_path(suite.folder)}: has a file {module.name}"])
+        _write(to / module.name, {n: text.encode() for n, text in module.sources.items()})
     files = [to / path.name for path in suite.files]
     for file in files:
         fields = {key: value for key, value in read_document(file).items() if key not in _SAID}
         axis = {**fields["matrix"][AXIS], "to": [control]}
         fields["matrix"] = {**fields["matrix"], AXIS: axis}
-        if source:
-            fields["own_modules"] = [source.name]
+        if module:
+            fields["own_modules"] = [module.name]
         file.write_text(yaml.safe_dump(fields, sort_keys=False))
     return files
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder with files."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)

@@ -1,5 +1,6 @@
 """Suites of situations for congestion controls: those of the checkout, and what is refused."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,49 @@ def test_a_module_names_its_control(tmp_path: Path) -> None:
     """A C file stands for the one control that it registers."""
     file = tmp_path / "tcp_own.c"
     file.write_text('struct tcp_congestion_ops own = { .name = "other" };\n')
-    assert control_of(str(file)) == ("other", file)
+    control, module = control_of(str(file))
+    assert (control, module and module.name) == ("other", "tcp_own")
     assert control_of("vegas") == ("vegas", None)
     file.write_text("int nothing;\n")
     with pytest.raises(SpecError, match="must register one congestion control, registers none"):
         control_of(str(file))
+
+
+def test_a_control_that_is_none() -> None:
+    """A name that the kernel has not is refused with the one that is close."""
+    with pytest.raises(UsageError) as raised:
+        control_of("vgas")
+    assert str(raised.value) == "vgas: no such congestion control"
+    assert raised.value.hint.startswith('did you mean "vegas"? there are ')
+
+
+def test_a_modules_sources_alone_are_written(tmp_path: Path) -> None:
+    """Beside the rows a module's sources alone are written, whatever its control is called."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "Kbuild").write_text("obj-m := tcp_own.o\n")
+    (folder / "tcp_own.c").write_text('struct tcp_congestion_ops own = { .name = "../x" };\n')
+    (folder / "key").symlink_to("/etc/shadow")
+    control, module = control_of(f"{folder}/")
+    assert control == "../x"
+    to = tmp_path / "made/0"
+    write_rows(load_suite("quick"), control, module, to)
+    assert {path.name for path in (to / "tcp_own").iterdir()} == {"Kbuild", "tcp_own.c"}
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "made"}
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "large"])
+def test_a_suites_folder_is_plain(tmp_path: Path, kind: str) -> None:
+    """A link that leads out of a suite's folder, a pipe and 16 MiB are refused unread."""
+    name = _suite(tmp_path)
+    file = tmp_path / "mine/other"
+    if kind == "link":
+        file.symlink_to("/etc/hostname")
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        with file.open("wb") as opened:
+            opened.truncate((16 << 20) + 1)
+    said = {"link": "leads out of it", "pipe": "is no plain file", "large": "more than 16 MiB"}
+    with pytest.raises(SpecError, match=said[kind]):
+        load_suite(name)
