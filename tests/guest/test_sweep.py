@@ -153,7 +153,7 @@ def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
     (results / "small@window=8").write_text("in the way of the run's folder")
     done = twoway("sweep", path, "--results", results)
     assert done.returncode == 1
-    assert f"FAIL {path}@window=8: " in done.stderr
+    assert f"FAIL {path.stem}@window=8: " in done.stderr
     assert f"twoway run {path}@window=8" in done.stderr
     assert "5 of 6 points are as their files say" in done.stderr
     assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS) - 1
