@@ -231,7 +231,10 @@ TwoNode.addHost = lambda self, name, **given: Topo.addHost(self, name, **{{"cls"
 FORGES = """
 import __main__
 made = __main__._commands
-__main__._commands = lambda topo: [*made(topo), ("h1", {command!r})]
+def forged(topo):
+    commands, numbered = made(topo)
+    return [*commands, ("h1", {command!r})], numbered
+__main__._commands = forged
 """
 
 

@@ -63,7 +63,9 @@ def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> No
     """The checkout's folders are there, but for tests and what make leaves."""
     (share,) = installed.glob("lib/python3*/site-packages/twoway/share")
     folders = sorted(path.name for path in share.iterdir() if path.is_dir())
-    assert folders == ["experiments", "kernel-modules", "papers", "tc-profiles", "topologies", "vm"]
+    assert folders == [
+        *("experiments", "kernel-modules", "papers", "suites", "tc-profiles", "topologies", "vm")
+    ]
     argv = ["git", "ls-files", "-co", "--exclude-standard", *folders]
     listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = {name for name in listed.split() if not name.startswith("kernel-modules/tests/")}
