@@ -1,4 +1,4 @@
-"""What the core of the package does not install: packages that only some commands need."""
+"""Packages that only some commands need, and that the core does not install."""
 
 # The packages, and the extra that installs each.
 EXTRAS = {"pyarrow": "parquet", "matplotlib": "figures", "distributed": "cluster"}

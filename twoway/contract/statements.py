@@ -87,7 +87,7 @@ class Claim(Statement):
 
     @property
     def form(self) -> Form:
-        """What holds it: a number in print, the paper's formula, or words with a bound of ours."""
+        """Its kind: a number in print, the paper's formula, or words with a bound of ours."""
         if self.value is None:
             return "words"
         return "formula" if self.formula else "number"

@@ -58,7 +58,7 @@ class Line(Record):
 
 
 class Card(Document):
-    """What controls did in a suite."""
+    """The numbers of all controls in a suite."""
 
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
     suite: str = Field(description="the suite's name")

@@ -26,7 +26,7 @@ COMMENTS = {2: ["one"], 3: ["four", "several words"]}
 
 
 def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
-    """What the second parser finds of each frame before the first damage."""
+    """List each frame before the first damage, as the second parser finds it."""
     data = np.frombuffer(content, np.uint8)
     records: Any = PcapngRecords.open(content[:24])
     at = 0 if records else 24

@@ -360,7 +360,7 @@ def test_no_acks() -> None:
 
 
 def test_compression_needs_the_evidence_of_a_verdict() -> None:
-    """Where ACKs cannot be judged, no number says how compressed they are, but the reason does."""
+    """ACKs that cannot be judged have a reason, and no number for their compression."""
     judged = (
         "acks_compressed",
         "acks_faster",
@@ -384,7 +384,7 @@ def test_compression_needs_the_evidence_of_a_verdict() -> None:
 
 
 def test_a_guessed_rate_has_no_numbers() -> None:
-    """Of a rate that is a guess there is neither use, efficiency, train nor likely event."""
+    """A guessed rate gives no use, no efficiency, no train and no likely event."""
     guessed = measured(compressed(), given=Given())
     guessed.facts.rate_evidence[0] = Evidence.GUESSED
     found = values(guessed, 0)

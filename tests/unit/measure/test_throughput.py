@@ -110,7 +110,7 @@ def test_in_order_by_marking(segments: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize(("arrived", "bytes_"), [([1], 100), ([101], 0), ([1, 201], 100), ([], 0)])
 def test_a_stream_begins_behind_its_syn(arrived: list[int], bytes_: int) -> None:
-    """Where the first segment is lost, nothing that arrives can be handed over."""
+    """Bytes count from the stream's first; without the first segment there are none."""
     arriving = packets(
         time_ns=range(1 + len(arrived)),
         seq=[0, *arrived],
