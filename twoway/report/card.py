@@ -56,6 +56,10 @@ class Line(Record):
     better: Literal["more", "less"] = Field(description="which values are better")
     cells: dict[str, Cell] = Field(description="by control")
 
+    def situation(self, suite: str) -> str:
+        """Return the row's name without that of its suite."""
+        return self.row.removeprefix(f"{suite}-")
+
 
 class Card(Document):
     """The numbers of all controls in a suite."""
@@ -219,6 +223,6 @@ def card_table(card: Card) -> list[str]:
     rows = [("", *card.columns)]
     for line in card.lines:
         unit = f", {line.unit}" if line.unit != "1" else ""
-        title = f"{line.row.partition('-')[2]} {line.at}: {line.metric}{unit}"
+        title = f"{line.situation(card.suite)} {line.at}: {line.metric}{unit}"
         rows.append((title, *(number(cell.value) for cell in line.cells.values())))
     return aligned(rows)

@@ -8,7 +8,7 @@ from running import ROOT
 
 from twoway.report.card import Card, card_table, standing
 
-KEPT = Card.read(ROOT / "docs/results/score/quick.json")
+KEPT = {n: Card.read(ROOT / f"docs/results/score/{n}.json") for n in ("quick", "two-way")}
 GUIDE = (ROOT / "docs/guides/score.md").read_text("utf-8")
 
 
@@ -32,22 +32,31 @@ def test_how_a_number_stands(value: float, best: float, better: str, expected: s
     assert standing(value, best, better) == expected
 
 
-def test_the_guide_shows_the_card_that_is_kept() -> None:
-    """The guide's table is that of the card in docs/results/score."""
-    (block,) = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
-    assert block.splitlines() == [line.rstrip() for line in card_table(KEPT)]
+def test_the_guide_shows_the_cards_that_are_kept() -> None:
+    """The guide's tables are the kept cards' own: all of quick, and the goodputs of two-way."""
+    quick, goodputs = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
+    assert quick.splitlines() == [line.rstrip() for line in card_table(KEPT["quick"])]
+    head, *lines = [line.rstrip() for line in card_table(KEPT["two-way"])]
+    assert goodputs.splitlines() == [head, *(line for line in lines if "goodput.down" in line)]
 
 
 def test_the_guide_speaks_of_every_row() -> None:
     """The guide says of each row what good looks like and what it cannot tell."""
-    rows = {line.row.partition("-")[2] for line in KEPT.lines}
-    assert set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE)) - {"row"} == rows
+    rows = {line.situation(name) for name, card in KEPT.items() for line in card.lines}
+    said = set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE))
+    assert said - {"row", "situation"} == rows
 
 
-def test_numbers_of_the_guide_are_the_cards() -> None:
+@pytest.mark.parametrize(
+    ("suite", "said"),
+    [
+        ("quick", GUIDE.partition("## What it says")[2]),
+        ("two-way", GUIDE.partition("Written after looking; ")[2].partition("## A suite")[0]),
+    ],
+)
+def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
     """Each number with a point or a comma in what the guide found is a cell of the card."""
-    _, _, said = GUIDE.partition("## What it says")
-    cells = {number(cell.value) for line in KEPT.lines for cell in line.cells.values()}
+    cells = {number(cell.value) for line in KEPT[suite].lines for cell in line.cells.values()}
     numbers = set(re.findall(r"\d+[.,]\d+", said))
     assert len(numbers) > 8
     assert numbers <= cells
