@@ -75,6 +75,23 @@ def test_too_many_connections(
     assert "must be a number of connections, got 'many'" in capsys.readouterr().err
 
 
+def test_one_thread(tmp_path: Path) -> None:
+    """A command has one thread: numpy's linear algebra starts none that wait for work."""
+    path = tmp_path / "one.pcap"
+    path.write_bytes(built.pcap([built.ethernet(built.ipv4(built.tcp()))]))
+    program = (
+        "import os, sys; from capture_analysis.cli import main; main(sys.argv[1:]);"
+        " print(len(os.listdir('/proc/self/task')), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "metrics", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "1\n"
+
+
 def test_as_a_process(tmp_path: Path) -> None:
     """The status is the process's own."""
     done = subprocess.run(

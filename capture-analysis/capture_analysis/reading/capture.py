@@ -163,7 +163,7 @@ def _most_connections() -> int:
 def _refuse_many(connections: int, most: int) -> None:
     if connections > most:
         raise AnalysisError(
-            f"more than {most} connections, and each takes 1.9 kB of memory; "
+            f"more than {most} connections, and each takes 3 kB of memory; "
             f"{LIMIT} in the environment is the limit"
         )
 

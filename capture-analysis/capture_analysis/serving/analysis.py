@@ -1,6 +1,5 @@
 """Analyse one capture at a time, each in a process with limits."""
 
-import os
 import re
 import subprocess
 import sys
@@ -91,7 +90,6 @@ class Analyst:
         with subprocess.Popen(
             command,
             cwd=path.parent,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
