@@ -154,7 +154,7 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
         for each in results
         if any(fails(check) for check in each.verdicts.fidelity)
     ]
-    rows = [row for each in results for row in each.verdicts.rows if row.metric == metric]
+    rows = [row for each in results for row in each.verdicts.claims if row.metric == metric]
     said = dict.fromkeys(f"{in_words(row)}: {row.verdict.value}" for row in rows)
     undefined = "" if values else "undefined in this run"
     return Cell(
