@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, twoway
+from running import ROOT
+from running import twoway as fresh_twoway
 from synthetic_run import metrics_of, write_run
+from warm_command import twoway
 
 from twoway import __version__, cli
 from twoway.backends.registry import kinds
@@ -21,7 +23,7 @@ from twoway.contract.writing import write_json
 
 def test_version_stands_in_one_place() -> None:
     """The command says its version, which stands in one place."""
-    done = twoway("--version")
+    done = fresh_twoway("--version")
     assert (done.returncode, done.stdout) == (0, f"twoway {__version__}\n")
 
 
@@ -54,12 +56,16 @@ def test_the_list_of_commands_loads_no_numbers(word: str) -> None:
         ("twoway clean --o", "--older-than "),
     ],
 )
-def test_completion_offers_what_may_stand(tmp_path: Path, line: str, found: str) -> None:
+def test_completion_offers_what_may_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, found: str
+) -> None:
     """A shell is told the commands, experiments, files and options that may stand at the cursor."""
     answer = tmp_path / "answer"
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "COMP_LINE": line}
     asked |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
-    twoway(env={**os.environ, **asked})
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    twoway()
     assert answer.read_text() == found
 
 
@@ -165,8 +171,8 @@ def test_a_user_without_a_home() -> None:
     nobody: dict[str, Any] = {"user": 54321, "group": 54321, "extra_groups": []}
     environment = {name: value for name, value in os.environ.items() if name != "HOME"}
     environment.pop("XDG_CACHE_HOME", None)
-    assert twoway("list", env=environment, **nobody).returncode == 0
-    done = twoway("run", env=environment, **nobody)
+    assert fresh_twoway("list", env=environment, **nobody).returncode == 0
+    done = fresh_twoway("run", env=environment, **nobody)
     assert done.returncode == 2
     assert "no home folder: set HOME or XDG_CACHE_HOME" in done.stderr
 
@@ -203,12 +209,13 @@ def test_quiet_prints_only_errors(tmp_path: Path) -> None:
     )
 
 
-def test_disk_use(tmp_path: Path) -> None:
+def test_disk_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`twoway doctor --disk` says what each folder of the cache takes."""
     folder = tmp_path / "twoway/kernel"
     folder.mkdir(parents=True)
     (folder / "linux").write_bytes(bytes(3_000_000))
-    done = twoway("doctor", "--disk", env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = twoway("doctor", "--disk")
     assert f"disk: kernel                        3 MB in {folder}\n" in done.stdout
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from guides import copy_listings
-from running import ROOT, twoway
+from running import ROOT
+from warm_command import twoway
 
 GUIDE = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, twoway
+from running import ROOT
 from synthetic_run import edit_json, metrics_of, write_run
+from warm_command import twoway
 
 from twoway.commands.options import SCHEMAS, all_ids
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest

@@ -1,11 +1,10 @@
 """A repository of the kernel's source that is none."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from running import twoway
+from warm_command import twoway
 
 
 @pytest.mark.parametrize(
@@ -16,7 +15,9 @@ from running import twoway
         ("other", "HEAD: {source} has no kernel in this commit"),
     ],
 )
-def test_a_source_that_is_none(source: str, sentence: str, tmp_path: Path) -> None:
+def test_a_source_that_is_none(
+    source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`bisect` names a source that is no kernel's repository, and leaves nothing in the cache."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "other").mkdir()
@@ -24,8 +25,8 @@ def test_a_source_that_is_none(source: str, sentence: str, tmp_path: Path) -> No
     for words in ("init --quiet", "commit --quiet --allow-empty --message x"):
         subprocess.run([*git.split(), *words.split()], cwd=tmp_path / "other", check=True)
     ends = ("--source", tmp_path / source, "--good", "HEAD", "--bad", "HEAD")
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    done = twoway("bisect", "kalampoukas-5.2", *ends, env=environment)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    done = twoway("bisect", "kalampoukas-5.2", *ends)
     assert done.returncode == 2
     assert sentence.format(source=tmp_path / source) in done.stderr
     assert not list((tmp_path / "cache/twoway").glob("history/*"))

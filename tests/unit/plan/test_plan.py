@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, SMALL, twoway, write_experiment
+from running import ROOT, SMALL, write_experiment
+from warm_command import twoway
 
 from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
 from twoway.errors import SpecError

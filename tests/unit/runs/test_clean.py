@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from deep_folders import nested
-from running import twoway
+from warm_command import twoway
 
 from twoway.runs import clean
 

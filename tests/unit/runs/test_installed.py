@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from running import SMALL, twoway, write_experiment
+from running import SMALL, write_experiment
+from warm_command import twoway
 
 from twoway.commands.vet import _INSTALL
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, twoway, write_experiment
+from running import SMALL, write_experiment
+from warm_command import twoway
 
 from twoway.runs.predicted import as_written, shrunk, write
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from running import twoway
 from synthetic_run import edit_json, write_run
+from warm_command import twoway
 
 from twoway import load
 from twoway.api import Run

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, twoway, write_experiment
+from running import CLAIMED, SMALL, write_experiment
+from warm_command import twoway
 
 from twoway.errors import SpecError
 from twoway.runs.cases import load_case

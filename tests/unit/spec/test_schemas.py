@@ -6,7 +6,8 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from running import ROOT, twoway
+from running import ROOT
+from warm_command import twoway
 
 from twoway.commands.options import PUBLISHED
 from twoway.paths import PROFILES, SCHEMAS, SUITES, experiment_files

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, problems_of, twoway, write_experiment
+from running import CLAIMED, SMALL, problems_of, write_experiment
+from warm_command import twoway
 
 from twoway.contract.statements import Contradicted
 from twoway.errors import SpecError
