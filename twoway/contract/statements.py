@@ -57,6 +57,12 @@ class Differs(Record):
     explained_by: str | None = Field(
         default=None, description="the experiment or point without that reason, where they agree"
     )
+    removes: tuple[str, ...] = Field(
+        default=(), description="the parameters in which that run differs from this one"
+    )
+    chance: bool = Field(
+        default=False, description="true: those parameters are chance's, and nothing is explained"
+    )
     metric: str | None = Field(
         default=None, description="what the claim is about there, if its name is another"
     )

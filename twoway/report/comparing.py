@@ -13,7 +13,7 @@ from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.comparison import Comparison, Parting, Values
-from twoway.contract.manifest import Manifest, without_captures
+from twoway.contract.manifest import Described, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.measure.run_folder import Run
 
@@ -77,9 +77,9 @@ def _side_by_side(documents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any
     return {key: tuple(document.get(key) for document in documents) for key in keys}
 
 
-def parameters(manifests: Sequence[Manifest]) -> dict[str, Values]:
+def parameters(runs: Sequence[Described]) -> dict[str, Values]:
     """List the parameters in which runs differ, with the values that they have there."""
-    flat = [dict(_leaves(m.model_dump(mode="json", exclude=_NOT_PARAMETERS))) for m in manifests]
+    flat = [dict(_leaves(run.model_dump(mode="json", exclude=_NOT_PARAMETERS))) for run in runs]
     rows = _side_by_side(flat)
     return {path: Values(values=row) for path, row in rows.items() if len({*map(repr, row)}) > 1}
 

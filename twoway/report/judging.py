@@ -188,7 +188,7 @@ def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verd
         error = None if base is None else _sum(error, base.error)
     verdict = judge(said, value, error)
     if verdict is Verdict.PASS:
-        return Verdict.EXPLAINED, True, note
+        return Verdict.CANNOT_TELL if differs.chance else Verdict.EXPLAINED, True, note
     if verdict is Verdict.CANNOT_TELL:
         return verdict, True, f"{note}, whose clock does not tell"
     return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"

@@ -3,10 +3,13 @@
 Names of metrics are those that are measured, and a spec knows nothing of measuring.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from twoway.contract.manifest import Described
 from twoway.errors import SpecError
 from twoway.measure.registry import metric_names
+from twoway.report.comparing import parameters
+from twoway.runs.manifest import describe
 from twoway.spec import point
 
 
@@ -23,7 +26,10 @@ def refuse_lost_references(cases: Iterable[point.Case]) -> None:
 
 
 def reference_problems(case: point.Case) -> Iterator[str]:
-    """List the runs and metrics that a point's claims refer to and that do not exist."""
+    """List what is wrong with the runs that a point's claims refer to.
+
+    A run or metric may not exist; a run that explains may differ in more than what it removes.
+    """
     for claim in case.claims:
         differs = claim.differs
         referred = [(claim.against, claim.metric)]
@@ -39,3 +45,20 @@ def reference_problems(case: point.Case) -> Iterator[str]:
                 continue
             if metric not in known:
                 yield f'{case.id}: claim about {claim.metric}: {run} has no metric "{metric}"'
+        if differs and differs.explained_by:
+            problems = _not_isolated(describe(case), differs.explained_by, differs.removes)
+            yield from (f"{case.id}: claim about {claim.metric}: {each}" for each in problems)
+
+
+def _not_isolated(here: Described, run: str, removes: Sequence[str]) -> Iterator[str]:
+    """List the parameters in which an explaining run differs and that it does not remove."""
+    try:
+        there = describe(load_case(run))
+    except SpecError:
+        return  # complained about above
+    differing = parameters([here, there])
+    named = {path: {p for p in differing if f"{p}.".startswith(f"{path}.")} for path in removes}
+    if more := [path for path in differing if not any(path in each for each in named.values())]:
+        yield f"{run} differs in more than it removes: {', '.join(more)}"
+    if idle := [path for path, found in named.items() if not found]:
+        yield f"{run} does not differ in {', '.join(idle)}, which it is to remove"

@@ -84,6 +84,10 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
     for index, differs in enumerate(claim.differs):
         if differs.not_comparable and differs.explained_by:
             yield f".differs.{index}.explained_by: nothing to explain in what is not comparable"
+        if bool(differs.removes) != bool(differs.explained_by):
+            yield f".differs.{index}.removes: names what `explained_by` removes; give both or none"
+        if differs.chance and not differs.explained_by:
+            yield f".differs.{index}.chance: `explained_by` names the run in which the claim holds"
 
 
 def _known_problems(

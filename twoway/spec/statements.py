@@ -23,6 +23,14 @@ Run = Annotated[
         "an experiment's id, or one of its points as `twoway list` names them (ID@POINT)",
     ),
 ]
+# The path of a parameter in a run's description, as profile.directions.forward.delay_ms.
+Parameter = Annotated[
+    str,
+    text(
+        r"^(experiment|profile)(\.[A-Za-z0-9_-]+)+$",
+        "a parameter's path, as profile.directions.forward.delay_ms",
+    ),
+]
 Percent = Annotated[str, text(r"^[0-9]+(\.[0-9]+)? ?%$", "a number and %", most=20)]
 Sentence = Annotated[str, text(r"\S", "more than spaces")]
 # A metric's value; None if it is undefined.
@@ -143,6 +151,16 @@ class DiffersAt(Known):
         description="an experiment or point without that reason, where the claim agrees; without "
         "it the difference is unexplained",
     )
+    removes: list[Parameter] = Field(
+        default=[],
+        description="the parameters in which that run differs from the one here, by their paths as "
+        "`twoway compare` prints them; a path stands for all below it; no other may differ",
+    )
+    chance: bool = Field(
+        default=False,
+        description="the parameters that it removes are chance's, as a start: the claim holds in "
+        "one run and not in another, so that it cannot be told",
+    )
     metric_there: str | None = Field(
         default=None, description="the claim's metric there, if its name is another"
     )
@@ -155,6 +173,8 @@ class DiffersAt(Known):
         return Differs(
             why=_line(self.why),
             explained_by=self.explained_by,
+            removes=tuple(self.removes),
+            chance=self.chance,
             metric=self.metric_there,
             comparable=not self.not_comparable,
         )

@@ -356,6 +356,16 @@ def test_explanations_are_checked(
     assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
 
 
+def test_chance_explains_nothing() -> None:
+    """A claim that holds in a run that chance alone tells apart cannot be told."""
+    there, by_chance = (
+        {(OTHER, PEAK): Metric(value=5, unit="packets")},
+        {**EXPLAINED, "chance": True},
+    )
+    (row,) = verdicts(claims=(claim(PEAK, 5, differs=by_chance),), elsewhere=there).claims
+    assert (row.verdict, row.listed) == (Verdict.CANNOT_TELL, True)
+
+
 def test_a_long_list_of_parameters_is_cut() -> None:
     """Six of the parameters in which the run that explains differs are named, others counted."""
     here = Manifest.model_validate(manifest())

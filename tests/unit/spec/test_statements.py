@@ -27,6 +27,8 @@ FOUND: dict[str, Any] = {
     "measured": {"window=4": [0.5, 0.6], "window=8": 0.7},
     "tolerance": 0.05,
 }
+TIMES = ["experiment.duration_s", "experiment.warm_up_s"]
+ISOLATED = {"why": "x", "removes": ["experiment.flows"]}
 AT_8 = {"at": {"window": 8}}
 ON_RECORD = {"why": "x", "since": "2026-11-24"}
 
@@ -95,11 +97,27 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
                 "claims": [
                     {
                         **CLAIMED,
-                        "differs": [{"why": "x", "not_comparable": True, "explained_by": "aqm"}],
+                        "differs": [{**ISOLATED, "not_comparable": True, "explained_by": "aqm"}],
                     }
                 ]
             },
             "claims.0.differs.0.explained_by: nothing to explain in what is not comparable",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "explained_by": "aqm"}]}]},
+            "claims.0.differs.0.removes: names what `explained_by` removes; give both or none",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [ISOLATED]}]},
+            "claims.0.differs.0.removes: names what `explained_by` removes; give both or none",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "chance": True}]}]},
+            "claims.0.differs.0.chance: `explained_by` names the run in which the claim holds",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
+            "claims.0.differs.0.removes.0: must be a parameter's path",
         ),
         (
             {"predictions": [{**PREDICTED, "contradicted": [{**ON_RECORD, "at": {"window": 5}}]}]},
@@ -249,7 +267,10 @@ def test_what_a_claim_refers_to_exists(
     tmp_path: Path, differs: dict[str, Any], problem: str
 ) -> None:
     """A run or metric that explains a difference and does not exist is named."""
-    claim = {**CLAIMED, "differs": [{"why": "x", **differs}]}
+    claim = {
+        **CLAIMED,
+        "differs": [{"why": "x", "removes": ["experiment.flows", *TIMES], **differs}],
+    }
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
     (found,) = reference_problems(case)
     assert problem in found
@@ -260,6 +281,34 @@ def test_what_a_claim_refers_to_exists(
         refused = twoway(command, path, "--results", tmp_path / "results")
         assert refused.returncode == 2
         assert refused.stderr.count(problem) == 1
+
+
+MORE = "differs in more than it removes: "
+
+
+@pytest.mark.parametrize(
+    ("removes", "problems"),
+    [
+        (["experiment.flows", *TIMES], []),
+        (["experiment.flows.right.window_packets", *TIMES], []),
+        (TIMES, [f"{MORE}experiment.flows.right.window_packets"]),
+        (["experiment.flow"], [f"{MORE}experiment.duration_s, experiment.warm_up_s, ", "flow, "]),
+        (
+            ["experiment.flows", "experiment.stack", *TIMES],
+            ["does not differ in experiment.stack, which it is to remove"],
+        ),
+    ],
+)
+def test_a_run_that_explains_removes_the_reason_alone(
+    tmp_path: Path, removes: list[str], problems: list[str]
+) -> None:
+    """A run that explains differs in each parameter that it removes, and in no other."""
+    differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
+    claim = {**CLAIMED, "differs": [differs]}
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    found = list(reference_problems(case))
+    assert len(found) == len(problems)
+    assert all(part in each for part, each in zip(problems, found, strict=True))
 
 
 @pytest.mark.parametrize("reason", ["", "  "])
