@@ -69,7 +69,7 @@ check: lint lint-kernel docs test $(addprefix layer-,long sanitized smp lab) ## 
 
 #: LAYER=unit       as `make unit`
 layer-unit: .venv/.synced
-	@$(PYTEST) --quiet -m "not guest and not slow and not ($(ELSEWHERE))"
+	@$(PYTEST) --quiet --ignore tests/guest -m "not guest and not slow and not ($(ELSEWHERE))"
 
 #: LAYER=guest      what needs the guest
 layer-guest: setup test-packages notebook-env

@@ -14,6 +14,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 
 
+@pytest.mark.usefixtures("guest")
 def test_one_packet_in_twenty_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data, ACKs and datagrams are lost by their count, and a count 1 off is noticed."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "loss": {"every": 20}}

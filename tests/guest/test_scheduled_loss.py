@@ -19,6 +19,7 @@ STEPS = [(0, 0), (1, 10), (1.5, 100), (1.6, 1)]
 SHARES = ["1 %", "10 %", "100 %"]
 
 
+@pytest.mark.usefixtures("guest")
 def test_each_time_has_its_share_of_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """None, a tenth, all and a hundredth are lost by turns, and a table 20 ms late is noticed."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "impairments": {"jitter_ms": 4}}

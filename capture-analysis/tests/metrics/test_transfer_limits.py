@@ -115,7 +115,7 @@ def test_send_buffer() -> None:
 def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever blocks end, the share of the send buffer is the same."""
     capture = refilled(every=4)
-    capture.whole = capture.whole.where(slice(1000))
+    capture.whole = capture.whole.where(slice(300))
     expected = limits(capture).limited_send_buffer
     monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
     assert limits(capture).limited_send_buffer == expected > 0.8

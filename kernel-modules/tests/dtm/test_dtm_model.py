@@ -17,7 +17,7 @@ MS, S = 10**6, 10**9
 SLOT_BIT = 512_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled model."""
     return build(tmp_path_factory.mktemp("dtm"))

@@ -18,7 +18,7 @@ RATES = (2_500_000, 750_001)
 Packets = Sequence[tuple[int, int, int]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled arithmetic."""
     made = tmp_path_factory.mktemp("medium") / "medium_model"

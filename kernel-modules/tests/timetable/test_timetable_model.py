@@ -22,7 +22,7 @@ NEVER = 2**63 - 1
 Packets = Sequence[tuple[int, int]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled arithmetic."""
     made = tmp_path_factory.mktemp("timetable") / "timetable_model"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DEEP = 4000
+DEEP = 2100
 
 
 @contextmanager
