@@ -8,6 +8,7 @@
 #include "dtm_link.h"
 
 LIST_HEAD(dtm_links);
+LIST_HEAD(dtm_channels);
 /* Not 0, which stands for the beginning of a dump. */
 u32 dtm_links_changes = 1;
 /* Of names, memberships and the memory of heaps. */
@@ -157,7 +158,8 @@ struct dtm_link *dtm_link_get(struct net *net, const char *name, struct netlink_
 	return link;
 }
 
-void dtm_links_forget(const struct net *net)
+/* Its devices are gone, and their qdiscs with them. */
+static void __net_exit dtm_links_forget(struct net *net)
 {
 	struct dtm_link *link, *next;
 
@@ -166,4 +168,18 @@ void dtm_links_forget(const struct net *net)
 		if (link->net == net)
 			dtm_link_unname(link);
 	mutex_unlock(&dtm_links_lock);
+}
+
+static struct pernet_operations dtm_links_net_ops = {
+	.exit	= dtm_links_forget,
+};
+
+int __init dtm_links_register(void)
+{
+	return register_pernet_subsys(&dtm_links_net_ops);
+}
+
+void dtm_links_unregister(void)
+{
+	unregister_pernet_subsys(&dtm_links_net_ops);
 }

@@ -37,10 +37,11 @@ struct dtm_link {
 
 extern struct mutex dtm_links_lock;
 extern struct list_head dtm_links;
+extern struct list_head dtm_channels;
 /* Rises with each pool and channel that comes or goes: a dump tells whether one did meanwhile. */
 extern u32 dtm_links_changes;
 
-/* Holds of a link's lock in a row, while softirqs are off: up to a millisecond. */
+/* Holds of a link's lock in a row, while softirqs are off: 0.7 ms, or 2 ms with 8000 channels. */
 #define DTM_MOST_HOLDS	16
 
 /*
@@ -60,7 +61,8 @@ int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *e
 struct dtm_link *dtm_link_get(struct net *net, const char *name, struct netlink_ext_ack *extack);
 void dtm_link_put(struct dtm_link *link);
 
-/* A network namespace ends. */
-void dtm_links_forget(const struct net *net);
+/* That a network namespace which ends takes the names of its pools with it. */
+int dtm_links_register(void);
+void dtm_links_unregister(void);
 
 #endif /* DTM_LINK_H */

@@ -23,7 +23,8 @@
  *	dtm_service.c	transmission
  *	dtm_alloc_*.c	a file for each allocator
  *	dtm_link.c	pools and their names
- *	dtm_netlink.c	generic netlink: pools, channels, events
+ *	dtm_netlink.c	generic netlink: pools and channels
+ *	dtm_trace.h	reallocations as they happen
  *
  * How this differs from DTM hardware: a packet is cut into slots without any encapsulation (give
  * the real one's size with `overhead`); only `framed` channels keep to slots and cycles; the
@@ -32,7 +33,8 @@
  * Locking: see dtm_link.h. A channel's configuration is replaced under its link's lock, never
  * modified. The watchdog is armed under that lock, too: what another channel does to this one's
  * slots, on another processor, then arms it after us, not before. Nothing is sent under these
- * locks: dtm_netlink.c says how reallocations get to user space.
+ * locks: netlink allocates, wakes readers, and hands copies to nlmon devices, whose channels would
+ * wait for what this processor holds. A trace event (dtm_trace.h) does none of that.
  */
 
 #include <linux/module.h>
@@ -55,7 +57,6 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 	struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
 
 	trace_dtm_reallocation(qdisc_dev(q->sch), q->sch->handle, ch, now, from, wanted, cause);
-	dtm_netlink_record(q, now, from, wanted, cause);
 	/* Sooner than its timer knows: the slots may come from a channel of another device. */
 	if (cause == TC_DTM_CAUSE_GRANTED && ch->packets)
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
@@ -188,8 +189,6 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 	if (!options->sized && config->min_slots <= link->pool.size)
 		config->initial = min(config->initial, link->pool.size);
 	err = dtm_options_check_pool(config, link->pool.size, extack);
-	if (!err)
-		err = dtm_netlink_add(dev_net(qdisc_dev(sch)), q);
 	if (err)
 		goto put;
 	q->link = link;
@@ -202,11 +201,12 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 	spin_unlock_bh(&q->link->lock);
 	if (!err) {
 		q->departures.ops = &dtm_departures;
+		dtm_links_changes++;
+		list_add_tail(&q->list, &dtm_channels);
 		return 0;
 	}
 	q->link = NULL;
 	q->config = NULL;
-	dtm_netlink_remove(q);
 put:
 	dtm_link_put(link);
 	return err;
@@ -241,8 +241,6 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	}
 	if (err)
 		kvfree(options.config);
-	else
-		dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 	return err;
 }
 
@@ -257,10 +255,10 @@ static void dtm_destroy(struct Qdisc *sch)
 		now = dtm_link_lock_bh(q->link);
 		dtm_pool_leave(&q->channel, now);
 		spin_unlock_bh(&q->link->lock);
-		dtm_netlink_remove(q);
+		dtm_links_changes++;
+		list_del(&q->list);
 		dtm_link_put(q->link);
 		mutex_unlock(&dtm_links_lock);
-		dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 		kvfree(q->config);
 	}
 	/* Last: until it had left, other channels might have armed it. */
@@ -312,7 +310,6 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	}
 	spin_unlock_bh(&q->link->lock);
 	sch_tree_unlock(sch);
-	dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 free:
 	kvfree(options.config);
 	return err;
@@ -362,14 +359,19 @@ MODULE_ALIAS_NET_SCH("dtm");
 
 static int __init dtm_module_init(void)
 {
-	int err;
+	int err = dtm_links_register();
 
-	err = dtm_netlink_register();
 	if (err)
 		return err;
-	err = register_qdisc(&dtm_qdisc_ops);
+	err = dtm_netlink_register();
 	if (err)
-		dtm_netlink_unregister();
+		goto unregister_links;
+	err = register_qdisc(&dtm_qdisc_ops);
+	if (!err)
+		return 0;
+	dtm_netlink_unregister();
+unregister_links:
+	dtm_links_unregister();
 	return err;
 }
 
@@ -377,6 +379,7 @@ static void __exit dtm_module_exit(void)
 {
 	unregister_qdisc(&dtm_qdisc_ops);
 	dtm_netlink_unregister();
+	dtm_links_unregister();
 }
 
 module_init(dtm_module_init);

@@ -19,8 +19,7 @@ struct dtm_sched_data {
 	 * channel yet; NULL: all have
 	 */
 	struct sk_buff *uncounted;
-	/* of the channels of a network namespace, under dtm_links_lock */
-	struct list_head list;
+	struct list_head list;		/* of all channels, under dtm_links_lock */
 	struct Qdisc *sch;		/* the qdisc */
 };
 
@@ -51,13 +50,5 @@ int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config);
 
 int dtm_netlink_register(void);
 void dtm_netlink_unregister(void);
-/* A channel comes, and goes; under dtm_links_lock. */
-int dtm_netlink_add(struct net *net, struct dtm_sched_data *q);
-void dtm_netlink_remove(struct dtm_sched_data *q);
-/* Note an event. The caller has BH off, and may hold any lock. */
-void dtm_netlink_record(const struct dtm_sched_data *q, u64 now, u32 from, u32 wanted,
-			enum tc_dtm_cause cause);
-/* Wait until all events recorded so far have been sent. May sleep; RTNL may be held. */
-void dtm_netlink_flush(struct net *net);
 
 #endif /* DTM_SCHED_H */

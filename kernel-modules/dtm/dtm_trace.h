@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The event dtm:dtm_reallocation of ftrace and perf, for kernels that have them. */
+/*
+ * The event dtm:dtm_reallocation of ftrace and perf, by which reallocations get to user space. It is
+ * written where the change happens, under the link's lock: netlink may not be called there.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dtm
 
@@ -19,16 +22,19 @@ TRACE_EVENT(dtm_reallocation,
 		__field(u64, time_ns)
 		__field(u64, estimate)
 		__field(u64, bytes)
+		__field(u32, netns)
 		__field(u32, ifindex)
 		__field(u32, handle)
 		__field(u32, from)
 		__field(u32, to)
 		__field(u32, wanted)
 		__field(u8, cause)
+		__array(char, dev, IFNAMSIZ)
 	),
 	TP_fast_assign(
-		__entry->time_ns = now;
+		__entry->time_ns = ktime_to_ns(ktime_mono_to_real(ns_to_ktime(now)));
 		__entry->estimate = ch->rate.estimate;
+		__entry->netns = dev_net(dev)->ns.inum;
 		__entry->ifindex = dev->ifindex;
 		__entry->handle = handle;
 		__entry->from = from;
@@ -36,11 +42,12 @@ TRACE_EVENT(dtm_reallocation,
 		__entry->wanted = wanted;
 		__entry->bytes = ch->bytes;
 		__entry->cause = cause;
+		strscpy(__entry->dev, dev->name, IFNAMSIZ);
 	),
-	TP_printk("time_ns=%llu ifindex=%u handle=%x from=%u to=%u wanted=%u cause=%u estimate=%llu bytes=%llu",
-		  __entry->time_ns, __entry->ifindex, __entry->handle, __entry->from,
-		  __entry->to, __entry->wanted, __entry->cause, __entry->estimate,
-		  __entry->bytes)
+	TP_printk("time_ns=%llu netns=%u ifindex=%u dev=%s handle=%x cause=%u from=%u to=%u wanted=%u estimate=%llu bytes=%llu",
+		  __entry->time_ns, __entry->netns, __entry->ifindex, __entry->dev,
+		  __entry->handle, __entry->cause, __entry->from, __entry->to, __entry->wanted,
+		  __entry->estimate, __entry->bytes)
 );
 
 #endif /* DTM_TRACE_H */

@@ -3,8 +3,8 @@
  * dtm - pools, channels and reallocations of DTM links
  *
  * What tc cannot say about the queueing discipline dtm: pools are no qdiscs, and events are not
- * statistics. A command is a row of commands[]; each talks to the kernel's family "dtm", and passes
- * on the sentence with which the kernel refuses.
+ * statistics. A command is a row of commands[]; those of pools and channels talk to the kernel's
+ * family "dtm", and pass on the sentence with which the kernel refuses.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -130,11 +130,10 @@ static void print_channel(const struct attributes *channel, void *context)
 		print_name("pool", "pool", text(channel->at[DTM_A_POOL]));
 	if (channel->at[DTM_A_POOL_NETNSID])
 		print_number("netnsid", "netnsid", channel->at[DTM_A_POOL_NETNSID], "");
-	print_number("slots", "slots", channel->at[DTM_A_TO], "");
+	print_number("slots", "slots", channel->at[DTM_A_SLOTS], "");
 	print_number("wanted", "wanted", channel->at[DTM_A_WANTED], "");
 	print_number("estimate", "estimate_bit", channel->at[DTM_A_ESTIMATE], "bit");
 	print_number("backlog", "backlog_bytes", channel->at[DTM_A_BACKLOG], "b");
-	print_number("next-event", "next_event", channel->at[DTM_A_SEQUENCE], "");
 	end_row();
 }
 

@@ -2,29 +2,40 @@
 /*
  * dtm events [--out FILE] - write down each reallocation of the channels in this network namespace
  *
- * One row of CSV per event, under a preamble that says what the numbers are. The multicast group is
- * joined before "listening on" is printed, on standard error: what happens after that is written
- * down. On SIGINT and SIGTERM it asks the kernel to send what it has not sent yet, and writes that
- * down, too. Each event has a number, by which those that did not get through are counted at the
- * end: then the status is 1.
+ * One row of CSV per trace event dtm:dtm_reallocation, under a preamble that says what the numbers
+ * are. The events go to a buffer of their own (an instance of tracefs), which exists before
+ * "listening on" is printed, on standard error: what happens after that is written down. It ends
+ * with SIGINT or SIGTERM. Events that found no room there are counted: then the status is 1.
  *
- * Rows to standard output appear one by one; those of --out are written in blocks, because in
- * virtual time each system call costs some.
+ * A terminal or a pipe gets rows soon after they happen. A file gets them at the end: until then
+ * this program does nothing, because in virtual time each system call costs some.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "dtm_genl.h"
 
-/* Thousands of events of some 100 bytes: more than a link can change in a scheduling delay. */
-#define RECEIVE_BUFFER	(8 << 20)
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCES	TRACING "/instances/"
+#define EVENT		"dtm_reallocation: "
+/* Of each processor, for some 98000 events. */
+#define BUFFER_KIB	"8192"
+/* Between looks for new rows. */
+#define LOOK_NS		100000000
 
 static const char *const causes[] = {
 	[TC_DTM_CAUSE_ALLOCATOR]	= "allocator",
@@ -36,60 +47,144 @@ static const char *const causes[] = {
 	[TC_DTM_CAUSE_LEFT]		= "left",
 };
 
-struct recorder {
-	FILE *out;
-	struct genl genl;
-	bool numbered;		/* next is known */
-	uint32_t next;		/* number that the next event must have */
-	uint64_t lost;		/* events that it shows to be missing */
-	bool overrun;		/* the kernel said that some are */
-	bool answered;		/* the request of synchronise() */
-};
+#define N_CAUSES	(sizeof(causes) / sizeof(causes[0]))
 
-static void subscribe(struct recorder *recorder)
+static char instance[64];	/* its folder */
+
+static void path_in_instance(char path[PATH_MAX], const char *name)
 {
-	struct genl *genl = &recorder->genl;
-	int size = RECEIVE_BUFFER;
-
-	genl_open(genl);
-	if (setsockopt(genl->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-		setsockopt(genl->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (setsockopt(genl->fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &genl->group,
-		       sizeof(genl->group)) < 0)
-		die("multicast group " DTM_GENL_GROUP);
+	snprintf(path, PATH_MAX, "%s/%s", instance, name);
 }
 
-/* All events before number `next` must have been here. */
-static void count_lost(struct recorder *recorder, uint32_t next)
+static void set(const char *name, const char *value)
 {
-	int32_t missing = next - recorder->next;
+	char path[PATH_MAX];
+	int fd;
 
-	if (recorder->numbered && missing <= 0)
+	path_in_instance(path, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		die(path);
+	close(fd);
+}
+
+/* Mount tracefs, for this program alone, unless it is there and not read-only. */
+static void find_tracing(void)
+{
+	if (!access(INSTANCES, W_OK))
 		return;
-	if (recorder->numbered)
-		recorder->lost += missing;
-	recorder->numbered = true;
-	recorder->next = next;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tracefs", TRACING, "tracefs", 0, NULL))
+		die(TRACING);
 }
 
-static void write_event(const struct attributes *event, FILE *out)
+/*
+ * Those of programs that were killed. The kernel refuses if one is still read from, by a program of
+ * another PID namespace.
+ */
+static void remove_abandoned(void)
 {
-	char name[IF_NAMESIZE];
-	unsigned int cause;
-	uint32_t handle;
+	glob_t found;
 
-	if (!if_indextoname(number(event->at[DTM_A_IFINDEX]), name))
-		snprintf(name, sizeof(name), "%u",
-			 (unsigned int)number(event->at[DTM_A_IFINDEX]));
-	cause = number(event->at[DTM_A_CAUSE]);
-	handle = number(event->at[DTM_A_HANDLE]);
-	fprintf(out, "%" PRIu64 ",%s,%x:,%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 "\n",
-		number(event->at[DTM_A_TIME]), name, handle >> 16,
-		cause < sizeof(causes) / sizeof(causes[0]) ? causes[cause] : "unknown",
-		(unsigned int)number(event->at[DTM_A_FROM]),
-		(unsigned int)number(event->at[DTM_A_TO]),
-		(unsigned int)number(event->at[DTM_A_WANTED]),
-		number(event->at[DTM_A_ESTIMATE]), number(event->at[DTM_A_BACKLOG]));
+	if (!glob(INSTANCES "dtm-*", 0, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			int pid = atoi(found.gl_pathv[i] + strlen(INSTANCES "dtm-"));
+
+			if (kill(pid, 0) && errno == ESRCH)
+				rmdir(found.gl_pathv[i]);
+		}
+	globfree(&found);
+}
+
+static void remove_instance(void)
+{
+	rmdir(instance);
+}
+
+/* Begin to record; the events, as lines of text. */
+static FILE *begin(void)
+{
+	char path[PATH_MAX], filter[32];
+	struct stat netns;
+	int fd;
+
+	find_tracing();
+	remove_abandoned();
+	snprintf(instance, sizeof(instance), INSTANCES "dtm-%d-XXXXXX", (int)getpid());
+	if (!mkdtemp(instance))
+		die(INSTANCES);
+	atexit(remove_instance);
+	if (stat("/proc/self/ns/net", &netns))
+		die("/proc/self/ns/net");
+	snprintf(filter, sizeof(filter), "netns == %lu", (unsigned long)netns.st_ino);
+	path_in_instance(path, "trace_pipe");
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		die(path);
+	set("buffer_size_kb", BUFFER_KIB);
+	set("events/dtm/dtm_reallocation/filter", filter);
+	set("events/dtm/dtm_reallocation/enable", "1");
+	return fdopen(fd, "r");
+}
+
+static void write_row(const char *event, FILE *out)
+{
+	unsigned long long time_ns, estimate, bytes;
+	unsigned int handle, cause, from, to, wanted;
+	char dev[IF_NAMESIZE];
+
+	/* As TP_printk() of dtm_trace.h has them. */
+	if (sscanf(event,
+		   "time_ns=%llu netns=%*u ifindex=%*u dev=%15s handle=%x cause=%u from=%u to=%u wanted=%u estimate=%llu bytes=%llu",
+		   &time_ns, dev, &handle, &cause, &from, &to, &wanted, &estimate, &bytes) != 9) {
+		errno = EPROTO;
+		die(event);
+	}
+	fprintf(out, "%llu,%s,%x:,%s,%u,%u,%u,%llu,%llu\n", time_ns, dev, handle >> 16,
+		cause < N_CAUSES ? causes[cause] : "unknown", from, to, wanted, estimate, bytes);
+}
+
+/* Write what has happened since the last call. */
+static void write_rows(FILE *events, FILE *out)
+{
+	static char *line;
+	static size_t room;
+
+	while (getline(&line, &room, events) > 0) {
+		const char *event = strstr(line, EVENT);
+
+		if (event)
+			write_row(event + strlen(EVENT), out);
+	}
+	if (ferror(events) && errno != EAGAIN)
+		die("trace_pipe");
+	clearerr(events);
+	fflush(out);
+}
+
+/* Events for which the buffers of all processors had no room. */
+static uint64_t count_lost(void)
+{
+	char path[PATH_MAX], line[80];
+	uint64_t lost = 0, some;
+	glob_t found;
+
+	path_in_instance(path, "per_cpu/cpu*/stats");
+	if (glob(path, 0, NULL, &found))
+		die(path);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *stats = fopen(found.gl_pathv[i], "r");
+
+		if (!stats)
+			die(found.gl_pathv[i]);
+		while (fgets(line, sizeof(line), stats))
+			if (sscanf(line, "overrun: %" SCNu64, &some) == 1 ||
+			    sscanf(line, "dropped events: %" SCNu64, &some) == 1)
+				lost += some;
+		fclose(stats);
+	}
+	globfree(&found);
+	return lost;
 }
 
 static volatile sig_atomic_t stopped;
@@ -100,97 +195,30 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-static void take_message(struct recorder *recorder, const struct nlmsghdr *nlh)
-{
-	const struct genlmsghdr *genl = NLMSG_DATA(nlh);
-	const struct nlattr *sequence;
-	struct attributes found;
-
-	if (nlh->nlmsg_type == NLMSG_ERROR)
-		recorder->answered = true;	/* a module that cannot be asked */
-	if (nlh->nlmsg_type < NLMSG_MIN_TYPE)
-		return;
-	parse_message(&found, nlh);
-	sequence = found.at[DTM_A_SEQUENCE];
-	if (sequence)
-		count_lost(recorder, number(sequence));
-	if (genl->cmd == DTM_CMD_SYNC) {
-		recorder->answered = true;
-	} else if (genl->cmd == DTM_CMD_REALLOCATION) {
-		recorder->next++;
-		write_event(&found, recorder->out);
-	}
-}
-
-/* Write what has been received. */
-static void write_received(struct recorder *recorder)
-{
-	static char message[MESSAGE_BYTES];
-
-	for (;;) {
-		ssize_t size = recv(recorder->genl.fd, message, sizeof(message), MSG_DONTWAIT);
-		const struct nlmsghdr *nlh = (const void *)message;
-
-		if (size < 0 && errno == EAGAIN)
-			return;
-		if (size < 0 && errno == ENOBUFS)
-			recorder->overrun = true;
-		else if (size < 0)
-			die("receive");
-		for (; size > 0 && NLMSG_OK(nlh, (size_t)size); nlh = NLMSG_NEXT(nlh, size))
-			take_message(recorder, nlh);
-	}
-}
-
-/*
- * Write all events that have happened, and learn the number of the next. Events reach the socket
- * soon after they happen, not at once; the kernel answers this request when it has sent those that
- * happened before. It does so before send() returns; but if the socket has no room for the answer,
- * the kernel must be asked again.
- */
-static void synchronise(struct recorder *recorder)
-{
-	struct genl_request request;
-
-	genl_begin(&request, &recorder->genl, DTM_CMD_SYNC, 0);
-	recorder->answered = false;
-	for (int tries = 0; tries < 3 && !recorder->answered; tries++) {
-		genl_send(&recorder->genl, &request);
-		write_received(recorder);
-	}
-	if (!recorder->answered)
-		recorder->overrun = true;
-}
-
 /* Write events until told to stop, and all that happened before. */
-static void record(struct recorder *recorder, const sigset_t *while_waiting)
+static void record(FILE *events, FILE *out, const sigset_t *while_waiting)
 {
-	struct pollfd ready = { .fd = recorder->genl.fd, .events = POLLIN };
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+	struct stat to;
+	bool at_end = !fstat(fileno(out), &to) && S_ISREG(to.st_mode);
 
 	while (!stopped) {
-		if (ppoll(&ready, 1, NULL, while_waiting) < 0 && errno != EINTR)
+		if (ppoll(NULL, 0, at_end ? NULL : &look, while_waiting) < 0 && errno != EINTR)
 			die("wait");
-		write_received(recorder);
+		if (!at_end)
+			write_rows(events, out);
 	}
-	synchronise(recorder);
-}
-
-/* Say how many events are missing; false if none is. */
-static bool report_lost(const struct recorder *recorder)
-{
-	if (recorder->lost)
-		fprintf(stderr, "dtm: %" PRIu64 " events were lost\n", recorder->lost);
-	else if (recorder->overrun)
-		fprintf(stderr, "dtm: events were lost\n");
-	return recorder->lost || recorder->overrun;
+	set("events/dtm/dtm_reallocation/enable", "0");
+	write_rows(events, out);
 }
 
 int events_main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = stop };
 	sigset_t stops, before;
-	struct recorder recorder = { 0 };
-	FILE *out = stdout;
+	FILE *out = stdout, *events;
+	struct genl genl;
+	uint64_t lost;
 
 	if (argc && (argc != 2 || strcmp(argv[0], "--out"))) {
 		fputs("dtm: `dtm events` takes --out FILE only; `dtm --help` explains\n", stderr);
@@ -201,6 +229,7 @@ int events_main(int argc, char **argv)
 		if (!out)
 			die(argv[1]);
 	}
+	genl_open(&genl);
 	/* Blocked but in the wait: one that comes just before it is not slept through. */
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGINT);
@@ -208,17 +237,19 @@ int events_main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &stops, &before);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	subscribe(&recorder);
-	recorder.out = out;
-	setvbuf(out, NULL, out == stdout ? _IOLBF : _IOFBF, MESSAGE_BYTES);
+	events = begin();
 	fputs("# tool: dtm events\n"
 	      "# clock: CLOCK_REALTIME, ns, of the change itself\n"
 	      "# units: slots of 512 kbit/s, estimate in bit/s, backlog in bytes on the link\n"
 	      "time_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n", out);
-	synchronise(&recorder);
-	fprintf(stderr, "listening on generic netlink %s/%s\n", DTM_GENL_NAME, DTM_GENL_GROUP);
-	record(&recorder, &before);
+	fflush(out);
+	fputs("listening on the trace event dtm:dtm_reallocation\n", stderr);
+	record(events, out, &before);
+	lost = count_lost();
+	fclose(events);
 	if (ferror(out) | fclose(out))
 		die("output");
-	return report_lost(&recorder) ? 1 : 0;
+	if (lost)
+		fprintf(stderr, "dtm: %" PRIu64 " events were lost\n", lost);
+	return lost ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Raw generic netlink. The kernel numbers families and groups as they come, so the numbers are
- * asked for by name.
+ * Raw generic netlink. The kernel numbers families as they come, so the number is asked for by
+ * name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const void *payload(const struct nlattr *attr)
 	return (const char *)attr + NLA_HDRLEN;
 }
 
-void parse_attributes(struct attributes *found, const void *data, int length)
+static void parse_attributes(struct attributes *found, const void *data, int length)
 {
 	const struct nlattr *attr = data;
 
@@ -37,7 +37,8 @@ void parse_attributes(struct attributes *found, const void *data, int length)
 	}
 }
 
-void parse_message(struct attributes *found, const struct nlmsghdr *nlh)
+/* The attributes of a generic netlink message. */
+static void parse_message(struct attributes *found, const struct nlmsghdr *nlh)
 {
 	parse_attributes(found, (const char *)NLMSG_DATA(nlh) + GENL_HDRLEN,
 			 (int)nlh->nlmsg_len - (int)NLMSG_LENGTH(GENL_HDRLEN));
@@ -141,19 +142,9 @@ int genl_receive(const struct genl *genl, genl_each *each, void *context, const 
 
 static void take_family(const struct attributes *family, void *context)
 {
-	const struct nlattr *list = family->at[CTRL_ATTR_MCAST_GROUPS];
-	struct attributes groups, group;
 	struct genl *genl = context;
 
 	genl->family = number(family->at[CTRL_ATTR_FAMILY_ID]);
-	if (!list)
-		return;
-	parse_attributes(&groups, payload(list), list->nla_len - NLA_HDRLEN);
-	/* There is one group; groups are numbered from 1. */
-	if (!groups.at[1])
-		return;
-	parse_attributes(&group, payload(groups.at[1]), groups.at[1]->nla_len - NLA_HDRLEN);
-	genl->group = number(group.at[CTRL_ATTR_MCAST_GRP_ID]);
 }
 
 void genl_open(struct genl *genl)

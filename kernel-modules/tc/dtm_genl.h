@@ -21,12 +21,10 @@ struct attributes {
  * struct genl - a socket
  * @fd: descriptor
  * @family: number of "dtm", which differs from boot to boot
- * @group: number of the multicast group "reallocations"
  */
 struct genl {
 	int fd;
 	uint16_t family;
-	uint32_t group;
 };
 
 /* A request without attributes; genl_add() appends them. */
@@ -39,9 +37,6 @@ struct genl_request {
 /* Say what failed, and errno, on standard error; exit with status 1. */
 void __attribute__((noreturn)) die(const char *what);
 
-void parse_attributes(struct attributes *found, const void *data, int length);
-/* The attributes of a generic netlink message. */
-void parse_message(struct attributes *found, const struct nlmsghdr *nlh);
 /* A number of 8, 16, 32 or 64 bits; 0 if there is none. */
 uint64_t number(const struct nlattr *attr);
 /* A text; empty if there is none. */

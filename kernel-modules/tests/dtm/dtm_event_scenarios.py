@@ -3,8 +3,8 @@
 import contextlib
 import csv
 import itertools
+import json
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,17 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtm_claims import RUN, claim, expect, run
+from dtm_trace import TRACING
 from rtnetlink import Handle, Rtnetlink, attribute, u32
 
 DTM = "/mnt/bin/dtm"
 EVENTS = [DTM, "events"]
 NOTES = RUN / "reallocations.csv"
 TCA_DTM_SLOTS = 2
-ETH_P_ALL = 0x0003
-NETLINK_GENERIC = 16
-DTM_A_TO = 7
-# Events that a network namespace keeps until they are sent, DTM_EVENTS of dtm_netlink.c.
-RING = 2048
 
 
 class Row(NamedTuple):
@@ -49,16 +45,16 @@ def without_module() -> None:
 
 @contextlib.contextmanager
 def recorder() -> Iterator[subprocess.Popen[str]]:
-    """`dtm events`, listening, writing to NOTES; killed if the case fails."""
+    """`dtm events`, listening, writing to NOTES; ended if the case fails."""
     process = subprocess.Popen([*EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     with process:
         said = process.stderr.readline()
-        expect("recorder", said, "listening on generic netlink dtm/reallocations\n")
+        expect("recorder", said, "listening on the trace event dtm:dtm_reallocation\n")
         try:
             yield process
         finally:
-            process.kill()
+            process.terminate()
 
 
 @contextlib.contextmanager
@@ -162,29 +158,19 @@ def end_with_losses(process: subprocess.Popen[str]) -> int:
     return int(number)
 
 
-def lost() -> None:
-    """Events that found no room in the socket are counted, the last one included."""
-    run("tc qdisc add dev d0 root handle 1 dtm slots 2")
-    # The kernel makes 16 MiB of the buffer of 8; a message of 100 bytes takes 512 and an skb.
-    happened = (16 << 20) // 512
-    with recorder() as process:
-        process.send_signal(signal.SIGSTOP)
-        change_slots(happened)
-        process.send_signal(signal.SIGCONT)
-        time.sleep(1)
-        missing = end_with_losses(process)
-    run("tc qdisc del dev d0 root")
-    claim("some were lost and some were not", 0 < missing < happened)
-    expect("written down or lost", len(read_rows()) + missing, happened)
-
-
 def steps(number: int) -> str:
     """A trace of so many changes, one each millisecond."""
     return ",".join(f"1ms:{1 + k % 2}" for k in range(number))
 
 
-def overrun() -> None:
-    """Of more events at once than the ring holds the newest are sent, the others counted."""
+def buffers_of(*processes: subprocess.Popen[str]) -> list[int]:
+    """How many buffers each `dtm events` has."""
+    return [len(list(TRACING.glob(f"instances/dtm-{p.pid}-*"))) for p in processes]
+
+
+def lost() -> None:
+    """Of more events than the buffer holds the newest are written down, the others counted."""
+    happened = 3 * 1000
     with pool("bus", 6):
         run("tc qdisc add dev d0 root handle 1 prio bands 3")
         for band in (1, 2, 3):
@@ -193,22 +179,49 @@ def overrun() -> None:
                 f" allocator trace steps {steps(1000)}"
             )
         with recorder() as process:
+            (buffer,) = TRACING.glob(f"instances/dtm-{process.pid}-*")
+            (buffer / "buffer_size_kb").write_text("16")
             time.sleep(2)
             # Nobody has looked at the link so far: all its events happen now.
             run("tc -s qdisc show dev d0")
             missing = end_with_losses(process)
         run("tc qdisc del dev d0 root")
     rows = read_rows()
-    expect("lost", missing, 3 * 1000 - RING)
-    expect("sent", len(rows), RING)
+    claim(f"some were lost and some were not: {missing}", 0 < missing < happened)
+    expect("written down or lost", len(rows) + missing, happened)
     for handle in ("11:", "12:", "13:"):
         times = [row.time_ns for row in rows if row.handle == handle]
-        claim(f"a third is of {handle}", abs(len(times) - RING / 3) <= 1)
+        claim(f"a third is of {handle}", abs(len(times) - len(rows) / 3) <= 1)
         gaps = {q - p for p, q in itertools.pairwise(times)}
         expect(f"steps of {handle}", gaps, {10**6})
         expect(
             f"the last step of {handle}", [r.to_slots for r in rows if r.handle == handle][-1], 2
         )
+
+
+def rows_come_at_once() -> None:
+    """A pipe gets a row soon after its event, while `dtm events` goes on."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 2")
+    with subprocess.Popen(EVENTS, stdout=-1, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("time_ns,"):
+            pass
+        run("tc qdisc change dev d0 root handle 1 dtm slots 7")
+        row = process.stdout.readline().split(",")
+        process.send_signal(signal.SIGINT)
+        expect("exit status", process.wait(), 0)
+    expect("row", row[1:7], ["d0", "1:", "operator", "2", "7", "7"])
+
+
+def killed() -> None:
+    """What a killed `dtm events` leaves is removed by the next, but not what another one uses."""
+    with recorder() as used, recorder() as process:
+        process.kill()
+        process.wait()
+        expect("buffers", buffers_of(used, process), [1, 1])
+        with recorder():
+            expect("buffers after another one began", buffers_of(used, process), [1, 0])
+    expect("buffers at the end", buffers_of(used, process), [0, 0])
 
 
 def last_events() -> None:
@@ -240,7 +253,7 @@ def namespace_ends() -> None:
                 run(f"tc -n gone qdisc add dev e0 root dtm allocator trace steps {steps(250)}")
                 time.sleep(1)
                 run("tc -n gone -s qdisc show dev e0")
-                listener.kill()
+                listener.send_signal(signal.SIGINT)
             run("ip netns del gone")
         for _ in range(100):
             if used.read_text() == before:
@@ -252,28 +265,20 @@ def namespace_ends() -> None:
 
 
 def monitored() -> None:
-    """A channel may be on an nlmon device, which makes packets for it of its own events.
+    """A channel may be on an nlmon device, which makes packets for it of the answers about it.
 
-    If events were sent under the channel's locks, the packet would wait for them for ever; the
+    If anything were sent under the channel's locks, the packet would wait for them for ever; the
     lock checker of the sanitised kernel reports that, and the run fails.
     """
     run("ip link add m0 type nlmon", "ip link set m0 up")
     run("tc qdisc add dev m0 root handle 1 dtm slots 20")
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as watcher:
-        watcher.bind(("m0", ETH_P_ALL))
-        with recording() as rows:
-            run("tc qdisc change dev m0 root handle 1 dtm slots 5")
-            time.sleep(1)
-        copies = []
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                data, (_, protocol, *_) = watcher.recvfrom(1 << 16, socket.MSG_DONTWAIT)
-                # The event's number of slots, an attribute of 32 bits.
-                if protocol == NETLINK_GENERIC and attribute(DTM_A_TO, u32(5)) in data:
-                    copies.append(data)
+    with recording() as rows:
+        run("tc qdisc change dev m0 root handle 1 dtm slots 5")
+        time.sleep(1)
+        sent = json.loads(run("tc -s -j qdisc show dev m0"))[0]["packets"]
     run("ip link del m0")
     expect("slots", [(row.from_slots, row.to_slots) for row in rows], [(20, 5)])
-    claim("the event was a packet in the channel", bool(copies))
+    claim("packets were in the channel", sent > 0)
 
 
 def usage() -> None:

@@ -1,14 +1,12 @@
-r"""The generic netlink family "dtm", by raw messages: events, dumps, and requests that are wrong.
+r"""The generic netlink family "dtm", by raw messages: dumps, and requests that are wrong.
 
 Standard library only, as rtnetlink.py.
 
     with Dtm() as dtm:
-        dtm.subscribe()
         ack = dtm.request("DTM_CMD_POOL_NEW", attribute(NUMBERS["DTM_A_POOL"], b"bus\0"))
         assert ack.message == "a new pool needs a name and slots"
 """
 
-import contextlib
 import itertools
 import socket
 import struct
@@ -22,12 +20,11 @@ NUMBERS = uapi_numbers()
 
 _NETLINK_GENERIC = 16
 _SOL_NETLINK = 270
-_ADD_MEMBERSHIP, _CAP_ACK, _EXT_ACK = 1, 10, 11
+_CAP_ACK, _EXT_ACK = 10, 11
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _NLM_F_ACK, _NLM_F_DUMP_INTR, _NLM_F_DUMP = 0x004, 0x010, 0x300
 _GENL_ID_CTRL, _CTRL_CMD_GETFAMILY = 0x10, 3
-_CTRL_ATTR_FAMILY_ID, _CTRL_ATTR_FAMILY_NAME, _CTRL_ATTR_MCAST_GROUPS = 1, 2, 7
-_CTRL_ATTR_MCAST_GRP_ID = 2
+_CTRL_ATTR_FAMILY_ID, _CTRL_ATTR_FAMILY_NAME = 1, 2
 _GENLMSG = struct.Struct("=BBxx")
 
 Message = dict[str, int | str]
@@ -56,18 +53,12 @@ class Dtm:
         _, _, payload = messages(self._socket.recv(4096))[0]
         family = parse_attributes(payload[_GENLMSG.size :])
         self._family = int.from_bytes(family[_CTRL_ATTR_FAMILY_ID], "little")
-        group = parse_attributes(parse_attributes(family[_CTRL_ATTR_MCAST_GROUPS])[1])
-        self._group = int.from_bytes(group[_CTRL_ATTR_MCAST_GRP_ID], "little")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
-
-    def subscribe(self) -> None:
-        """Get the events from now on."""
-        self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, self._group)
 
     def request(self, command: str, attributes: bytes = b"") -> Ack:
         """Send a command with attributes as they are; the kernel's answer."""
@@ -78,7 +69,7 @@ class Dtm:
                     return parse_ack(flags, payload)
 
     def dump(self, command: str, meanwhile: Callable[[], object] = lambda: None) -> list[Message]:
-        """Return what a dump has, in its order; events that come in between are dropped.
+        """Return what a dump has, in its order.
 
         Args:
             command: of the family.
@@ -98,18 +89,6 @@ class Dtm:
                     return found
                 if payload[0] == NUMBERS[command]:
                     found.append(_parse(payload))
-
-    def events(self) -> list[Message]:
-        """Return what has happened since the last call."""
-        found: list[Message] = []
-        with Dtm() as other:
-            other.request("DTM_CMD_SYNC")
-        self._socket.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                found += [_parse(payload) for _, _, payload in self._receive()]
-        self._socket.setblocking(True)
-        return found
 
     def _send(self, kind: int, flags: int, body: bytes) -> None:
         self._socket.send(request_header(kind, flags, len(body), next(self._sequence)) + body)

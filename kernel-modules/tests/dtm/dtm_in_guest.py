@@ -32,6 +32,7 @@ import qdisc_scenarios  # noqa: E402
 from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
 from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
+from dtm_trace import Events, mount_tracing  # noqa: E402
 from rtnetlink import Handle, Rtnetlink  # noqa: E402
 
 MODULES = Path("/mnt/bin")
@@ -55,6 +56,7 @@ def main() -> int:
     os.environ["PATH"] += ":/mnt/bin"
     # The kernel has arguments of its own to add.
     only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
+    mount_tracing()
     scenarios = {n: case for n, case in scenario_cases().items() if n.startswith(only)}
     results = {
         name: judge(case) for name, case in scenarios.items() if case.get("module") == "absent"
@@ -192,15 +194,14 @@ def try_again(case: Case) -> None:
     for command in case["setup"]:
         expect(command, shell(command), 0)
     try:
-        with Dtm() as dtm:
-            dtm.subscribe()
+        with Events() as events:
             before = state()
-            dtm.events()
+            events.take()
             expect("exit status", shell(case["cmdUnderTest"]), int(case["expExitCode"]))
             if case["expExitCode"] != "0":
-                expect("after a refusal", (state(), dtm.events()), (before, []))
+                expect("after a refusal", (state(), events.take()), (before, []))
                 return
-            give_back(dtm)
+            give_back(events)
     finally:
         for command in case["teardown"]:
             shell(command)
@@ -215,15 +216,15 @@ def state() -> tuple[Any, ...]:
     return shown, pools()
 
 
-def give_back(dtm: Dtm) -> None:
+def give_back(events: Events) -> None:
     """Give each channel of d0 the options it shows; then, if it is the root, make it anew on d1."""
     pattern = re.compile(r"^qdisc dtm (\S+) (root refcnt \d+|parent \S+) (.*?) *$", re.MULTILINE)
     for handle, place, options in pattern.findall(run("tc qdisc show dev d0")):
         before = state()
-        dtm.events()
+        events.take()
         where = place.partition(" refcnt")[0]
         run(f"tc qdisc change dev d0 {where} handle {handle} dtm {options}")
-        expect("what is shown, given back", (state(), dtm.events()), (before, []))
+        expect("what is shown, given back", (state(), events.take()), (before, []))
         if where == "root" and "pool" not in options:
             run(f"tc qdisc replace dev d1 root handle {handle} dtm {options}")
             again = pattern.findall(run("tc qdisc show dev d1"))[0][2]

@@ -203,8 +203,7 @@ CASES = [
     Raw("a new pool with an attribute that is only dumped", attribute(POOL + 2, u32(1)), UNKNOWN,
         command="DTM_CMD_POOL_NEW"),
     Raw("deleting no pool", b"", (errno.EINVAL, "which pool?"), command="DTM_CMD_POOL_DEL"),
-    Raw("an event, which is only sent", b"", (errno.EOPNOTSUPP, ""),
-        command="DTM_CMD_REALLOCATION"),
+    Raw("no command", b"", (errno.EOPNOTSUPP, ""), command="DTM_CMD_UNSPEC"),
 ]  # fmt: skip
 
 

@@ -3,7 +3,10 @@
 #ifndef DTM_CHECKS_H
 #define DTM_CHECKS_H
 
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "answers.h"
 #include "dtm_requests.h"
@@ -19,7 +22,9 @@ struct pool {
 };
 
 static unsigned long seen;	/* events */
-static int genl, events;
+static char tracing[64];	/* the folder of their buffer */
+static FILE *events;
+static int genl;
 static uint16_t family;
 
 static const struct tc_dtm_xstats *state_of(const struct shown *ch)
@@ -161,54 +166,31 @@ static struct answer genl_answer(void)
 	}
 }
 
-/* Send a command without attributes. */
-static struct answer command(uint8_t number)
-{
-	const struct {
-		struct nlmsghdr header;
-		struct genlmsghdr genl;
-	} request = {
-		{ sizeof(request), family, NLM_F_REQUEST | NLM_F_ACK, 0, 0 },
-		{ .cmd = number, .version = 1 },
-	};
-
-	if (send(genl, &request, sizeof(request), 0) < 0)
-		fail("send: %s", strerror(errno));
-	return genl_answer();
-}
-
 /* Forget the events that have come; how many of a channel's were an operator's, or a start. */
 static unsigned int take_events(const struct shown *ch, unsigned int *all)
 {
+	static char *line;
+	static size_t room;
 	unsigned int operators = 0;
 
 	*all = 0;
-	/* Those that have happened, but were not sent yet, too. */
-	if (command(DTM_CMD_SYNC).error)
-		fail("the kernel does not synchronise");
-	for (;;) {
-		ssize_t left = recv(events, reply, sizeof(reply), MSG_DONTWAIT);
-		const struct nlmsghdr *h = (const struct nlmsghdr *)reply;
+	while (getline(&line, &room, events) > 0) {
+		const char *event = strstr(line, "time_ns=");
+		unsigned int ifindex, handle, cause;
 
-		if (left < 0 && errno == EAGAIN)
-			return operators;
-		for (; left > 0 && NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-			const struct nlattr *by_type[DTM_A_MAX + 1] = {};
-			bool is_its;
-			uint8_t cause;
-
-			index_attributes(by_type, DTM_A_MAX,
-					 (const uint8_t *)NLMSG_DATA(h) + GENL_HDRLEN,
-					 h->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
-			cause = *(const uint8_t *)(by_type[DTM_A_CAUSE] + 1);
-			++*all;
-			seen++;
-			is_its = ch && number_of(by_type, DTM_A_HANDLE) == ch->tc.tcm_handle &&
-				 (int)number_of(by_type, DTM_A_IFINDEX) == ch->tc.tcm_ifindex;
-			operators += is_its && (cause == TC_DTM_CAUSE_OPERATOR ||
-						cause == TC_DTM_CAUSE_START);
-		}
+		if (!event)
+			continue;
+		if (sscanf(event, "time_ns=%*u netns=%*u ifindex=%u dev=%*s handle=%x cause=%u",
+			   &ifindex, &handle, &cause) != 3)
+			fail("an event is \"%s\"", event);
+		++*all;
+		seen++;
+		operators += ch && handle == ch->tc.tcm_handle &&
+			     (int)ifindex == ch->tc.tcm_ifindex &&
+			     (cause == TC_DTM_CAUSE_OPERATOR || cause == TC_DTM_CAUSE_START);
 	}
+	clearerr(events);
+	return operators;
 }
 
 static void forget_events(void)
@@ -220,6 +202,9 @@ static void forget_events(void)
 
 static void saw_events(void)
 {
+	fclose(events);
+	if (rmdir(tracing))
+		fail("%s: %s", tracing, strerror(errno));
 	if (!seen)
 		fail("no events");
 }
@@ -280,33 +265,42 @@ static void keep_pool(void)
 		fail("no pool: %s", strerror(answer.error));
 }
 
-static int open_genl(void)
+/* The events of all channels, in a buffer of their own. */
+static void open_events(void)
 {
-	struct sockaddr_nl any = { .nl_family = AF_NETLINK };
-	int on = 1, bytes = 8 << 20, fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+	char path[128];
+	int fd;
 
-	/* A socket without an address gets no multicasts. */
-	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) ||
-	    setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) ||
-	    setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-		fail("generic netlink: %s", strerror(errno));
-	return fd;
+	if (access("/sys/kernel/tracing/instances", F_OK) &&
+	    mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL))
+		fail("tracefs: %s", strerror(errno));
+	snprintf(tracing, sizeof(tracing), "/sys/kernel/tracing/instances/fuzz-%d", getpid());
+	if (mkdir(tracing, 0700))
+		fail("%s: %s", tracing, strerror(errno));
+	snprintf(path, sizeof(path), "%s/trace_pipe", tracing);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	events = fd < 0 ? NULL : fdopen(fd, "r");
+	snprintf(path, sizeof(path), "%s/events/dtm/dtm_reallocation/enable", tracing);
+	fd = open(path, O_WRONLY);
+	if (!events || fd < 0 || write(fd, "1", 1) != 1)
+		fail("%s: %s", path, strerror(errno));
+	close(fd);
 }
 
-/* The family's number, and a socket that gets its events. */
-static void open_dtm(void)
+/* The family's number. */
+static void open_genl(void)
 {
 	static uint8_t batch[1 << 10];
-	const struct nlattr *by_type[CTRL_ATTR_MAX + 1] = {}, *groups[2] = {}, *group[3] = {};
+	const struct nlattr *by_type[CTRL_ATTR_MAX + 1] = {};
 	struct nlmsghdr *header = (struct nlmsghdr *)batch;
 	struct genlmsghdr *command = NLMSG_DATA(header);
 	uint8_t *end = batch + NLMSG_LENGTH(GENL_HDRLEN);
-	uint32_t number;
+	int on = 1;
 
-	pool_name[sizeof(pool_name) - 2] += state % 10;
-	genl = open_genl();
-	events = open_genl();
+	genl = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+	if (genl < 0 || setsockopt(genl, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    setsockopt(genl, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)))
+		fail("generic netlink: %s", strerror(errno));
 	*command = (struct genlmsghdr){ .cmd = CTRL_CMD_GETFAMILY, .version = 1 };
 	end = put(end, CTRL_ATTR_FAMILY_NAME, DTM_GENL_NAME, sizeof(DTM_GENL_NAME),
 		  NLA_HDRLEN + sizeof(DTM_GENL_NAME));
@@ -320,12 +314,13 @@ static void open_dtm(void)
 	index_attributes(by_type, CTRL_ATTR_MAX, (uint8_t *)NLMSG_DATA(header) + GENL_HDRLEN,
 			 header->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
 	memcpy(&family, by_type[CTRL_ATTR_FAMILY_ID] + 1, sizeof(family));
-	index_attributes(groups, 1, by_type[CTRL_ATTR_MCAST_GROUPS] + 1,
-			 by_type[CTRL_ATTR_MCAST_GROUPS]->nla_len - NLA_HDRLEN);
-	index_attributes(group, 2, groups[1] + 1, groups[1]->nla_len - NLA_HDRLEN);
-	number = number_of(group, CTRL_ATTR_MCAST_GRP_ID);
-	if (setsockopt(events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &number, sizeof(number)))
-		fail("events: %s", strerror(errno));
+}
+
+static void open_dtm(void)
+{
+	pool_name[sizeof(pool_name) - 2] += state % 10;
+	open_genl();
+	open_events();
 }
 
 static const struct fuzzed dtm = {

@@ -195,25 +195,15 @@ struct tc_dtm_xstats {
 };
 
 /*
- * Generic netlink. Reallocations are multicast to the group "reallocations" of the network
- * namespace that the channel's device is in, soon after they happen.
- *
- * Each has the sequence number DTM_A_SEQUENCE, which rises by one from event to event of a network
- * namespace. A gap is the number of events that did not get through, because they happened faster
- * than they could be sent, or because the socket had no room (then recv() fails with ENOBUFS, too).
- * A channel that DTM_CMD_CHANNEL_GET dumps has the number of the first event that is not part of
- * its state yet: a late listener subscribes, dumps, and goes on with the events from there.
+ * Generic netlink: pools, and a dump of channels. Reallocations are the trace event
+ * dtm:dtm_reallocation.
  */
 #define DTM_GENL_NAME		"dtm"
-#define DTM_GENL_VERSION	1
-#define DTM_GENL_GROUP		"reallocations"
+#define DTM_GENL_VERSION	2
 
 /**
  * enum dtm_command - commands of the family
  * @DTM_CMD_UNSPEC: invalid
- * @DTM_CMD_REALLOCATION: an event; sent, never received
- * @DTM_CMD_SYNC: without attributes, for anybody: answered when all events that happened before
- *	have been sent, with the DTM_A_SEQUENCE that the next one will have at least
  * @DTM_CMD_POOL_NEW: make a pool of DTM_A_POOL_SLOTS slots with the name DTM_A_POOL
  * @DTM_CMD_POOL_DEL: remove a pool of this network namespace, which must have no channels
  * @DTM_CMD_POOL_GET: dump the pools of this network namespace
@@ -221,8 +211,6 @@ struct tc_dtm_xstats {
  */
 enum dtm_command {
 	DTM_CMD_UNSPEC,
-	DTM_CMD_REALLOCATION,
-	DTM_CMD_SYNC,
 	DTM_CMD_POOL_NEW,
 	DTM_CMD_POOL_DEL,
 	DTM_CMD_POOL_GET,
@@ -252,17 +240,12 @@ enum tc_dtm_cause {
 enum {
 	DTM_A_UNSPEC,
 	DTM_A_PAD,
-	DTM_A_TIME,		/* u64: CLOCK_REALTIME, ns, of the change itself */
 	DTM_A_IFINDEX,		/* u32 */
 	DTM_A_HANDLE,		/* u32: of the qdisc */
-	DTM_A_CAUSE,		/* u8, enum tc_dtm_cause */
-	DTM_A_FROM,		/* u32: slots before */
-	DTM_A_TO,		/* u32: slots after; now, of a channel's dump */
+	DTM_A_SLOTS,		/* u32: of a channel */
 	DTM_A_WANTED,		/* u32: slots asked for */
 	DTM_A_ESTIMATE,		/* u64: bit/s */
 	DTM_A_BACKLOG,		/* u64: bytes on the link */
-	DTM_A_SEQUENCE,		/* u32: of the event; wraps */
-	DTM_A_MONOTONIC,	/* u64: CLOCK_MONOTONIC, ns, of the change itself */
 	DTM_A_POOL,		/* string: a pool's name */
 	DTM_A_POOL_SLOTS,	/* u32: slots of the link */
 	DTM_A_POOL_USED,	/* u32: those that channels hold */
