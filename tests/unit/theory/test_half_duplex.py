@@ -45,10 +45,43 @@ def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
     assert found["medium_busy.forward"] == pytest.approx(0.5)
 
 
-def test_without_a_gap_the_theory_is_as_it_was_before_the_run() -> None:
-    """Two-way traffic keeps the medium busy without a gap, too, which `half-duplex` contradicts."""
-    found = _predicted("half-duplex@gap_us=0,acks=delayed,traffic=two-way")
-    assert found["throughput.download"] == pytest.approx(0.012 / (2 * (DATA + ACK / 2)))
+@pytest.mark.parametrize("window", [20, 60])
+@pytest.mark.parametrize("delay_ms", [0.1, 0.8, 2, 8])
+@pytest.mark.parametrize("gap_us", [0, 50])
+@pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
+def test_the_model_meets_the_closed_form_at_a_common_start(
+    window: int, delay_ms: float, gap_us: int, acks: str, share: float
+) -> None:
+    """Data of both ends, then their ACKs or the delay of the first, whichever takes longer."""
+    setup = _setup(f"half-duplex@gap_us=0,acks={acks},traffic=two-way")
+    found = predict(
+        "half_duplex",
+        replace(
+            setup,
+            medium=Medium(gap_us * 1000, 1),
+            links={n: replace(e, delay_ns=round(delay_ms * 1e6)) for n, e in setup.links.items()},
+            connections=tuple(
+                c.model_copy(update={"window_packets": window}) for c in setup.connections
+            ),
+        ),
+    )
+    data, ack = DATA + gap_us * US, ACK + gap_us * US
+    acks_s = 2 * share * window * ack
+    period = 2 * window * data + max(acks_s, delay_ms / 1000 + ack)
+    assert found["throughput.download"] == pytest.approx(window * 0.012 / period, rel=1e-6)
+    assert found["throughput.upload"] == pytest.approx(window * 0.012 / period, rel=1e-6)
+    busy = (2 * window * data + acks_s) / period
+    assert found["medium_busy.forward"] == pytest.approx(busy / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize(("start_ms", "busy"), [(0, 0.4929), (1, 0.4968), (3, 0.4929)])
+def test_the_first_acks_decide_who_is_ahead(start_ms: float, busy: float) -> None:
+    """With Linux's first ACKs ends that start 3 ms apart are in step again; 1 ms stays a lead."""
+    setup = _setup("half-duplex@gap_us=0,acks=delayed,traffic=two-way")
+    first, second = setup.connections
+    later = second.model_copy(update={"start_ns": first.start_ns + round(start_ms * 1e6)})
+    found = predict("half_duplex", replace(setup, connections=(first, later)))
+    assert found["medium_busy.forward"] == pytest.approx(busy, abs=0.0001)
 
 
 def test_a_turn_pays_a_gap_and_compresses_acks() -> None:
@@ -59,6 +92,7 @@ def test_a_turn_pays_a_gap_and_compresses_acks() -> None:
     assert found["compression_factor.download"] == pytest.approx(37.5)
 
 
+TWO_WAY = "half-duplex@gap_us=200,acks=every-segment,traffic=two-way"
 ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
 
 
@@ -67,6 +101,7 @@ ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
     [
         (ONE_WAY, {"medium": None}, "each direction has a medium of its own"),
         (ONE_WAY, {"medium": Medium(0, 2)}, "each segment is acknowledged"),
+        (TWO_WAY, {"medium": Medium(0, 2)}, "two connections, and turns of one"),
         (ONE_WAY, {"medium": Medium(0, 1), "datagrams": (None,)}, "and nothing else"),
         ("half-duplex-turns@turn=8", {"medium": Medium(0, 40)}, "may leave the medium idle"),
     ],

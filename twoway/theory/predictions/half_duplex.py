@@ -7,23 +7,40 @@ packets and n ACKs take
 
 if both ends' turns are full: what one end has sent more than the other, it has waiting less. With
 turns of one packet each packet pays its gap, whoever sends it, so that a data packet with its
-share of an ACK (1/2 with delayed ACKs) takes t_d + g + (t_a + g) / 2. Two-way traffic changes
-nothing of that: what a packet takes does not depend on what else its end has to send. Connections
-with equal windows have the same round trip, hence the same throughput. But their ACKs wait behind
-data, and then pass together, at both ends at the same time: if that takes less than the data that
-the first of them releases are under way, the medium is idle meanwhile: without a gap, and with
-delayed ACKs, `half-duplex` contradicts this theory, which knows nothing of that.
+share of an ACK (a = 1, or 1/2 with delayed ACKs) takes t_d + g + a (t_a + g).
+
+With data in both directions that is true only while packets wait. Data of both ends go in turns of
+one, and ACKs wait behind them: when the 2 W data have gone, all that waits is 2 a W ACKs. The first
+of them is D + t_a + g later at the other end, and releases data there. If the ACKs are through
+before that, the medium is idle: ACKs are compressed, and it shows as lost time. Ends that start
+together need for a window
+
+    T = 2 W (t_d + g) + max(2 a W (t_a + g), D + t_a + g).
+
+An end that is ahead by k packets sends these while the other waits, which fills k (t_d + g) of the
+gap. How far it is ahead follows from the starts and from each ACK since, so that all but a common
+start is the packet-level model's (`twoway.theory.shared_medium`).
 
 In a full turn ACKs that came t_d apart leave t_a apart, n together.
 """
 
+from collections.abc import Iterator
+from itertools import chain, repeat
+
 from twoway.contract.links import BehindQueue, Delay
 from twoway.contract.links.medium import Medium
 from twoway.theory.network import Setup
+from twoway.theory.shared_medium import End, shares
 
 NAME = "half_duplex"
 # So many times the packets that the medium and the delays hold keep a packet waiting at each end.
 _AMPLE = 2
+_BOTH = 2
+_NS = 10**9
+# How many segments each of Linux's first delayed ACKs acknowledges, and how many such ACKs there
+# are: 1 for each of 36 and so on, then 2. Its receiver acknowledges every segment as long as its
+# window grows (tcp_grow_window). Read off the captures of a run; the same at all starts.
+_FIRST_DELAYED_ACKS = ((1, 36), (2, 72), (1, 4), (2, 88), (1, 1), (2, 89), (1, 1))
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -34,6 +51,8 @@ def predict(setup: Setup) -> dict[str, float]:
         packets.
     """
     medium, window = _covered(setup)
+    if len({each.direction for each in setup.connections}) == _BOTH:
+        return _both_directions(setup, medium, window)
     turn = medium.turn_packets
     acks = 1 if setup.acks_every_segment else 0.5
     gap_s = medium.gap_ns / 1e9 / turn
@@ -53,6 +72,38 @@ def predict(setup: Setup) -> dict[str, float]:
             if turn > 2:
                 found[f"compression_factor.{each.name}"] = link.data_s / back.ack_s
     return found
+
+
+def _both_directions(setup: Setup, medium: Medium, window: int) -> dict[str, float]:
+    """Predict throughput and the shares of the medium with a connection in each direction."""
+    if medium.turn_packets > 1 or len(setup.connections) > _BOTH:
+        raise ValueError("with data in both directions it has two connections, and turns of one")
+    ends = [
+        End(
+            window=window,
+            data_ns=round(link.data_s * _NS) + medium.gap_ns,
+            ack_ns=round(link.ack_s * _NS) + medium.gap_ns,
+            delay_ns=link.delay_ns,
+            start_ns=round(each.start_s * _NS),
+        )
+        for each in setup.connections
+        for link in [setup.links[each.direction]]
+    ]
+    acks = [_acknowledged(every_segment=setup.acks_every_segment) for _ in ends]
+    found = {}
+    for each, share in zip(setup.connections, shares((ends[0], ends[1]), acks), strict=True):
+        link = setup.links[each.direction]
+        found[f"throughput.{each.name}"] = link.data_s * link.rate_bit * 1e3 / share.segment_ns
+        found[f"medium_busy.{each.direction}"] = share.busy
+    return found
+
+
+def _acknowledged(*, every_segment: bool) -> Iterator[int]:
+    """List how many segments each ACK acknowledges."""
+    if every_segment:
+        return repeat(1)
+    first = chain.from_iterable(repeat(count, times) for count, times in _FIRST_DELAYED_ACKS)
+    return chain(first, repeat(2))
 
 
 def _covered(setup: Setup) -> tuple[Medium, int]:

@@ -1,0 +1,121 @@
+"""A packet-level model of two opposite connections over a half-duplex medium.
+
+Fixed windows, a first-in-first-out queue at each end, turns of one packet. Who sends next is
+decided when the medium is free; what arrives at that time has arrived. The model shares no code
+with the medium's replay, `twoway.contract.links.medium`. All times are whole ns.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+# Windows sent before what is watched, and watched.
+_SETTLED, _WATCHED = 40, 200
+
+
+@dataclass(frozen=True)
+class End:
+    """An end of the link: the data that it sends, and the ACKs for those of the other end.
+
+    Attributes:
+        window: segments in flight.
+        data_ns, ack_ns: what a segment and an ACK take on the medium, with their gaps.
+        delay_ns: from here to the other end.
+        start_ns: when the first window is sent.
+    """
+
+    window: int
+    data_ns: int
+    ack_ns: int
+    delay_ns: int
+    start_ns: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """What an end has of the medium.
+
+    Attributes:
+        segment_ns: time for each of its segments.
+        busy: share of the time for which its packets have the medium, gaps included.
+    """
+
+    segment_ns: float
+    busy: float
+
+
+@dataclass
+class _Receiver:
+    """Counts of segments that came, acknowledged when enough of them have come."""
+
+    counts: Iterator[int]
+    wanted: int = 0
+    waiting: int = 0
+
+    def __post_init__(self) -> None:
+        self.wanted = next(self.counts)
+
+    def receive(self) -> int:
+        """Take a segment; return how many are acknowledged now."""
+        self.waiting += 1
+        if self.waiting < self.wanted:
+            return 0
+        acknowledged, self.waiting = self.waiting, 0
+        self.wanted = next(self.counts)
+        return acknowledged
+
+
+@dataclass
+class _Sent:
+    """What an end has sent: when its segments left, and each hold of the medium."""
+
+    segments_ns: list[int] = field(default_factory=list)
+    holds_ns: list[tuple[int, int]] = field(default_factory=list)
+
+
+def shares(ends: tuple[End, End], counts: Sequence[Iterator[int]]) -> tuple[Share, Share]:
+    """Compute what each end has of the medium.
+
+    Args:
+        ends: both ends.
+        counts: for each end, how many segments each of its ACKs acknowledges, without an end.
+    """
+    sent = _simulate(ends, [_Receiver(each) for each in counts])
+    return _share(ends[0], sent[0]), _share(ends[1], sent[1])
+
+
+def _simulate(ends: tuple[End, End], receivers: Sequence[_Receiver]) -> tuple[_Sent, _Sent]:
+    # Packets are numbers: 0 is a segment, n an ACK of n segments.
+    arrivals = [(each.start_ns, number, [0] * each.window) for number, each in enumerate(ends)]
+    heapq.heapify(arrivals)
+    queues: tuple[deque[int], deque[int]] = (deque(), deque())
+    sent, last, now = (_Sent(), _Sent()), 1, 0
+    while any(
+        len(one.segments_ns) <= (_SETTLED + _WATCHED) * end.window
+        for one, end in zip(sent, ends, strict=True)
+    ):
+        if not any(queues):
+            now = max(now, arrivals[0][0])
+        while arrivals and arrivals[0][0] <= now:
+            _, end, packets = heapq.heappop(arrivals)
+            queues[end].extend(packets)
+        last = 1 - last if queues[1 - last] else last
+        other, packet = 1 - last, queues[last].popleft()
+        begun, now = now, now + (ends[last].ack_ns if packet else ends[last].data_ns)
+        sent[last].holds_ns.append((begun, now))
+        if packet:
+            arriving = [0] * packet
+        else:
+            sent[last].segments_ns.append(now)
+            arriving = [count] if (count := receivers[other].receive()) else []
+        if arriving:
+            heapq.heappush(arrivals, (now + ends[last].delay_ns, other, arriving))
+    return sent
+
+
+def _share(end: End, sent: _Sent) -> Share:
+    first, watched = _SETTLED * end.window, _WATCHED * end.window
+    begin, stop = sent.segments_ns[first], sent.segments_ns[first + watched]
+    held = sum(max(0, min(b, stop) - max(a, begin)) for a, b in sent.holds_ns)
+    return Share((stop - begin) / watched, held / (stop - begin))
