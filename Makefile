@@ -46,6 +46,9 @@ manual: setup ## the manual of capture-analysis, with pictures of a run, into re
 		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
+pictures: setup ## the pictures of README and the site, light and dark, into docs/assets
+	@$(BIN)/python docs/pictures.py
+
 docs: docs-env ## all documents as a site, with a generated reference, into results/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo results/docs/index.html

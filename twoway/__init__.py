@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from twoway.api import Run, Sweep, load, run, sweep
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["Run", "Sweep", "load", "run", "sweep"]
 
 

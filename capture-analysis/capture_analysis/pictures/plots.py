@@ -16,7 +16,7 @@ from capture_analysis.pictures.thinning import SMALL, thinned
 _INCHES = (7, 3.6)
 _DPI = 160
 # Text stays text in an SVG, and equal figures give equal files.
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "twoway",
     "font.size": 9,
@@ -46,7 +46,7 @@ class Drawing(Canvas):
     """A figure of matplotlib's that a notebook shows as SVG."""
 
     def _repr_svg_(self) -> str:
-        with mpl.rc_context(_STYLE):
+        with mpl.rc_context(STYLE):
             file = io.StringIO()
             self.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
@@ -54,7 +54,7 @@ class Drawing(Canvas):
 
 def draw(figure: Figure, conditions: str = "") -> Drawing:
     """Draw a figure, with a line of small print at its foot."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         canvas = Drawing(figsize=_INCHES, layout="constrained")
         axes = canvas.subplots()
         lines = [_in_view(line, figure) for line in figure.lines]
@@ -80,7 +80,7 @@ def draw(figure: Figure, conditions: str = "") -> Drawing:
 def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
     """Write a figure to files, each in the format of its ending, with its caption inside."""
     canvas = draw(figure, conditions)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         layout = canvas.get_layout_engine()
         if layout is not None:
             layout.execute(canvas)  # once for all files: it takes a third of the time of each

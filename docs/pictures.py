@@ -1,0 +1,180 @@
+"""Draw the pictures of README and the site, light and dark: `make pictures`.
+
+It runs the experiments that they show.
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib as mpl
+import numpy as np
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.plots import STYLE
+from matplotlib.figure import Figure as Canvas
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
+from rich.text import Text
+
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.measure.analysis import Analysis
+from twoway.report.figures import all_figures
+
+ROOT = Path(__file__).resolve().parents[1]
+ASSETS = ROOT / "docs/assets"
+TITLE_RUN = "kalampoukas-5.2"
+# Blue and orange that are legible on the ground of their theme; axes and text; GitHub's ground.
+LOOKS = {
+    "light": {"lines": ("#0072b2", "#d55e00"), "ink": "#1f2328", "ground": "#ffffff"},
+    "dark": {"lines": ("#56b4e9", "#e69f00"), "ink": "#e6edf3", "ground": "#0d1117"},
+}
+TERMINALS = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
+# The window of the first picture, s after traffic's start: three cycles of the queues.
+VIEW_S = (2.0, 2.0724)
+MOST_MB = 1.2
+TERMINAL_COLUMNS = 120
+# rich's own, without its fonts from another host.
+_FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+# Draws on a canvas, with the first and the second colour of lines.
+Drawing = Callable[[Canvas, str, str], None]
+
+
+def drawn(draw: Drawing, size: tuple[float, float]) -> dict[str, bytes]:
+    """Draw a picture as an SVG for each look."""
+    pictures = {}
+    for name, look in LOOKS.items():
+        ink, ground = look["ink"], look["ground"]
+        colours = {
+            **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), ink),
+            **dict.fromkeys(("xtick.color", "ytick.color"), ink),
+            **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), ground),
+        }
+        with mpl.rc_context(STYLE | colours):
+            canvas = Canvas(figsize=size, layout="constrained")
+            draw(canvas, *look["lines"])
+            file = io.BytesIO()
+            canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+            pictures[name] = file.getvalue()
+    return pictures
+
+
+def two_way_traffic(run: Path) -> dict[str, bytes]:
+    """Draw queue, ACKs and progress of the title's run, one above the other."""
+    analysis = Analysis(run)
+    figures = {each.id: each for each in all_figures(analysis, Metrics.read(run / METRICS))}
+    queued = _line(figures["queues"], "forward queue")
+    sent = _line(figures["sequence"], "left: sent")
+    full = _line(figures["sequence"], "left: one way, full link")
+    acks = analysis.connections["left"].acks
+
+    def draw(canvas: Canvas, first: str, second: str) -> None:
+        queue, counted, progress = canvas.subplots(3, 1, sharex=True)
+        seen = queued.x <= VIEW_S[1]
+        queue.step(queued.x[seen], queued.y[seen], where="post", color=first, linewidth=1)
+        queue.set(ylabel="packets\nin the queue")
+        for times_ns, colour, label in (
+            (acks.sent_ns, second, "ACKs as the receiver sends them"),
+            (acks.arrived_ns, first, "on arrival: 13 at once"),
+        ):
+            x = analysis.run.seconds(times_ns)
+            inside = np.flatnonzero((x >= VIEW_S[0]) & (x <= VIEW_S[1]))
+            number = inside - np.searchsorted(analysis.run.seconds(acks.arrived_ns), VIEW_S[0])
+            counted.plot(x[inside], number, ".", color=colour, markersize=3, label=label)
+        counted.set(ylabel="ACK\nnumber")
+        seen = sent.x <= VIEW_S[1]
+        progress.plot(sent.x[seen], sent.y[seen], ".", color=first, markersize=3, label="data sent")
+        progress.plot(full.x, full.y, "--", color=second, label="what the link could carry")
+        progress.set(ylabel="MB", xlabel="time, s", xlim=VIEW_S, ylim=(0, MOST_MB))
+        for axes in (counted, progress):
+            axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+    return drawn(draw, (8, 5))
+
+
+def _line(figure: Figure, name: str) -> Line:
+    return next(line for line in figure.lines if line.name == name)
+
+
+def answer(run: Path) -> dict[str, bytes]:
+    """Draw the goodput of README's own experiment."""
+    figures = all_figures(Analysis(run), Metrics.read(run / METRICS))
+    goodput = next(each for each in figures if each.id == "goodput")
+
+    def draw(canvas: Canvas, first: str, second: str) -> None:
+        axes = canvas.subplots()
+        for line, colour in zip(goodput.lines, (first, second), strict=True):
+            axes.step(line.x, line.y, where="post", color=colour, label=line.name, linewidth=1.2)
+        axes.set(xlabel="time, s", ylabel="goodput, Mbit/s", ylim=(0, None))
+        axes.legend(frameon=False, loc="center left")
+
+    return drawn(draw, (8, 2.8))
+
+
+def terminal(command: str, printed: str) -> dict[str, bytes]:
+    """Draw what a command prints, with its colours, as a terminal shows it."""
+    return {name: _screen(command, printed, theme) for name, theme in TERMINALS.items()}
+
+
+def _screen(command: str, printed: str, theme: TerminalTheme) -> bytes:
+    console = Console(record=True, width=TERMINAL_COLUMNS, file=io.StringIO())
+    console.print(Text(f"$ {command}"))
+    console.print(Text.from_ansi(printed))
+    svg = console.export_svg(title="twoway", theme=theme, unique_id="twoway")
+    return _FONT_FACES.sub("", svg).encode()
+
+
+def run_of(experiment: str, folder: Path) -> tuple[Path, str]:
+    """Carry out an experiment as a user does; return the run and what was printed."""
+    wide = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(TERMINAL_COLUMNS)}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("twoway"), "run", experiment, "--results", "results"],
+        cwd=folder,
+        env=wide,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    name = Path(experiment).stem if experiment.endswith(".yml") else experiment
+    (run,) = (folder / "results" / name).iterdir()
+    # Lines with a carriage return are the progress bar's.
+    lines = [line for line in done.stdout.split("\n") if "\r" not in line and "\u2501" not in line]
+    return run, "\n".join(lines).strip().replace(run.name, "RUN")
+
+
+def readme_experiment() -> str:
+    """Cut the experiment out of README."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (experiment,) = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    return str(experiment)
+
+
+def all_run_pictures() -> dict[str, bytes]:
+    """Run two experiments and draw their pictures, by file name."""
+    with TemporaryDirectory(prefix="twoway-pictures-") as name:
+        folder = Path(name)
+        (folder / "mine.yml").write_text(readme_experiment(), "utf-8")
+        titled, printed = run_of(TITLE_RUN, folder)
+        own, _ = run_of("mine.yml", folder)
+        pictures = {
+            "two-way-traffic": two_way_traffic(titled),
+            "terminal": terminal(f"twoway run {TITLE_RUN}", printed),
+            "answer": answer(own),
+        }
+    return {
+        f"{picture}-{look}.svg": svg
+        for picture, each in pictures.items()
+        for look, svg in each.items()
+    }
+
+
+if __name__ == "__main__":
+    for name, svg in all_run_pictures().items():
+        (ASSETS / name).write_bytes(svg)
+        print(ASSETS / name)
