@@ -299,3 +299,41 @@ def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) ->
         for name in ("kalampoukas-5.2", "fast-ex5")
     }
     assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}
+
+
+def _captures(results: Path) -> dict[str, bytes]:
+    return {
+        f"{path.parts[-4]}/{path.name}": path.read_bytes()
+        for path in results.glob("small@*/2*/pcap/*")
+    }
+
+
+def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
+    """What `papers` runs it leaves without captures, and keeps; `run` makes the same ones anew.
+
+    Captures from which its pages are drawn stay, and so do all of an earlier run, or on demand.
+    """
+    swept = {**SWEPT, "claims": [CLAIMED]}
+    path, results = write_experiment(tmp_path, swept), tmp_path / "results"
+    first = f"small@window={WINDOWS[0]}"
+    shutil.copytree(sweep_results / first, results / first)  # an earlier run
+    assert twoway("papers", path, "--results", results).returncode == 0
+    assert {name.partition("/")[0] for name in _captures(results)} == {first}
+    assert f"window={WINDOWS[0]}" in (results / "small/index.html").read_text("utf-8")
+    runs = _runs(results)
+    (folder,) = (results / "small@window=8").glob("2*")
+    assert not (folder / "sockets").exists()
+    again = twoway("papers", path, "--results", results)
+    assert again.stderr.count("(kept)") == len(WINDOWS)
+    assert _runs(results) == runs
+    commands: list[list[str | Path]] = [["figures", folder], ["share", folder, "--captures"]]
+    for command in commands:
+        refused = twoway(*command, "--results", results, cwd=tmp_path)
+        assert refused.returncode
+        assert "`twoway run small@window=8` makes them anew" in " ".join(refused.stderr.split())
+    carry_out(Path(f"{path}@window=8"), results)
+    wanted = {name: of for name, of in _captures(sweep_results).items() if "=8/" in name}
+    assert {name: of for name, of in _captures(results).items() if "=8/" in name} == wanted
+    all_kept = tmp_path / "kept"
+    twoway("papers", path, "--keep-captures", "--results", all_kept)
+    assert _captures(all_kept) == _captures(sweep_results)

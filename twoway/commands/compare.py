@@ -1,6 +1,7 @@
 """The subcommand that compares runs."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,11 @@ def _print(document: "Comparison") -> None:
         lines += [f"  0: {parting.first}", f"  {parting.run}: {parting.second}"]
     if document.without_captures:
         numbers = ", ".join(map(str, document.without_captures))
-        lines.append(f"no captures are compared: those of {numbers} were left out")
+        names = (document.runs[number].rpartition("/")[0] for number in document.without_captures)
+        commands = ", ".join(dict.fromkeys(f"`twoway run {shlex.quote(name)}`" for name in names))
+        lines.append(
+            f"no captures are compared: those of {numbers} were left out; {commands} makes them"
+        )
     lines.append(
         f"the same: {document.common_metrics} metrics, {document.common_captures} captures"
     )

@@ -26,19 +26,36 @@ HELP = "the reproduction report: `sweep`, and everything compared with the paper
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `papers` to its parser."""
     add_experiments(parser)
+    parser.add_argument(
+        "--keep-captures",
+        action="store_true",
+        help="keep the captures of all runs: else, of what this command runs, those alone from "
+        "which a page is drawn; `twoway run POINT` makes the same ones anew",
+    )
     add_options(parser, JSON, RESULTS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run experiments as `sweep` does, and write the reproduction report."""
     from twoway.report.papers_site import COUNTED, write_site
+    from twoway.report.results import read_results
+    from twoway.report.sweep_page import write_sweep_pages
+    from twoway.runs.clean import remove_captures
 
     outcomes = run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
     make_folder(args.results / "papers")
-    failed = [outcome.id for outcome in outcomes if not outcome.folder]
-    document = write_site(done, args.results / "papers", len(all_ids()), failed)
+    failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
+    document = write_site(done, args.results / "papers", len(all_ids()), [*failed])
     chown_like_parent(args.results / "papers")
+    for page in write_sweep_pages(read_results(done), args.results, failed):
+        chown_like_parent(page.parent)
+    shown_by = {name for paper in document["papers"] for name in paper["pictured"]}
+    # A run that was there before is somebody's.
+    made = [(each.id, each.folder) for each in outcomes if each.folder and not each.kept]
+    for name, folder in made:
+        if name not in shown_by and not args.keep_captures:
+            remove_captures(folder)
     if args.json:
         print(json.dumps(document, indent=1))
     status = judge_points(outcomes)

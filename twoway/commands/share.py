@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write a run, or the runs of a sweep, into one file with the page that shows them."""
+    from twoway.contract.manifest import captures_left_out, without_captures
     from twoway.errors import UsageError
+    from twoway.measure.run_folder import manifest_of
     from twoway.report.report import PAGE, analyse_run
     from twoway.report.results import read_results
     from twoway.runs.finding import find_runs
@@ -39,6 +41,9 @@ def run(args: argparse.Namespace) -> int:
 
     folders = _of_one_matrix(find_runs(args.run, args.results))
     for folder in folders:
+        if args.captures and without_captures(folder):
+            said = captures_left_out(folder, manifest_of(folder).experiment.id)
+            raise UsageError(f"--captures: {said}")
         if not (folder / PAGE).is_file():
             analyse_run(folder)
     (experiment,) = read_results(folders)

@@ -6,6 +6,7 @@ experiment.json beside it has what changed later, machine.json what a host of se
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -25,8 +26,9 @@ EXPERIMENT = "experiment.json"
 # What one host of a multi-host run writes beside its share's artifacts.
 MACHINE = "machine.json"
 CLOCKS = "clock.json"
-# The folder of a run's captures.
+# The folder of a run's captures, and that of the samples of its connections and queues.
 CAPTURES = "pcap"
+SAMPLES = "sockets"
 
 ClockSource = Literal["virtual", "instructions", "host"]
 
@@ -306,13 +308,14 @@ class Manifest(Described, Machines, Origin):
     def damaged(self, folder: Path) -> list[str]:
         """List the artifacts in the run's folder that are missing or have changed.
 
-        Captures that were left out are not among them.
+        Captures that were left out are not among them, nor samples left out with them.
         """
-        out = f"{CAPTURES}/" if without_captures(folder) else None
+        gone = [f"{name}/" for name in (CAPTURES, SAMPLES) if not os.path.lexists(folder / name)]
+        out = tuple(gone) if without_captures(folder) else ()
         return [
             name
             for name in self.files
-            if not (out and name.startswith(out)) and not self._is_whole(folder, name)
+            if not name.startswith(out) and not self._is_whole(folder, name)
         ]
 
     def _is_whole(self, folder: Path, name: str) -> bool:
@@ -336,6 +339,17 @@ class Manifest(Described, Machines, Origin):
 def without_captures(folder: Path) -> bool:
     """Tell whether a run's captures were left out, all of them."""
     return not os.path.lexists(folder / CAPTURES)
+
+
+def captures_left_out(folder: Path, name: str) -> str:
+    """Say that a run's captures were left out, and how to make them anew.
+
+    Args:
+        folder: the run's folder.
+        name: the experiment's or point's id.
+    """
+    command = f"twoway run {shlex.quote(name)}"
+    return f"{folder}: its captures were left out: `{command}` makes them anew"
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -22,7 +22,12 @@ from twoway.contract.files import open_run_file
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
 from twoway.contract.links.loss import Loss
-from twoway.contract.manifest import Manifest, read_manifest, without_captures
+from twoway.contract.manifest import (
+    Manifest,
+    captures_left_out,
+    read_manifest,
+    without_captures,
+)
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
@@ -150,16 +155,16 @@ class Run:
 
         Raises: AnalysisError if the run has none, or its captures were left out.
         """
-        if without_captures(self.folder):
-            name = self.manifest.experiment.id
-            raise AnalysisError(
-                f"{self.folder}: its captures were left out: `twoway run {name}` makes them anew"
-            )
+        self._refuse_left_out()
         plain = f"pcap/{interface}.pcap"
         for name in (f"{plain}.zst", plain):
             if name in self.manifest.files:
                 return self.folder / name
         raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
+
+    def _refuse_left_out(self) -> None:
+        if without_captures(self.folder):
+            raise AnalysisError(captures_left_out(self.folder, self.manifest.experiment.id))
 
     def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
         """Convert packets' times from the host's clock to the plan's.
@@ -307,6 +312,8 @@ class Run:
 
     def _rows(self, name: str, needed: tuple[str, ...]) -> Iterator[list[str]]:
         """Yield a table's header, then its rows, each as long as the header."""
+        if not (self.folder / name).exists():
+            self._refuse_left_out()
         with open_run_file(self.folder, name) as opened:
             file = io.TextIOWrapper(opened, "utf-8", newline="")
             rows = csv.reader(line for line in file if not line.startswith("#"))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
 
-from twoway.contract.manifest import SEED, Scatter
+from twoway.contract.manifest import SEED, Scatter, without_captures
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
@@ -29,11 +29,16 @@ _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_reg
 
 def pictures(experiment: Experiment) -> list[Figure]:
     """Draw an experiment's main figures; ids are unique among all experiments."""
-    own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
-    if experiment.axes and (found := own + curves(experiment)):
+    first = experiment.results[0].folder
+    if (found := over_points(experiment)) or without_captures(first):
         return found
-    analysis = Analysis(experiment.results[0].folder)
-    return [_named(figure, experiment.id) for figure in headline_figures(analysis)]
+    return [_named(figure, experiment.id) for figure in headline_figures(Analysis(first))]
+
+
+def over_points(experiment: Experiment) -> list[Figure]:
+    """Draw what needs no captures: an experiment's metrics over its points, if it has an axis."""
+    own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
+    return own + curves(experiment) if experiment.axes else []
 
 
 def _named(figure: Figure, name: str) -> Figure:

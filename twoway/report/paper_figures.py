@@ -9,6 +9,7 @@ import numpy as np
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.judge import Verdict
+from twoway.contract.manifest import captures_left_out, without_captures
 from twoway.contract.statements import label
 from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.measure.analysis import Analysis
@@ -66,6 +67,19 @@ class PaperFigure:
     def experiments(self) -> list[str]:
         """The experiments of its runs."""
         return list(dict.fromkeys(result.experiment_id for result in self.results))
+
+    @property
+    def pictured(self) -> Result | None:
+        """The run whose captures it is drawn from; None if it takes metrics alone."""
+        from_captures = self.asked.picture and self.asked.picture not in _OWN
+        return self.results[0] if from_captures and self.results else None
+
+    @property
+    def left_out(self) -> str:
+        """Say that captures which it needs were left out, and how to make them; "" if none."""
+        if not self.pictured or not without_captures(self.pictured.folder):
+            return ""
+        return captures_left_out(self.pictured.folder, self.pictured.id)
 
     @property
     def covers(self) -> set[str]:
@@ -241,6 +255,8 @@ def _picture(
     if asked.picture in _OWN:
         return _OWN[asked.picture](shown)
     result = shown.results[0]
+    if without_captures(result.folder):
+        return None
     if result.id not in pictures:
         every = all_figures(Analysis(result.folder), result.metrics)
         pictures[result.id] = {figure.id: figure for figure in every}

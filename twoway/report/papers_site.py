@@ -22,7 +22,7 @@ from twoway.contract.writing import write_json, written_aside
 from twoway.report import pages
 from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
-from twoway.report.curves import pictures
+from twoway.report.curves import over_points, pictures
 from twoway.report.paper_figures import PaperFigure, paper_figures
 from twoway.report.papers import Source, find_paper
 from twoway.report.results import Experiment, Result, read_results
@@ -162,6 +162,14 @@ class Paper:
         found = Counter(claim.verdict for claim in self.claims if claim.form == form)
         by_verdict = {verdict.value: found[verdict] for verdict in COUNTED}
         return {"claims": found.total(), **by_verdict}
+
+    @cached_property
+    def pictured(self) -> list[Result]:
+        """The runs whose captures its pages are drawn from."""
+        drawn = [each.pictured for each in self.figures if each.pictured]
+        shown = [section.experiment for section in self.sections]
+        drawn += [experiment.results[0] for experiment in shown if not over_points(experiment)]
+        return list({result.id: result for result in drawn}.values())
 
     @property
     def predictions(self) -> list[Said[PredictionRow]]:
@@ -322,6 +330,7 @@ def _paper_document(paper: Paper, site: Path) -> dict[str, Any]:
         "page": paper.file,
         "untested_claims": [each.model_dump() for each in paper.source.untested],
         "figures": [_figure_document(each) for each in paper.figures],
+        "pictured": [result.id for result in paper.pictured],
         "verdicts": [_claim_document(claim) for claim in paper.claims],
         "experiments": [_section_document(section, site) for section in paper.sections],
     }

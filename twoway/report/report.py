@@ -78,7 +78,7 @@ def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None
 def rejudge(folder: Path) -> Verdicts:
     """Judge a measured run again; rewrite what is out of date.
 
-    The report is drawn again if it shows other verdicts.
+    The report is drawn again if it shows other verdicts; without captures it is removed.
     """
     verdicts = judge_run(folder)
     try:
@@ -86,8 +86,9 @@ def rejudge(folder: Path) -> Verdicts:
             return verdicts
     except (OSError, ValueError):  # missing, cut short or another version's
         pass
-    if (folder / PAGE).is_file():
+    if (folder / PAGE).is_file() and not without_captures(folder):
         return analyse_run(folder)
+    (folder / PAGE).unlink(missing_ok=True)
     verdicts.write(folder / VERDICTS)
     return verdicts
 

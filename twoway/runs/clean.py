@@ -1,11 +1,11 @@
-"""What can be removed from a results folder: failed runs, and finished ones that are old."""
+"""What can be removed from a results folder: failed runs, old ones, captures."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from twoway.contract.folders import remove_folder
-from twoway.contract.manifest import MANIFEST
+from twoway.contract.manifest import CAPTURES, MANIFEST, SAMPLES
 from twoway.runs.finding import finished_runs_of
 
 _DAY_S = 24 * 3600
@@ -36,6 +36,13 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
             age_days = (time.time() - (run / MANIFEST).stat().st_mtime) / _DAY_S
             if days is None or age_days >= days:
                 yield run, f"{age_days:.0f} days old"
+
+
+def remove_captures(run: Path) -> None:
+    """Remove a run's captures and samples: its documents and its report stay."""
+    for name in (CAPTURES, SAMPLES):
+        if (run / name).is_dir():
+            remove_folder(run / name)
 
 
 def remove(run: Path) -> None:

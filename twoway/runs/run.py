@@ -138,10 +138,23 @@ def alone(case: Case, results: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
+def kept_run(
+    case: Case,
+    backend: Backend,
+    results: Path,
+    *,
+    without_if: Callable[[Path], bool] = lambda _: False,
+) -> Path | None:
     """Find the newest finished run with the same identity, if any.
 
     Runs whose manifest cannot be read, or whose files have changed, are named and not kept.
+
+    Args:
+        case: the experiment.
+        backend: the kernel and clock to run on.
+        results: folder that holds one folder per experiment.
+        without_if: tells whether a run whose captures were left out will do; never, if it is
+            described in other words since.
 
     If texts, statements or warm-up of the experiment have changed since the run, they are
     written to experiment.json in the run's folder; its other files stay as they are.
@@ -156,13 +169,15 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
             continue
         if manifest.identity != wanted:
             continue
-        left_out = [CAPTURES] if manifest.captures and without_captures(folder) else []
+        now = describe(case)
+        left_out = []
+        if manifest.captures and without_captures(folder):
+            left_out = [] if manifest.describes(now) and without_if(folder) else [CAPTURES]
         if damaged := left_out + manifest.damaged(folder):
             names = ", ".join(damaged)
             what = f"not kept: {folder}: missing or not as the run left it: {names}"
             say(what, markup=False, wrong=True)
             continue
-        now = describe(case)
         if not manifest.describes(now):
             now.write(folder / EXPERIMENT)
         return folder

@@ -149,7 +149,7 @@ def run_point(
     name, case, backend, results = work
     try:
         with alone(case, results):
-            folder = kept_run(case, backend, results)
+            folder = kept_run(case, backend, results, without_if=_is_analysed)
             kept = folder is not None
             folder = folder or run(case, backend, results)
             verdicts = measured(folder)
@@ -165,8 +165,13 @@ def run_point(
 
 def measured(folder: Path) -> Verdicts:
     """Measure and judge a run; only judge it if its metrics and report are up to date."""
-    if is_measured(folder, manifest_of(folder)) and (folder / PAGE).is_file():
+    if _is_analysed(folder):
         return rejudge(folder)
     verdicts = analyse_run(folder)
     chown_like_parent(folder)
     return verdicts
+
+
+def _is_analysed(folder: Path) -> bool:
+    """Tell whether a run's metrics are those of the code of today, and its report is there."""
+    return is_measured(folder, manifest_of(folder)) and (folder / PAGE).is_file()

@@ -174,6 +174,17 @@ def test_the_papers_figures_have_runs(path: Path) -> None:
             assert run == experiment or run in case_names(experiment)
 
 
+def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path) -> None:
+    """A picture whose run has lost its captures is not drawn; its page names the command."""
+    run = "swept@window=4,acks=delayed"
+    figure = {"name": "figure 4", "shows": "a queue", "runs": [run], "picture": "queues"}
+    file = {"title": PAPER, "figures": [figure], "untested": []}
+    (tmp_path / "papers" / f"{PAPER}.yml").write_text(json.dumps(file))
+    write_site(folders, tmp_path / "site", 83)
+    said = f"its captures were left out: `twoway run {run}` makes them anew"
+    assert said in (tmp_path / "site" / PAGE).read_text("utf-8")
+
+
 def test_a_figure_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two figures of one name are an error that names it, and so is one of two kinds."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path)

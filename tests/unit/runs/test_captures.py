@@ -1,9 +1,19 @@
 """Captures as runs keep them: the guest's bytes, compressed."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+from capture_analysis.errors import AnalysisError
+from synthetic_run import write_run
+
+from twoway.contract.manifest import read_manifest
+from twoway.contract.verdicts import Verdicts
+from twoway.measure.run_folder import Run
+from twoway.report.report import analyse_run, rejudge
 from twoway.runs.captures import pack
+from twoway.runs.clean import remove_captures
 
 
 def test_nothing_but_size_changes(tmp_path: Path) -> None:
@@ -20,3 +30,28 @@ def test_nothing_but_size_changes(tmp_path: Path) -> None:
         assert done.stdout == content
         listed = subprocess.run(["zstd", "-lv", path], capture_output=True, text=True, check=True)
         assert "Check: XXH64" in listed.stdout
+
+
+def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
+    """Without captures and samples a run is not damaged; without samples alone it is.
+
+    Verdicts that have changed are written, and a report that would show others goes.
+    """
+    run = write_run(tmp_path / "by-hand" / "20000101-000030-000000")
+    analyse_run(run)
+    manifest = read_manifest(run)
+    shutil.copytree(run / "sockets", tmp_path / "samples")
+    shutil.rmtree(run / "sockets")
+    assert manifest.damaged(run)
+    shutil.copytree(tmp_path / "samples", run / "sockets")
+    remove_captures(run)
+    assert not (run / "sockets").exists()
+    assert manifest.damaged(run) == []
+    with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them anew"):
+        Run(run).numbers("sockets/tcp-info.csv", "cwnd")
+    rejudge(run)
+    assert (run / "report.html").is_file()
+    (run / "verdicts.json").write_text("{}")
+    rejudge(run)
+    assert Verdicts.read(run / "verdicts.json").rows == ()
+    assert not (run / "report.html").exists()
