@@ -9,6 +9,7 @@ from twoway.contract.links.loss import Loss
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
+from twoway.theory.predictions import counted_loss_cubic
 from twoway.theory.predictions.counted_loss import cubic_window, predict, reno_window
 
 
@@ -50,6 +51,16 @@ def test_throughput_is_a_window_a_trip(point: str, mbit: float) -> None:
     assert predict(_setup(point)) == {"throughput.flow": pytest.approx(mbit, rel=1e-4)}
 
 
+def test_cubic_without_its_region_is_slower_near() -> None:
+    """A segment in 1000 lost 40 ms away, the cubic function alone has 16.8 segments a trip."""
+    near, far = (_setup(f"control=cubic,lost=1000-{place}") for place in ("near", "far"))
+    alone = counted_loss_cubic.predict(near)["throughput.flow"]
+    assert alone == pytest.approx(16.80 * 0.999 * 0.012 / 0.0401232, rel=1e-3)
+    assert counted_loss_cubic.predict(far) == predict(far)
+    with pytest.raises(ValueError, match="not of cubic: reno"):
+        counted_loss_cubic.predict(_setup("control=reno,lost=1000-near"))
+
+
 def test_other_networks_are_refused() -> None:
     """Losses by chance, other controls, delayed ACKs and full links have another mean."""
     setup = _setup("control=cubic,lost=10000-far")
@@ -59,7 +70,7 @@ def test_other_networks_are_refused() -> None:
     refused = {
         "flow loses no data by count": replace(setup, links={**setup.links, "forward": by_chance}),
         "flow fills the link": replace(setup, links={**setup.links, "forward": slow}),
-        "neither Reno nor CUBIC: bbr": replace(
+        "not of reno or cubic: bbr": replace(
             setup, connections=(flow.model_copy(update={"congestion": "bbr"}),)
         ),
         "acknowledge each segment": replace(setup, acks_every_segment=False),

@@ -15,6 +15,7 @@ lost do not arrive.
 """
 
 import math
+from collections.abc import Callable
 
 from twoway.contract.links.loss import Loss
 from twoway.contract.network import Connection
@@ -22,6 +23,10 @@ from twoway.theory.network import Setup
 
 NAME = "counted_loss"
 _C, _KEPT = 0.4, 0.7
+# A mean window over the largest.
+_RENO_MEAN, _CUBIC_MEAN = 0.75, (3 + _KEPT) / 4
+# The mean window and its share of the largest, by control, of one loss in N packets and a trip.
+Windows = Callable[[int, float], dict[str, tuple[float, float]]]
 
 
 def reno_window(packets: int) -> float:
@@ -34,17 +39,17 @@ def cubic_window(packets: int, trip_s: float) -> float:
     return math.pow(_C * (3 + _KEPT) / (4 * (1 - _KEPT)) * (packets * trip_s) ** 3, 1 / 4)
 
 
+def cubic_alone(packets: int, trip_s: float) -> dict[str, tuple[float, float]]:
+    """Compute the mean window of a CUBIC that may grow slower than Reno."""
+    return {"cubic": (cubic_window(packets, trip_s), _CUBIC_MEAN)}
+
+
 def predict(setup: Setup) -> dict[str, float]:
     """Predict the throughput of each connection of Reno or CUBIC.
 
-    Raises: ValueError with a sentence if connections share a queue, ACKs are delayed, no packet in
-        a number is lost, or a window fills the link.
+    Raises: ValueError as `throughputs`.
     """
-    if not setup.acks_every_segment:
-        raise ValueError("is about receivers that acknowledge each segment")
-    if len({each.direction for each in setup.connections}) < len(setup.connections):
-        raise ValueError("is about connections alone on their links")
-    return {f"throughput.{each.name}": _throughput(setup, each) for each in setup.connections}
+    return throughputs(setup, _windows)
 
 
 def printed(setup: Setup) -> dict[str, float]:
@@ -55,7 +60,27 @@ def printed(setup: Setup) -> dict[str, float]:
     return predict(setup)
 
 
-def _throughput(setup: Setup, connection: Connection) -> float:
+def _windows(packets: int, trip_s: float) -> dict[str, tuple[float, float]]:
+    reno = reno_window(packets), _RENO_MEAN
+    return {"reno": reno, "cubic": max(reno, cubic_alone(packets, trip_s)["cubic"])}
+
+
+def throughputs(setup: Setup, windows: Windows) -> dict[str, float]:
+    """Compute the throughput of each connection from the mean window of its control.
+
+    Raises: ValueError with a sentence if connections share a queue, ACKs are delayed, no packet in
+        a number is lost, a control has no window here, or a window fills the link.
+    """
+    if not setup.acks_every_segment:
+        raise ValueError("is about receivers that acknowledge each segment")
+    if len({each.direction for each in setup.connections}) < len(setup.connections):
+        raise ValueError("is about connections alone on their links")
+    return {
+        f"throughput.{each.name}": _throughput(setup, each, windows) for each in setup.connections
+    }
+
+
+def _throughput(setup: Setup, connection: Connection, windows: Windows) -> float:
     """Compute the throughput of a connection, Mbit/s."""
     name = connection.name
     there, back = setup.links[connection.direction], setup.links[connection.ack_direction]
@@ -63,11 +88,10 @@ def _throughput(setup: Setup, connection: Connection) -> float:
     if not loss or not loss.every or back.elements.has(Loss):
         raise ValueError(f"{name} loses no data by count, or ACKs")
     trip_s = there.data_s + back.ack_s + (there.delay_ns + back.delay_ns) / 1e9
-    windows = {"reno": (reno_window(loss.every), 0.75)}
-    windows["cubic"] = max(windows["reno"], (cubic_window(loss.every, trip_s), (3 + _KEPT) / 4))
-    if connection.congestion not in windows:
-        raise ValueError(f"{name} is neither Reno nor CUBIC: {connection.congestion}")
-    window, over_largest = windows[connection.congestion]
+    known = windows(loss.every, trip_s)
+    if connection.congestion not in known:
+        raise ValueError(f"{name} is not of {' or '.join(known)}: {connection.congestion}")
+    window, over_largest = known[connection.congestion]
     pipe = trip_s / there.data_s
     if window / over_largest > pipe:
         raise ValueError(
