@@ -8,7 +8,6 @@
 #include "dtm_link.h"
 
 LIST_HEAD(dtm_links);
-LIST_HEAD(dtm_channels);
 /* Not 0, which stands for the beginning of a dump. */
 u32 dtm_links_changes = 1;
 /* Of names, memberships and the memory of heaps. */

@@ -37,8 +37,7 @@ struct dtm_link {
 
 extern struct mutex dtm_links_lock;
 extern struct list_head dtm_links;
-extern struct list_head dtm_channels;
-/* Rises with each pool and channel that comes or goes: a dump tells whether one did meanwhile. */
+/* Rises with each pool that comes or goes: a dump tells whether one did meanwhile. */
 extern u32 dtm_links_changes;
 
 /* Holds of a link's lock in a row, while softirqs are off: 0.7 ms, or 2 ms with 8000 channels. */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The generic netlink family "dtm": pools and channels. */
+/* The generic netlink family "dtm": pools. */
 
 #include <net/genetlink.h>
 #include <net/sock.h>
 
 #include "compat/netlink.h"
 #include "dtm_sched.h"
-#include "named_net.h"
 
 static struct genl_family dtm_family;
 
@@ -36,19 +35,10 @@ static int dtm_pool_del(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
-static void *dtm_put_header(struct sk_buff *msg, struct netlink_callback *cb, u8 command)
-{
-	void *header = genlmsg_put(msg, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				   &dtm_family, NLM_F_MULTI, command);
-
-	if (header)
-		genl_dump_check_consistent(cb, header);
-	return header;
-}
-
 static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct dtm_link *link)
 {
-	void *header = dtm_put_header(msg, cb, DTM_CMD_POOL_GET);
+	void *header = genlmsg_put(msg, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				   &dtm_family, NLM_F_MULTI, DTM_CMD_POOL_GET);
 	struct list_head *entry;
 	struct dtm_pool pool;
 	u32 waiting = 0;
@@ -58,8 +48,10 @@ static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct
 	list_for_each(entry, &link->pool.waiting)
 		waiting++;
 	spin_unlock_bh(&link->lock);
-	if (!header ||
-	    nla_put_string(msg, DTM_A_POOL, link->name) ||
+	if (!header)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, header);
+	if (nla_put_string(msg, DTM_A_POOL, link->name) ||
 	    nla_put_u32(msg, DTM_A_POOL_SLOTS, pool.size) ||
 	    nla_put_u32(msg, DTM_A_POOL_USED, pool.used) ||
 	    nla_put_u32(msg, DTM_A_POOL_GUARANTEED, pool.guaranteed) ||
@@ -92,55 +84,6 @@ static int dtm_dump_pools(struct sk_buff *msg, struct netlink_callback *cb)
 	return msg->len;
 }
 
-static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
-			   struct dtm_sched_data *q)
-{
-	void *header = dtm_put_header(msg, cb, DTM_CMD_CHANNEL_GET);
-	u32 slots, wanted;
-	u64 estimate, backlog;
-
-	dtm_link_lock_bh(q->link);
-	slots = q->channel.slots;
-	wanted = q->channel.target;
-	estimate = q->channel.rate.estimate;
-	backlog = q->channel.bytes;
-	spin_unlock_bh(&q->link->lock);
-	if (!header ||
-	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
-	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||
-	    nla_put_string(msg, DTM_A_POOL, q->link->name) ||
-	    (q->link->net && named_net_dump(msg, q->sch, q->link->net, DTM_A_POOL_NETNSID)) ||
-	    nla_put_u32(msg, DTM_A_SLOTS, slots) ||
-	    nla_put_u32(msg, DTM_A_WANTED, wanted) ||
-	    nla_put_u64_64bit(msg, DTM_A_ESTIMATE, estimate, DTM_A_PAD) ||
-	    nla_put_u64_64bit(msg, DTM_A_BACKLOG, backlog, DTM_A_PAD)) {
-		genlmsg_cancel(msg, header);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(msg, header);
-	return 0;
-}
-
-static int dtm_dump_channels(struct sk_buff *msg, struct netlink_callback *cb)
-{
-	const struct net *net = sock_net(msg->sk);
-	struct dtm_sched_data *q;
-	long place = 0;
-
-	mutex_lock(&dtm_links_lock);
-	cb->seq = dtm_links_changes;
-	list_for_each_entry(q, &dtm_channels, list) {
-		if (dev_net(qdisc_dev(q->sch)) != net)
-			continue;
-		if (place >= cb->args[0] && dtm_put_channel(msg, cb, q))
-			break;
-		place++;
-	}
-	mutex_unlock(&dtm_links_lock);
-	cb->args[0] = place;
-	return msg->len;
-}
-
 static TWOWAY_RANGE dtm_size_range = { .min = 1, .max = TC_DTM_MAX_SLOTS };
 
 static const struct nla_policy dtm_pool_policy[DTM_A_POOL_SLOTS + 1] = {
@@ -152,7 +95,6 @@ static const struct genl_small_ops dtm_ops[] = {
 	{ .cmd = DTM_CMD_POOL_NEW, .doit = dtm_pool_new, .flags = GENL_UNS_ADMIN_PERM },
 	{ .cmd = DTM_CMD_POOL_DEL, .doit = dtm_pool_del, .flags = GENL_UNS_ADMIN_PERM },
 	{ .cmd = DTM_CMD_POOL_GET, .dumpit = dtm_dump_pools },
-	{ .cmd = DTM_CMD_CHANNEL_GET, .dumpit = dtm_dump_channels },
 };
 
 static struct genl_family dtm_family __ro_after_init = {

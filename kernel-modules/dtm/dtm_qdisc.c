@@ -23,7 +23,7 @@
  *	dtm_service.c	transmission
  *	dtm_alloc_*.c	a file for each allocator
  *	dtm_link.c	pools and their names
- *	dtm_netlink.c	generic netlink: pools and channels
+ *	dtm_netlink.c	generic netlink: pools
  *	dtm_trace.h	reallocations as they happen
  *
  * How this differs from DTM hardware: a packet is cut into slots without any encapsulation (give
@@ -201,8 +201,6 @@ static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options
 	spin_unlock_bh(&q->link->lock);
 	if (!err) {
 		q->departures.ops = &dtm_departures;
-		dtm_links_changes++;
-		list_add_tail(&q->list, &dtm_channels);
 		return 0;
 	}
 	q->link = NULL;
@@ -255,8 +253,6 @@ static void dtm_destroy(struct Qdisc *sch)
 		now = dtm_link_lock_bh(q->link);
 		dtm_pool_leave(&q->channel, now);
 		spin_unlock_bh(&q->link->lock);
-		dtm_links_changes++;
-		list_del(&q->list);
 		dtm_link_put(q->link);
 		mutex_unlock(&dtm_links_lock);
 		kvfree(q->config);

@@ -19,7 +19,6 @@ struct dtm_sched_data {
 	 * channel yet; NULL: all have
 	 */
 	struct sk_buff *uncounted;
-	struct list_head list;		/* of all channels, under dtm_links_lock */
 	struct Qdisc *sch;		/* the qdisc */
 };
 

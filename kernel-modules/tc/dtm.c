@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dtm - pools, channels and reallocations of DTM links
+ * dtm - pools and reallocations of DTM links
  *
  * What tc cannot say about the queueing discipline dtm: pools are no qdiscs, and events are not
- * statistics. A command is a row of commands[]; those of pools and channels talk to the kernel's
- * family "dtm", and pass on the sentence with which the kernel refuses.
+ * statistics. A command is a row of commands[]; those of pools talk to the kernel's family
+ * "dtm", and pass on the sentence with which the kernel refuses.
  */
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@ static const char usage[] =
 	"usage: dtm pool add NAME slots N    make a pool of N slots for the channels of a link\n"
 	"       dtm pool del NAME            remove it; it must have no channels\n"
 	"       dtm pool show [-j]           the pools of this network namespace\n"
-	"       dtm channel show [-j]        channels of this network namespace\n"
 	"       dtm events [--out FILE]      a row of CSV for each reallocation, until interrupted\n"
 	"\n"
 	"A pool is the slots that several channels share. It belongs to this network namespace; channels\n"
@@ -65,17 +63,17 @@ static void end_row(void)
 	fputs(json ? "}" : "\n", stdout);
 }
 
-static void begin_member(const char *name, const char *key)
+static void begin_member(const char *name)
 {
 	if (json)
-		printf("%s\"%s\":", members++ ? "," : "", key);
+		printf("%s\"%s\":", members++ ? "," : "", name);
 	else
 		printf("%s%s ", members++ ? " " : "", name);
 }
 
-static void print_name(const char *name, const char *key, const char *value)
+static void print_name(const char *name, const char *value)
 {
-	begin_member(name, key);
+	begin_member(name);
 	if (!json) {
 		fputs(value, stdout);
 		return;
@@ -93,47 +91,22 @@ static void print_name(const char *name, const char *key, const char *value)
 	putchar('"');
 }
 
-static void print_number(const char *name, const char *key, const struct nlattr *attr,
-			 const char *unit)
+static void print_number(const char *name, const struct nlattr *attr)
 {
-	begin_member(name, key);
-	printf("%" PRIu64 "%s", number(attr), json ? "" : unit);
+	begin_member(name);
+	printf("%u", number(attr));
 }
 
 static void print_pool(const struct attributes *pool, void *context)
 {
 	(void)context;
 	begin_row();
-	print_name("pool", "pool", text(pool->at[DTM_A_POOL]));
-	print_number("slots", "slots", pool->at[DTM_A_POOL_SLOTS], "");
-	print_number("used", "used", pool->at[DTM_A_POOL_USED], "");
-	print_number("guaranteed", "guaranteed", pool->at[DTM_A_POOL_GUARANTEED], "");
-	print_number("channels", "channels", pool->at[DTM_A_POOL_CHANNELS], "");
-	print_number("waiting", "waiting", pool->at[DTM_A_POOL_WAITING], "");
-	end_row();
-}
-
-static void print_channel(const struct attributes *channel, void *context)
-{
-	uint32_t handle = number(channel->at[DTM_A_HANDLE]);
-	unsigned int index = number(channel->at[DTM_A_IFINDEX]);
-	char name[IF_NAMESIZE], qdisc[16];
-
-	(void)context;
-	if (!if_indextoname(index, name))
-		snprintf(name, sizeof(name), "%u", index);
-	snprintf(qdisc, sizeof(qdisc), "%x:", handle >> 16);
-	begin_row();
-	print_name("dev", "dev", name);
-	print_name("handle", "handle", qdisc);
-	if (*text(channel->at[DTM_A_POOL]))
-		print_name("pool", "pool", text(channel->at[DTM_A_POOL]));
-	if (channel->at[DTM_A_POOL_NETNSID])
-		print_number("netnsid", "netnsid", channel->at[DTM_A_POOL_NETNSID], "");
-	print_number("slots", "slots", channel->at[DTM_A_SLOTS], "");
-	print_number("wanted", "wanted", channel->at[DTM_A_WANTED], "");
-	print_number("estimate", "estimate_bit", channel->at[DTM_A_ESTIMATE], "bit");
-	print_number("backlog", "backlog_bytes", channel->at[DTM_A_BACKLOG], "b");
+	print_name("pool", text(pool->at[DTM_A_POOL]));
+	print_number("slots", pool->at[DTM_A_POOL_SLOTS]);
+	print_number("used", pool->at[DTM_A_POOL_USED]);
+	print_number("guaranteed", pool->at[DTM_A_POOL_GUARANTEED]);
+	print_number("channels", pool->at[DTM_A_POOL_CHANNELS]);
+	print_number("waiting", pool->at[DTM_A_POOL_WAITING]);
 	end_row();
 }
 
@@ -204,7 +177,7 @@ static int pool_del(int argc, char **argv)
 	return change_pool(&genl, &request, argv[0]);
 }
 
-static int print_dump(int argc, char **argv, uint8_t command, genl_each *print)
+static int pool_show(int argc, char **argv)
 {
 	const char *sentence = NULL;
 	struct genl_request request;
@@ -215,26 +188,16 @@ static int print_dump(int argc, char **argv, uint8_t command, genl_each *print)
 	if (argc > json)
 		return complain("`show` takes -j only");
 	genl_open(&genl);
-	genl_begin(&request, &genl, command, NLM_F_DUMP);
+	genl_begin(&request, &genl, DTM_CMD_POOL_GET, NLM_F_DUMP);
 	genl_send(&genl, &request);
 	if (json)
 		putchar('[');
-	error = genl_receive(&genl, print, NULL, &sentence);
+	error = genl_receive(&genl, print_pool, NULL, &sentence);
 	if (json)
 		puts("]");
 	if (fflush(stdout))
 		die("output");
 	return report("dump", error, sentence);
-}
-
-static int pool_show(int argc, char **argv)
-{
-	return print_dump(argc, argv, DTM_CMD_POOL_GET, print_pool);
-}
-
-static int channel_show(int argc, char **argv)
-{
-	return print_dump(argc, argv, DTM_CMD_CHANNEL_GET, print_channel);
 }
 
 static const struct {
@@ -244,7 +207,6 @@ static const struct {
 	{ { "pool", "add" }, pool_add },
 	{ { "pool", "del" }, pool_del },
 	{ { "pool", "show" }, pool_show },
-	{ { "channel", "show" }, channel_show },
 	{ { "events" }, events_main },
 };
 

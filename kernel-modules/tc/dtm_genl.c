@@ -44,25 +44,19 @@ static void parse_message(struct attributes *found, const struct nlmsghdr *nlh)
 			 (int)nlh->nlmsg_len - (int)NLMSG_LENGTH(GENL_HDRLEN));
 }
 
-uint64_t number(const struct nlattr *attr)
+uint32_t number(const struct nlattr *attr)
 {
 	size_t size = attr ? attr->nla_len - NLA_HDRLEN : 0;
-	uint64_t u64 = 0;
 	uint32_t u32 = 0;
 	uint16_t u16 = 0;
 
 	switch (size) {
-	case sizeof(u64):
-		memcpy(&u64, payload(attr), size);
-		return u64;
 	case sizeof(u32):
 		memcpy(&u32, payload(attr), size);
 		return u32;
 	case sizeof(u16):
 		memcpy(&u16, payload(attr), size);
 		return u16;
-	case 1:
-		return *(const uint8_t *)payload(attr);
 	default:
 		return 0;
 	}

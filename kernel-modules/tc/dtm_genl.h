@@ -37,8 +37,8 @@ struct genl_request {
 /* Say what failed, and errno, on standard error; exit with status 1. */
 void __attribute__((noreturn)) die(const char *what);
 
-/* A number of 8, 16, 32 or 64 bits; 0 if there is none. */
-uint64_t number(const struct nlattr *attr);
+/* A number of 16 or 32 bits; 0 if there is none. */
+uint32_t number(const struct nlattr *attr);
 /* A text; empty if there is none. */
 const char *text(const struct nlattr *attr);
 

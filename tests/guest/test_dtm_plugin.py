@@ -137,13 +137,12 @@ def dtm(guest: Guest, *words: str) -> tuple[int, str, str]:
 def test_tool_teaches() -> None:
     """The man page has the synopsis of every command that `dtm --help` lists."""
     source = (ROOT / "kernel-modules/tc/dtm.c").read_text()
-    assert source.count('"       dtm ') + source.count('"usage: dtm ') == 5
+    assert source.count('"       dtm ') + source.count('"usage: dtm ') == 4
     manual = (ROOT / "kernel-modules/tc/tc-dtm.8").read_text()
     for words in (
         "dtm pool add",
         "dtm pool del",
         "dtm pool show",
-        "dtm channel show",
         "dtm events",
     ):
         assert words in source
@@ -158,7 +157,6 @@ def test_tool_teaches() -> None:
         ("pool add bus slots 5x", '"slots" must be 1..65535, got "5x"'),
         ("pool del", "`dtm pool del` needs NAME; `dtm --help` explains"),
         ("pool show -k", "`show` takes -j only; `dtm --help` explains"),
-        ("channel show -j -j", "`show` takes -j only; `dtm --help` explains"),
         ("events --nonsense", "`dtm events` takes --out FILE only; `dtm --help` explains"),
     ],
 )
@@ -167,7 +165,7 @@ def test_tool_says_what_a_command_takes(guest: Guest, words: str, said: str) -> 
     assert dtm(guest, *words.split()) == (2, "", f"dtm: {said}\n")
 
 
-@pytest.mark.parametrize("words", ["", "banana", "pool", "pool banana", "channel"])
+@pytest.mark.parametrize("words", ["", "banana", "pool", "pool banana"])
 def test_tool_explains_itself(guest: Guest, words: str) -> None:
     """`--help` is the answer to what is no command, on standard error."""
     status, usage, errors = dtm(guest, "--help")

@@ -240,7 +240,7 @@ static void genl_request(void)
 	/* Generic netlink itself has no sentence for what is no command. */
 	if (answer.error && !answer.said)
 		count(answer.error, answer.error == EOPNOTSUPP ? "core" : "ours",
-		      command > DTM_CMD_CHANNEL_GET ? "no command" : "a command");
+		      command > DTM_CMD_POOL_GET ? "no command" : "a command");
 	done++;
 }
 

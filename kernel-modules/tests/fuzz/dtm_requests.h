@@ -364,7 +364,7 @@ static uint8_t *make_genl_request(uint8_t *start, uint16_t family)
 	const char *name = names[below(ARRAY_SIZE(names))];
 	unsigned int bytes = strlen(name) + !one_in(16);
 
-	*genl = (struct genlmsghdr){ .cmd = below(DTM_CMD_CHANNEL_GET + 2), .version = 1 };
+	*genl = (struct genlmsghdr){ .cmd = below(DTM_CMD_POOL_GET + 2), .version = 1 };
 	if (!one_in(4))
 		end = put(end, DTM_A_POOL, name, bytes, NLA_HDRLEN + bytes);
 	if (!one_in(4))

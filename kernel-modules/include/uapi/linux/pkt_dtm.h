@@ -194,10 +194,7 @@ struct tc_dtm_xstats {
 	__u32 reserved;		/* 0 */
 };
 
-/*
- * Generic netlink: pools, and a dump of channels. Reallocations are the trace event
- * dtm:dtm_reallocation.
- */
+/* Generic netlink: pools. Reallocations are the trace event dtm:dtm_reallocation. */
 #define DTM_GENL_NAME		"dtm"
 #define DTM_GENL_VERSION	2
 
@@ -207,14 +204,12 @@ struct tc_dtm_xstats {
  * @DTM_CMD_POOL_NEW: make a pool of DTM_A_POOL_SLOTS slots with the name DTM_A_POOL
  * @DTM_CMD_POOL_DEL: remove a pool of this network namespace, which must have no channels
  * @DTM_CMD_POOL_GET: dump the pools of this network namespace
- * @DTM_CMD_CHANNEL_GET: dump the channels of this network namespace
  */
 enum dtm_command {
 	DTM_CMD_UNSPEC,
 	DTM_CMD_POOL_NEW,
 	DTM_CMD_POOL_DEL,
 	DTM_CMD_POOL_GET,
-	DTM_CMD_CHANNEL_GET,
 };
 
 /**
@@ -239,20 +234,12 @@ enum tc_dtm_cause {
 
 enum {
 	DTM_A_UNSPEC,
-	DTM_A_PAD,
-	DTM_A_IFINDEX,		/* u32 */
-	DTM_A_HANDLE,		/* u32: of the qdisc */
-	DTM_A_SLOTS,		/* u32: of a channel */
-	DTM_A_WANTED,		/* u32: slots asked for */
-	DTM_A_ESTIMATE,		/* u64: bit/s */
-	DTM_A_BACKLOG,		/* u64: bytes on the link */
 	DTM_A_POOL,		/* string: a pool's name */
 	DTM_A_POOL_SLOTS,	/* u32: slots of the link */
 	DTM_A_POOL_USED,	/* u32: those that channels hold */
 	DTM_A_POOL_GUARANTEED,	/* u32: those that channels own or have as their minimum */
 	DTM_A_POOL_CHANNELS,	/* u32: members */
 	DTM_A_POOL_WAITING,	/* u32: members that were denied slots and wait for some */
-	DTM_A_POOL_NETNSID,	/* s32: of a channel's pool in another network namespace */
 	__DTM_A_MAX
 };
 
