@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ import matplotlib as mpl
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.plots import STYLE
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
@@ -23,10 +25,14 @@ from rich.text import Text
 
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.measure.analysis import Analysis
+from twoway.paths import PACKAGE
 from twoway.report.figures import all_figures
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "docs/assets"
+# The contracts of import-linter that the picture of the architecture shows.
+MAKES_A_RUN = "A spec becomes a plan, a backend runs it"
+JUDGES_A_RUN = "The run is measured, the report judges"
 TITLE_RUN = "kalampoukas-5.2"
 # Blue and orange that are legible on the ground of their theme; axes and text; GitHub's ground.
 LOOKS = {
@@ -64,7 +70,7 @@ def drawn(draw: Drawing, size: tuple[float, float]) -> dict[str, bytes]:
     return pictures
 
 
-def two_way_traffic(run: Path) -> dict[str, bytes]:
+def queue_acks_progress(run: Path) -> dict[str, bytes]:
     """Draw queue, ACKs and progress of the title's run, one above the other."""
     analysis = Analysis(run)
     figures = {each.id: each for each in all_figures(analysis, Metrics.read(run / METRICS))}
@@ -129,6 +135,55 @@ def _screen(command: str, printed: str, theme: TerminalTheme) -> bytes:
     return _FONT_FACES.sub("", svg).encode()
 
 
+def architecture() -> dict[str, bytes]:
+    """Draw the layers of import-linter's contracts, with each package's own first sentence."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    layers = {each["name"]: each["layers"] for each in contracts["contracts"] if "layers" in each}
+    makes, judges = layers[MAKES_A_RUN], layers[JUDGES_A_RUN]
+    joined = [row for row in makes if row in judges]
+    first, last = (makes.index(row) for row in (joined[0], joined[1]))
+    columns = [makes[first + 1 : last], [row for row in judges if row not in joined]]
+
+    def draw(canvas: Canvas, line: str, other: str) -> None:
+        axes = canvas.subplots()
+        axes.set(xlim=(0, 2), ylim=(last + len(joined) - first + 2.1, -0.1))
+        axes.set_axis_off()
+        for y, row in enumerate(makes[: first + 1]):
+            _box(axes, (0, y, 2), row, line)
+        for column, rows in enumerate(columns):
+            height = (last - first - 1) / len(rows)
+            for y, row in enumerate(rows):
+                at = (column, first + 1 + height * (y + 0.5) - 0.5, 1)
+                _box(axes, at, row, (line, other)[column])
+        for y, row in enumerate(joined[1:]):
+            _box(axes, (0, last + y, 2), row, line)
+
+    return drawn(draw, (8, 5.2))
+
+
+def _box(axes: Axes, at: tuple[float, float, float], row: str, colour: str) -> None:
+    """Draw a layer, whose packages do not import each other."""
+    x, y, width = at
+    packages = [name.strip().removeprefix("twoway.") for name in row.split("|")]
+    axes.barh(
+        y + 0.5, width - 0.06, 0.82, left=x + 0.03, fill=False, edgecolor=colour, linewidth=1.2
+    )
+    axes.text(
+        x + width / 2, y + 0.32, "  |  ".join(packages), ha="center", va="center", weight="bold"
+    )
+    says = [_first_sentence(name) for name in packages]
+    size = 7.5 if width > 1 else 6.5
+    axes.text(x + width / 2, y + 0.7, "  |  ".join(says), ha="center", va="center", size=size)
+
+
+def _first_sentence(package: str) -> str:
+    """Return what a package's docstring says after its name, without the full stop."""
+    folder = PACKAGE / package
+    path = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{package}.py"
+    (docstring,) = re.findall(r'\A"""(.*?)(?:\n|""")', path.read_text("utf-8"))
+    return str(docstring).rpartition(": ")[2].rstrip(".")
+
+
 def run_of(experiment: str, folder: Path) -> tuple[Path, str]:
     """Carry out an experiment as a user does; return the run and what was printed."""
     wide = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(TERMINAL_COLUMNS)}
@@ -163,10 +218,19 @@ def all_run_pictures() -> dict[str, bytes]:
         titled, printed = run_of(TITLE_RUN, folder)
         own, _ = run_of("mine.yml", folder)
         pictures = {
-            "two-way-traffic": two_way_traffic(titled),
+            "two-way-traffic": queue_acks_progress(titled),
             "terminal": terminal(f"twoway run {TITLE_RUN}", printed),
             "answer": answer(own),
         }
+    return _by_file(pictures)
+
+
+def all_drawn_pictures() -> dict[str, bytes]:
+    """Draw the pictures that need no run, by file name."""
+    return _by_file({"architecture": architecture()})
+
+
+def _by_file(pictures: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
     return {
         f"{picture}-{look}.svg": svg
         for picture, each in pictures.items()
@@ -175,6 +239,6 @@ def all_run_pictures() -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    for name, svg in all_run_pictures().items():
+    for name, svg in (all_drawn_pictures() | all_run_pictures()).items():
         (ASSETS / name).write_bytes(svg)
         print(ASSETS / name)

@@ -1,8 +1,10 @@
-"""README: as long as a reader bears, with pictures that are there and times of docs/speed.md."""
+"""README and pictures: a short page, pictures as they are drawn, times of docs/speed.md."""
 
 import re
+from pathlib import Path
 
 import pytest
+from pictures import ASSETS, all_drawn_pictures
 from running import ROOT
 
 from twoway import __version__
@@ -16,13 +18,20 @@ def test_readme_is_short() -> None:
     assert 120 <= len(README.splitlines()) <= 150
 
 
-def test_pictures_of_readme_are_there() -> None:
-    """Each picture of README is a file, light and dark."""
-    dark = re.findall(r'srcset="([^"]+)"', README)
-    light = re.findall(r'src="([^"]+)"', README)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=str)
+def test_pictures_are_there_light_and_dark(page: Path) -> None:
+    """Each picture of a page is a file, and so is its dark twin, which is named before it."""
+    text = page.read_text(encoding="utf-8")
+    dark = re.findall(r' srcset="([^"]+)"', text)
+    light = re.findall(r' src="([^"]+)"', text)
     assert dark == [name.replace("-light.svg", "-dark.svg") for name in light]
-    assert [name for name in (*dark, *light) if not (ROOT / name).is_file()] == []
-    assert len(light) == 3
+    assert [name for name in (*dark, *light) if not (page.parent / name).is_file()] == []
+
+
+def test_pictures_without_runs_are_fresh() -> None:
+    """Each picture that needs no run is what `make pictures` draws, byte for byte."""
+    for name, svg in all_drawn_pictures().items():
+        assert (ASSETS / name).read_bytes() == svg, f"{name}: `make pictures` draws another"
 
 
 @pytest.mark.parametrize("time", re.findall(r"\d+\.\d+ s\b", README))

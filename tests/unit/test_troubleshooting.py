@@ -1,5 +1,6 @@
 """The errors of the guide to what went wrong are those that the command prints."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,17 @@ from guides import copy_listings
 from running import ROOT
 from warm_command import twoway
 
+# String literals that continue on the next line are one text.
+SOURCE = re.sub(
+    r'"\s*\n\s*f?"',
+    "",
+    "\n".join(
+        path.read_text("utf-8")
+        for folder in ("twoway", "vm/guest", "capture-analysis/capture_analysis")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".py", ".c")
+    ),
+)
 GUIDE = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
 
 
@@ -34,3 +46,12 @@ def test_names_of_nothing(tmp_path: Path) -> None:
     assert said.splitlines()[0] in GUIDE
     said = twoway("report", "nothing", "--results", tmp_path).stderr
     assert said.partition(f" {tmp_path}")[0] in GUIDE
+
+
+@pytest.mark.parametrize("error", re.findall(r"^\| `([^`]+)` \|", GUIDE, re.MULTILINE))
+def test_errors_are_those_of_the_source(error: str) -> None:
+    """Each error of the guide's tables is a text of the source, numbers and names apart."""
+    said = re.escape(error)
+    for varying in (r"\d+", r"\b(?:NAME|FILE|FIELD|VALUE)\b"):
+        said = re.sub(varying, ".{1,80}?", said)
+    assert re.search(said, SOURCE), f"no source says {error!r}"
