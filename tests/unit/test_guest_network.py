@@ -27,3 +27,42 @@ def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(network.GuestError) as caught:
             network.run_program("r1", [program, "-batch", "-"], ["qdisc show", "link show"])
         assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "module"),
+    [
+        (
+            "filter add dev r1-eth1 egress matchall action gact pass random determ drop 20",
+            "Error: Failed to load TC action module. We have an error talking to the kernel",
+            "act_gact",
+        ),
+        (
+            "filter add dev r1-eth1 egress matchall action police rate 1bit burst 1",
+            "Error: TC classifier not found. We have an error talking to the kernel",
+            "cls_matchall",
+        ),
+        (
+            "qdisc replace dev r1-eth1 root handle 1: netem rate 8bit",
+            "Error: Specified qdisc kind is unknown.",
+            "sch_netem",
+        ),
+        (
+            "qdisc add dev r1-eth1 parent 1:1 handle 2: cake bandwidth 1bit",
+            "Error: Specified qdisc kind is unknown.",
+            "sch_cake",
+        ),
+    ],
+)
+def test_a_module_that_the_kernel_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch, line: str, words: str, module: str
+) -> None:
+    """A kernel without an action, a classifier or a qdisc: the sentence has its module's name."""
+    server = Mock(run=lambda _namespace, _lines: (2, "", f"{words}\nCommand failed -:1\n"))
+    monkeypatch.setattr("network._fork_server", lambda *_: server)
+    with pytest.raises(network.GuestError) as caught:
+        network.run_program("r1", ["tc", "-batch", "-"], [line])
+    assert str(caught.value) == (
+        f"r1: tc -batch -: line 1, {line!r}: {words}: the kernel has no {module}, built in or as "
+        "a module"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import resource
 import subprocess
 from contextlib import contextmanager
@@ -28,6 +29,12 @@ CLONE_NEWNET = 0x40000000
 INSTRUMENTS = ("recorders", "captures")
 MOST_DESCRIPTORS = 1024
 SPARE_DESCRIPTORS = 100
+# What a kernel says, by tc, that lacks a module; its name's beginning, and where its end stands.
+_LACKS = {
+    "Failed to load TC action module": ("act", r" action (\w+)"),
+    "TC classifier not found": ("cls", r" (?:egress|ingress) (\w+)"),
+    "Specified qdisc kind is unknown": ("sch", r"^qdisc \w+ dev \S+(?: root| [ph]\w+ \S+)* (\w+)"),
+}
 
 libc = ctypes.CDLL(None, use_errno=True)
 # What has been carried out, in the words of `twoway plan`.
@@ -114,7 +121,17 @@ def _complaint(argv: list[str], batch: list[str], code: int, said: str) -> str:
     if not (mark and number.isdigit() and 0 < int(number) <= len(batch)):
         return f"{' '.join(argv)}: {said or f'exit status {code}'}"
     line = batch[int(number) - 1]
-    return f"{' '.join(argv)}: line {number}, {line!r}: {words.strip() or 'refused without a word'}"
+    said = words.strip() or "refused without a word"
+    return f"{' '.join(argv)}: line {number}, {line!r}: {said}{_lacking(line, said)}"
+
+
+def _lacking(line: str, said: str) -> str:
+    """Name the module that the kernel lacks, if that is what tc says of a line."""
+    for words, (kind, place) in _LACKS.items():
+        if words in said and (found := re.search(place, line)):
+            name = f"{kind}_{found[1]}"
+            return f": the kernel has no {name}, built in or as a module"
+    return ""
 
 
 @cache
