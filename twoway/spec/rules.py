@@ -38,7 +38,7 @@ def profile_problems(profile: Profile) -> list[str]:
             *(
                 f".{element.FIELD}{problem}"
                 for element in direction.parts
-                for problem in element.problems(direction, profile)
+                for problem in (*element.problems(), *element.link_problems(direction, profile))
             ),
         )
     ]

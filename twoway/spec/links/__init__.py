@@ -5,7 +5,7 @@ Its base says where on the link it acts: before the queue, as the queue, as the 
 queue.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -27,8 +27,12 @@ class Element(links.Element):
         """
         return self
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:  # noqa: ARG002
-        """List contradictions, each after the field: ": ..." or ".x: ..."."""
+    def problems(self) -> list[str]:
+        """List contradictions between its fields, each after the field: ": ..." or ".x: ..."."""
+        return []
+
+    def link_problems(self, direction: "Direction", profile: "Profile") -> list[str]:  # noqa: ARG002
+        """List likewise contradictions with others of its direction or profile."""
         return []
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:  # noqa: ARG002
@@ -53,6 +57,19 @@ class Element(links.Element):
     def has_one_delay(self) -> bool:
         """True if it takes one of these delays alone."""
         return False
+
+
+def on_way_out(dev: str, action: str) -> tuple[str, ...]:
+    """Build the tc batch lines of an action on all that leaves by an interface."""
+    return (
+        f"qdisc add dev {dev} clsact",
+        f"filter add dev {dev} egress matchall action {action}",
+    )
+
+
+def six_digits(kind: str, values: Mapping[str, float]) -> Readback:
+    """Expect numbers of netem's, of which `tc -j qdisc show` prints six digits."""
+    return tuple((("options", kind, name), float(f"{value:.6g}")) for name, value in values.items())
 
 
 class BeforeQueue(Element):

@@ -1,15 +1,10 @@
 """tc's words for a propagation delay that changes."""
 
-from typing import TYPE_CHECKING
-
 from twoway.contract.links import delay
 from twoway.spec.interface import Interface
 from twoway.spec.links import Delay
 from twoway.spec.shaper import Shaper
 from twoway.spec.timetable import by_table, order_problems
-
-if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Profile
 
 
 class ChangingDelay(delay.ChangingDelay, Delay):
@@ -20,9 +15,8 @@ class ChangingDelay(delay.ChangingDelay, Delay):
         """True: the table starts with the traffic."""
         return True
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+    def problems(self) -> list[str]:
         """List contradictions between fields."""
-        del direction, profile
         return order_problems(self.schedule, self.repeat_s)
 
     @property

@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 class Channel(dtm.Channel, RatedQueue):
     """A channel of n slots of 512 kbit/s."""
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
-        """List contradictions between fields, and with the profile's pools."""
+    def link_problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+        """List contradictions with the profile's pools."""
         del direction
-        return self._own_problems() + self._pool_problems(profile.pools)
-
-    def _pool_problems(self, pools: Mapping[str, int]) -> list[str]:
         if self.pool is None:
             return []
-        size = pools.get(self.pool)
+        size = profile.pools.get(self.pool)
         if size is None:
             return [f".pool: none of the profile's pools, got {self.pool!r}"]
         asked = {"slots": self.slots, "owned_slots": self.owned_slots}
@@ -36,7 +33,8 @@ class Channel(dtm.Channel, RatedQueue):
             if slots > size
         ]
 
-    def _own_problems(self) -> list[str]:
+    def problems(self) -> list[str]:
+        """List contradictions between fields."""
         found = []
         if len(self.allocators) > 1:
             found.append(f": takes one allocator, got {', '.join(self.allocators)}")

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from twoway.contract.links import impairments
-from twoway.spec.links import BehindQueue
+from twoway.spec.links import BehindQueue, six_digits
+from twoway.spec.shaper import Readback
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
@@ -24,32 +25,33 @@ class Impairments(impairments.Impairments, BehindQueue):
         order = _ORDER if self.keeps_order else ""
         return tuple(f"{jitter} {reorder} {copies} {order}".split())
 
-    def readback(self) -> tuple[tuple[tuple[str, ...], float], ...]:
-        """List what `tc -j qdisc show` must print: paths, and values of six digits."""
+    def readback(self) -> Readback:
+        """List what `tc -j qdisc show` must print."""
         shares = {"reorder": self.reorder_percent, "duplicate": self.duplicate_percent}
-        return (
-            (("options", "delay", "jitter"), float(f"{self.jitter_ns / 1e9:.6g}")),
-            *(
-                (("options", name, name), float(f"{percent / 100:.6g}"))
-                for name, percent in shares.items()
-                if percent
-            ),
-        )
+        found = six_digits("delay", {"jitter": self.jitter_ns / 1e9})
+        for name, percent in shares.items():
+            found += six_digits(name, {name: percent / 100}) if percent else ()
+        return found
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
-        """List contradictions between fields, and with the direction's delay."""
+    def link_problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+        """List contradictions with the direction's delay."""
         del profile
         found, delay_ns = [], direction.delay_ns
         if self.jitter_ns > delay_ns:
             found.append(
                 f".jitter_ms: must not exceed delay_ms ({delay_ns / 1e6:g}), got {self.jitter_ms:g}"
             )
+        if self.reorder_percent and not delay_ns:
+            found.append(".reorder_percent: needs a delay, got delay_ms of 0")
+        return found
+
+    def problems(self) -> list[str]:
+        """List contradictions between fields."""
+        found = []
         if self.jitter_ns % 8000:
             found.append(f".jitter_ms: exact for multiples of 0.008 only, got {self.jitter_ms:g}")
         if self.jitter_reorders and not self.jitter_ms:
             found.append(".jitter_reorders: needs jitter_ms, got true")
         if self.reorder_percent and self.keeps_order:
             found.append(".reorder_percent: jitter that keeps the order allows none")
-        if self.reorder_percent and not delay_ns:
-            found.append(".reorder_percent: needs a delay, got delay_ms of 0")
         return found

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import loss
 from twoway.contract.network import CHANGE_NS, START_NS
-from twoway.spec.links import BehindQueue
+from twoway.spec.links import BehindQueue, on_way_out, six_digits
+from twoway.spec.shaper import Readback
 from twoway.spec.timetable import order_problems
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Experiment, Profile
+    from twoway.spec.experiment import Experiment
 
 # Each is a process in the guest.
 _MOST_CHANGES = 1000
@@ -19,9 +20,8 @@ _MOST_CHANGES = 1000
 class Loss(loss.Loss, BehindQueue):
     """How the kernel loses packets."""
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+    def problems(self) -> list[str]:
         """List contradictions between fields."""
-        del direction, profile
         found = []
         given = [name for name in ("percent", "every", "schedule") if getattr(self, name)]
         if len(given) != 1:
@@ -83,8 +83,8 @@ class Loss(loss.Loss, BehindQueue):
         enter, leave = self.chances()
         return ("loss", "gemodel", f"{100 * enter:.9g}%", f"{100 * leave:.9g}%")
 
-    def readback(self) -> tuple[tuple[tuple[str, ...], float], ...]:
-        """List what `tc -j qdisc show` must print: paths, and values of six digits."""
+    def readback(self) -> Readback:
+        """List what `tc -j qdisc show` must print."""
         if self.schedule:
             return self._constant(self.schedule[0][1]).readback()
         if not self.percent:
@@ -94,16 +94,9 @@ class Loss(loss.Loss, BehindQueue):
         else:
             enter, leave = self.chances()
             kind, values = "loss-gemodel", {"p": enter, "r": leave, "1-h": 1, "1-k": 0}
-        return tuple(
-            (("options", kind, name), float(f"{value:.6g}")) for name, value in values.items()
-        )
+        return six_digits(kind, values)
 
     def lines(self, dev: str) -> tuple[str, ...]:
         """Build an action that drops by count, before the delay."""
-        if not self.every:
-            return ()
-        drop = f"action gact pass random determ drop {self.every}"
-        return (
-            f"qdisc add dev {dev} clsact",
-            f"filter add dev {dev} egress matchall {drop}",
-        )
+        drop = f"gact pass random determ drop {self.every}"
+        return on_way_out(dev, drop) if self.every else ()

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from twoway.contract.links import policer
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.spec.links import BeforeQueue
+from twoway.spec.links import BeforeQueue, on_way_out
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Experiment, Profile
+    from twoway.spec.experiment import Experiment
 
 # tc tells the kernel the bucket's size in ticks of 64 ns, 32 bits of them.
 _MOST_BURST_S = 274
@@ -16,9 +16,8 @@ _MOST_BURST_S = 274
 class Policer(policer.Policer, BeforeQueue):
     """A token bucket in front of a queue."""
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
-        """List contradictions, each after the field."""
-        del direction, profile
+    def problems(self) -> list[str]:
+        """List contradictions between fields."""
         if self.bucket.burst_ns <= _MOST_BURST_S * 1e9:
             return []
         most = int(_MOST_BURST_S * self.bucket.rate_bit / 8)
@@ -37,7 +36,4 @@ class Policer(policer.Policer, BeforeQueue):
         """Build an action of the way out of the interface, which comes before its queue."""
         # By default it refuses whatever is longer than 2047 bytes.
         police = f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"
-        return (
-            f"qdisc add dev {dev} clsact",
-            f"filter add dev {dev} egress matchall action {police} conform-exceed drop/pass",
-        )
+        return on_way_out(dev, f"{police} conform-exceed drop/pass")

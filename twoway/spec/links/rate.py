@@ -15,7 +15,7 @@ from twoway.spec.shaper import Shaper
 from twoway.spec.timetable import by_table, order_problems
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Profile
+    from twoway.spec.experiment import Direction
 
 _MOST_BYTES = 1 << 24
 
@@ -47,9 +47,8 @@ class Rate(rate.Rate, RatedQueue):
             raise ValueError(f".mahimahi: {self.mahimahi}: {reason}") from error
         return self.model_copy(update={"opportunities": found})
 
-    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+    def problems(self) -> list[str]:
         """List contradictions between fields."""
-        del direction, profile
         found = []
         tables = ("schedule", "grants", "mahimahi", "opportunities")
         given = [name for name in tables if getattr(self, name)]
