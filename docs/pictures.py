@@ -3,6 +3,7 @@
 It runs the experiments that they show.
 """
 
+import csv
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +19,7 @@ import matplotlib as mpl
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.plots import STYLE
+from finding_bars import FINDINGS, Bars
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from rich.console import Console
@@ -184,6 +187,34 @@ def _first_sentence(package: str) -> str:
     return str(docstring).rpartition(": ")[2].rstrip(".")
 
 
+def bars(finding: Bars) -> dict[str, bytes]:
+    """Draw a finding's numbers as bars with their values."""
+    values = [float(_measured()[row.point, row.metric]) * finding.scale for row in finding.rows]
+    labels = [row.label for row in finding.rows]
+
+    def draw(canvas: Canvas, line: str, other: str) -> None:
+        del other
+        axes = canvas.subplots()
+        drawn_bars = axes.barh(range(len(values)), values, 0.6, color=line)
+        axes.bar_label(drawn_bars, fmt="%.3g", padding=4)
+        axes.set_yticks(range(len(values)), labels)
+        axes.set(xlabel=finding.axis, xlim=(0, max(values) * 1.12))
+        axes.invert_yaxis()
+        axes.tick_params(left=False)
+
+    return drawn(draw, (7, 0.9 + 0.32 * len(values)))
+
+
+@cache
+def _measured() -> dict[tuple[str, str], str]:
+    """Read the numbers of the last full run, by point and metric."""
+    found = {}
+    for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
+        with path.open(encoding="utf-8") as file:
+            found.update({(r["point"], r["metric"]): r["measured"] for r in csv.DictReader(file)})
+    return found
+
+
 def run_of(experiment: str, folder: Path) -> tuple[Path, str]:
     """Carry out an experiment as a user does; return the run and what was printed."""
     wide = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(TERMINAL_COLUMNS)}
@@ -227,7 +258,8 @@ def all_run_pictures() -> dict[str, bytes]:
 
 def all_drawn_pictures() -> dict[str, bytes]:
     """Draw the pictures that need no run, by file name."""
-    return _by_file({"architecture": architecture()})
+    findings = {f"finding-{name}": bars(finding) for name, finding in FINDINGS.items()}
+    return _by_file({"architecture": architecture(), **findings})
 
 
 def _by_file(pictures: dict[str, dict[str, bytes]]) -> dict[str, bytes]:

@@ -1,23 +1,24 @@
-"""docs/findings.md and the pages for classes print no figure that docs/results does not have."""
+"""The pages of findings and for classes print no figure that docs/results does not have."""
 
 import re
 
 import pytest
+from finding_bars import FINDINGS
 from kept_results import kept_rows
 from running import ROOT
 
-PAGES = [ROOT / "docs/findings.md", *sorted((ROOT / "docs/classes").glob("*.md"))]
-FINDINGS = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+PAGES = sorted([*(ROOT / "docs").glob("findings*.md"), *(ROOT / "docs/classes").glob("*.md")])
+TEXTS = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 # A measured figure: its text, and as the link's title the point and the metric that it is of.
 _FIGURE = re.compile(
     r'\[([^\]]+)\]\((?:\.\./)?results/numbers/[a-z0-9-]+\.csv "(\S+) (\S+)"\)', re.DOTALL
 )
-# What is not measured: code, links, and in italics what a paper prints.
-_ELSE = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
+# What is not measured: pictures, code, links, and in italics what a paper prints.
+_ELSE = re.compile(r"<[^>]*>|`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(\d+))?")
 
 
-@pytest.mark.parametrize("figure", _FIGURE.findall(FINDINGS), ids=" ".join)
+@pytest.mark.parametrize("figure", _FIGURE.findall(TEXTS), ids=" ".join)
 def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
     """A measured figure is the metric of the point that its link names, as rounded in the text."""
     text, point, metric = figure
@@ -31,6 +32,18 @@ def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
 
 def test_no_figure_is_without_its_source() -> None:
     """A share or a decimal that is neither a paper's, in italics, nor a setting has its link."""
-    bare = _ELSE.sub("", FINDINGS.replace("**", ""))
+    bare = _ELSE.sub("", TEXTS.replace("**", ""))
     assert re.findall(r"\d[\d.,]*\s*%|\d+\.\d+", bare) == []
-    assert len(_FIGURE.findall(FINDINGS)) > 50
+    assert len(_FIGURE.findall(TEXTS)) > 50
+
+
+def test_ten_findings_have_a_picture_and_three_sentences() -> None:
+    """Each of the ten findings has a headline, a picture, three sentences and where more is."""
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    findings = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    assert len(findings) == len(FINDINGS) == 10
+    for name, finding in zip(FINDINGS, findings, strict=True):
+        _, picture, words, more = finding.strip().split("\n\n")
+        assert f'src="assets/finding-{name}-light.svg"' in picture
+        assert [line[-1] for line in words.splitlines()] == ["."] * 3
+        assert more.startswith("More: [")
