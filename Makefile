@@ -29,6 +29,10 @@ papers: setup ## every experiment of five papers, and the reproduction report in
 results: papers ## the same, and its summary and tables into docs/results
 	@rm -rf docs/results/numbers
 	@cp -r results/papers/{summary.json,claims.csv,predictions.csv,numbers} docs/results/
+	@$(BIN)/python docs/results_page.py
+
+results-page: env ## docs/results/README.md from the tables beside it
+	@$(BIN)/python docs/results_page.py
 
 schemas: env ## the JSON Schemas that editors read, into twoway/schemas
 	@for kind in experiment profile suite; do $(BIN)/twoway schema $$kind > twoway/schemas/$$kind.json; done

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import results_page
 from running import ROOT
 
 from twoway.commands.options import all_ids
@@ -119,3 +120,8 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
     page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|`]+ \| (.*) \|$", page, re.MULTILINE)
     assert sorted(re.findall(r"`([^`]+)`", " ".join(rows))) == all_ids()
+
+
+def test_the_page_of_results_is_generated() -> None:
+    """docs/results/README.md is what `make results-page` writes from the tables beside it."""
+    assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
