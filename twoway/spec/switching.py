@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from twoway.spec.interface import Interface
 
+_MOST_ROUTES = 50_000
+
 
 class Segments:
     """The links of a network, and the switches that join some of them.
@@ -26,8 +28,27 @@ class Segments:
 
         Raises: ValueError naming a switch that they reach twice.
         """
-        found, passed = list[Interface](), {start.node} & self._ports.keys()
-        arrived = [self._peers[start.name]]
+        return tuple(self._follow([start], {start.node} & self._ports.keys()))
+
+    def joined(self) -> Iterator[tuple[list[str], list[Interface]]]:
+        """List once what each link or group of switches joins: the switches, and the ends.
+
+        Raises: ValueError as `reached`.
+        """
+        passed = set[str]()
+        for end, peer in ((each, self._peers[each.name]) for each in self._peers.values()):
+            if end.name < peer.name and not {end.node, peer.node} & self._ports.keys():
+                yield [], [end, peer]
+        for switch, ports in self._ports.items():
+            if switch not in passed:
+                group = {switch}
+                ends = self._follow(ports, group)
+                passed |= group
+                yield [switch, *(group - {switch})], ends
+
+    def _follow(self, ports: Iterable[Interface], passed: set[str]) -> list[Interface]:
+        """Follow frames from ports to hosts and routers, and add the switches that they pass."""
+        found, arrived = list[Interface](), [self._peers[i.name] for i in ports]
         for end in arrived:
             if end.node not in self._ports:
                 found.append(end)
@@ -36,27 +57,32 @@ class Segments:
             else:
                 passed.add(end.node)
                 arrived += [self._peers[i.name] for i in self._ports[end.node] if i is not end]
-        return tuple(found)
+        return found
 
 
 def joining_problems(
     interfaces: Collection[Interface], switches: Collection[str], routers: Collection[str]
 ) -> Iterator[str]:
     """List what links and switches join and must not: circles, networks and routers."""
-    segments = Segments(interfaces, switches)
     try:
-        reached = {each: segments.reached(each) for each in interfaces}
+        joined = [*Segments(interfaces, switches).joined()]
     except ValueError as error:
         yield str(error)
         return
-    for one, others in reached.items():
-        for other in others:
-            networks = {each.address.network for each in (one, other) if each.address}
-            if one.name < other.name and len(networks) > 1:
+    routes = sum(len(group) * len(ends) for group, ends in joined)
+    if routes > _MOST_ROUTES:
+        yield (
+            f"each switch has a route to each end that it leads to: {_MOST_ROUTES} at most, "
+            f"got {routes}"
+        )
+        return
+    for group, ends in joined:
+        ends.sort(key=lambda each: each.name)
+        for other in ends[1:]:
+            one = ends[0]
+            if len({each.address.network for each in (one, other) if each.address}) > 1:
                 both = f"{one.address} and {other.address}"
                 yield f"{one.node} - {other.node}: {both} are not in one network"
-    for switch in switches:
-        ends = [end for port in reached if port.node == switch for end in reached[port]]
         gates = " and ".join(end.name for end in ends if end.node in routers)
-        if " and " in gates:
-            yield f"{switch}: leads to {gates}: switches join hosts and one interface of a router"
+        if group and " and " in gates:
+            yield f"{group[0]}: leads to {gates}: switches join hosts and one interface of a router"

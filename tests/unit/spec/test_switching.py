@@ -1,0 +1,32 @@
+"""What links and switches join."""
+
+from ipaddress import IPv4Interface
+
+from twoway.spec.interface import Interface
+from twoway.spec.switching import joining_problems
+
+
+def _row(switches: int, hosts: int) -> list[Interface]:
+    """Both ends of the links of switches in a row, and of hosts at the first."""
+    links = [((f"s{n}", 0), (f"s{n + 1}", 1)) for n in range(switches - 1)]
+    links += [((f"h{n}", 0), ("s0", n + 1)) for n in range(hosts)]
+    found = []
+    for ends in links:
+        for (node, number), (peer, at) in (ends, ends[::-1]):
+            address = IPv4Interface(f"10.0.{number}.{node[1:]}/8") if node[0] == "h" else None
+            name, peer_name = f"{node}-eth{number}", f"{peer}-eth{at}"
+            found.append(Interface(node, name, address, "", peer, peer_name))
+    return found
+
+
+def test_switches_have_a_bounded_number_of_routes() -> None:
+    """Of 250 switches with 200 hosts each may have a route to each host; of one more, none."""
+    for switches, problems in (
+        (250, []),
+        (
+            251,
+            ["each switch has a route to each end that it leads to: 50000 at most, got 50200"],
+        ),
+    ):
+        ends, names = _row(switches, 200), [f"s{n}" for n in range(switches)]
+        assert [*joining_problems(ends, names, ())] == problems
