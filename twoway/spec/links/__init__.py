@@ -59,8 +59,8 @@ class Element(links.Element):
         return False
 
 
-def on_way_out(dev: str, action: str) -> tuple[str, ...]:
-    """Build the tc batch lines of an action on all that leaves by an interface."""
+def egress_action(dev: str, action: str) -> tuple[str, ...]:
+    """Build the tc batch lines of an action on all that leaves an interface."""
     return (
         f"qdisc add dev {dev} clsact",
         f"filter add dev {dev} egress matchall action {action}",
@@ -68,7 +68,7 @@ def on_way_out(dev: str, action: str) -> tuple[str, ...]:
 
 
 def six_digits(kind: str, values: Mapping[str, float]) -> Readback:
-    """Expect numbers of netem's, of which `tc -j qdisc show` prints six digits."""
+    """Expect numbers of netem's: `tc -j qdisc show` prints six digits of each."""
     return tuple((("options", kind, name), float(f"{value:.6g}")) for name, value in values.items())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import loss
 from twoway.contract.network import CHANGE_NS, START_NS
-from twoway.spec.links import BehindQueue, on_way_out, six_digits
+from twoway.spec.links import BehindQueue, egress_action, six_digits
 from twoway.spec.shaper import Readback
 from twoway.spec.timetable import order_problems
 
@@ -99,4 +99,4 @@ class Loss(loss.Loss, BehindQueue):
     def lines(self, dev: str) -> tuple[str, ...]:
         """Build an action that drops by count, before the delay."""
         drop = f"gact pass random determ drop {self.every}"
-        return on_way_out(dev, drop) if self.every else ()
+        return egress_action(dev, drop) if self.every else ()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from twoway.contract.links import policer
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.spec.links import BeforeQueue, on_way_out
+from twoway.spec.links import BeforeQueue, egress_action
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Experiment
@@ -36,4 +36,4 @@ class Policer(policer.Policer, BeforeQueue):
         """Build an action of the way out of the interface, which comes before its queue."""
         # By default it refuses whatever is longer than 2047 bytes.
         police = f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"
-        return on_way_out(dev, f"{police} conform-exceed drop/pass")
+        return egress_action(dev, f"{police} conform-exceed drop/pass")
