@@ -67,8 +67,9 @@ def check(
             if travel.queue != view.queue:
                 continue
             arrived = travel.came_ns >= 0
-            if impairments.duplicate_percent:
-                # A copy may be taken for the next packet that looks like it; resets do.
+            if impairments.duplicate_percent or impairments.reorder_percent:
+                # A copy may be taken for the next packet that looks like it, and so may a packet
+                # that overtook one that looks like it: bare ACKs and resets do.
                 arrived &= ~repeated(travel.sent)
             sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
             latest = sent_ns + most
