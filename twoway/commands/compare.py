@@ -12,7 +12,7 @@ from twoway.messages import say
 if TYPE_CHECKING:
     from twoway.contract.comparison import Comparison, Values
 
-HELP = "what differs between runs: parameters, metrics, the first packet; exit code 1 if so"
+HELP = "what differs between runs: parameters, metrics, packets; exit code 1 if the last two do"
 SAME, DIFFERENT = 0, 1
 _MOST_LINES = 40
 
@@ -69,6 +69,8 @@ def _print(document: "Comparison") -> None:
     lines.append(
         f"the same: {document.common_metrics} metrics, {document.common_captures} captures"
     )
+    if document.same and document.parameters:
+        lines.append("parameters alone differ: what came out is the same")
     for line in lines:
         say(line, markup=False)
 

@@ -31,7 +31,7 @@ def find_run(name: str, results: Path) -> Path:
         name: a folder, an id, or the first six digits or more of an identity.
         results: where runs are kept.
 
-    Raises: UsageError if there is none.
+    Raises: UsageError if there is none, or a file.
     """
     for folder in (Path(name), *finished_runs_of(results / name)):
         if (folder / MANIFEST).is_file():
@@ -40,6 +40,11 @@ def find_run(name: str, results: Path) -> Path:
         for folder in finished_runs(results):
             if _identity(folder).startswith(name):
                 return folder.resolve()
+    if Path(name).is_file():
+        raise UsageError(
+            f"{name}: a file, and no finished run's folder",
+            f"the runs of an experiment have its id, {Path(name).stem}; `twoway runs` lists them",
+        )
     raise UsageError(
         f"{name}: neither a finished run's folder nor an experiment or identity that has one "
         f"in {results}",

@@ -48,6 +48,18 @@ def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
     assert find_run(str(results / found), results) == results / found
 
 
+def test_a_file_is_no_run(results: Path, tmp_path: Path) -> None:
+    """An experiment's file in a run's place is named, with the id that its runs have."""
+    (tmp_path / "mine.yml").touch()
+    for command in ("report", "compare"):
+        done = twoway(command, "--results", results, "mine.yml", cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "twoway: mine.yml: a file, and no finished run's folder\n\n"
+            "hint: the runs of an experiment have its id, mine; `twoway runs` lists them\n"
+        )
+
+
 def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
     """The id of a sweep's experiment finds a run of each point, in the order of their numbers."""
     for point, name in (("c@n=100", OLD), ("c@n=20", OLD), ("c@n=20", NEW), ("c@n=1.5", OLD)):
