@@ -70,7 +70,7 @@ def run_all(
 def judge_points(outcomes: "list[Outcome]") -> int:
     """Print contradicted predictions, failed points and how to rerun them; return the exit code."""
     from twoway.contract.judge import Verdict, marked
-    from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
+    from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE, points_in_words
 
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in outcomes:
@@ -80,7 +80,8 @@ def judge_points(outcomes: "list[Outcome]") -> int:
         say(_line(outcome), wrong=True)
         for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
             say(f"     {line}", markup=False, wrong=True)
-    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points are as their files say")
+    changed = sum(outcome.good and bool(outcome.changed) for outcome in outcomes)
+    say(points_in_words(len(outcomes), len(bad), changed))
     if any(outcome.folder is None or outcome.exit_code == BAD for outcome in outcomes):
         return BAD
     return TELLS_LITTLE if bad else GOOD

@@ -97,6 +97,11 @@ class Verdicts(Document):
         return [row for row in self.predictions if row.verdict is Verdict.CONTRADICTED]
 
     @property
+    def changed(self) -> list[FindingRow]:
+        """The findings that the run does not show; they fail no run."""
+        return [row for row in self.findings if row.verdict is Verdict.CHANGED]
+
+    @property
     def exit_code(self) -> int:
         """The run's exit code."""
         if self.misses:
@@ -138,6 +143,19 @@ def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
         found.setdefault((_KINDS[type(row)], row.verdict), set()).add(said)
     for (kind, verdict), each in found.items():
         yield f"{len(each)} {kind}{'s' if len(each) > 1 else ''}: {verdict.value}"
+
+
+def points_in_words(points: int, missed: int, changed: int) -> str:
+    """Say how many points are as their files say.
+
+    Args:
+        points: how many there are.
+        missed: how many have no run, or one that something fails.
+        changed: how many others have a finding that is not as stated.
+    """
+    found = f"{points - missed - changed} of {points} points are as their files say"
+    more = f"; of {changed} a finding is not as stated, which fails no run"
+    return found + (more if changed else "")
 
 
 def row_in_words(row: Row | FidelityRow) -> str:

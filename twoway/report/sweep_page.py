@@ -6,6 +6,7 @@ from os.path import relpath
 from pathlib import Path
 
 from twoway.contract.statements import label
+from twoway.contract.verdicts import points_in_words
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves, scatters
 from twoway.report.harm import HARMS, with_harm
@@ -77,6 +78,7 @@ def _write(
         experiment=experiment,
         link=link,
         label=label,
+        points_in_words=points_in_words,
         shown=_shown(units_of(table), figures),
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
         tables=TABLES,

@@ -38,6 +38,7 @@ class Outcome:
         error: a sentence, if the run failed.
         missed: predictions, claims and fidelity checks that fail the run, a line each.
         contradicted: predictions that the run contradicts, on record, a line each.
+        changed: findings that the run does not show, a line each.
         exit_code: the run's (contract/verdicts.py).
         headline: the verdict on the run, in words.
         kept: an earlier run was kept.
@@ -50,6 +51,7 @@ class Outcome:
     error: str = ""
     missed: tuple[str, ...] = ()
     contradicted: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     exit_code: int = GOOD
     headline: str = ""
     kept: bool = False
@@ -67,6 +69,7 @@ class Outcome:
             self,
             missed=tuple(map(row_in_words, verdicts.misses)),
             contradicted=tuple(map(row_in_words, verdicts.contradicted)),
+            changed=tuple(map(row_in_words, verdicts.changed)),
             exit_code=verdicts.exit_code,
             headline=verdicts.headline,
         )

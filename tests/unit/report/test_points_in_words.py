@@ -1,0 +1,34 @@
+"""How many points of a sweep are as their files say, on its page and on the console."""
+
+from pathlib import Path
+
+import pytest
+from swept_runs import write_points
+
+from twoway.commands.sweeping import judge_points
+from twoway.contract.verdicts import GOOD, VERDICTS, Verdicts
+from twoway.report.results import read_results
+from twoway.report.sweep_page import write_sweep_pages
+from twoway.sweeps.sweep import Outcome
+
+
+def test_a_finding_that_is_not_as_stated_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A point whose finding its run does not show fails nothing, and is not as its file says."""
+    runs = write_points(tmp_path)
+    for run in runs:
+        judged = Verdicts.read(run / VERDICTS)
+        judged.model_copy(update={"predictions": (), "claims": ()}).write(run / VERDICTS)
+    verdicts = [Verdicts.read(run / VERDICTS) for run in runs]
+    outcomes = [
+        Outcome(name=run.parent.name, folder=run).with_verdicts(each)
+        for run, each in zip(runs, verdicts, strict=True)
+    ]
+    assert judge_points(outcomes) == GOOD
+    (page,) = write_sweep_pages(read_results(runs), tmp_path, {})
+    sentence = (
+        "3 of 6 points are as their files say; of 3 a finding is not as stated, which fails no run"
+    )
+    assert sentence in capsys.readouterr().err.splitlines()
+    assert sentence in page.read_text()
