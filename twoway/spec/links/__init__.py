@@ -16,6 +16,8 @@ from twoway.spec.shaper import Readback, Shaper
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Experiment, Profile
 
+_WHOLE = 2**32 - 1
+
 
 class Element(links.Element):
     """Something that a link does to packets, checked and in tc's words."""
@@ -70,6 +72,11 @@ def egress_action(dev: str, action: str) -> tuple[str, ...]:
 def six_digits(kind: str, values: Mapping[str, float]) -> Readback:
     """Expect numbers of netem's: `tc -j qdisc show` prints six digits of each."""
     return tuple((("options", kind, name), float(f"{value:.6g}")) for name, value in values.items())
+
+
+def shares_read(kind: str, values: Mapping[str, float]) -> Readback:
+    """Expect shares of packets, which netem has as whole numbers of 32 bits."""
+    return six_digits(kind, {n: round(_WHOLE * value) / _WHOLE for n, value in values.items()})
 
 
 class BeforeQueue(Element):

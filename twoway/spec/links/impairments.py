@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from twoway.contract.links import impairments
-from twoway.spec.links import BehindQueue, six_digits
+from twoway.spec.links import BehindQueue, shares_read, six_digits
 from twoway.spec.shaper import Readback
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Impairments(impairments.Impairments, BehindQueue):
         shares = {"reorder": self.reorder_percent, "duplicate": self.duplicate_percent}
         found = six_digits("delay", {"jitter": self.jitter_ns / 1e9})
         for name, percent in shares.items():
-            found += six_digits(name, {name: percent / 100}) if percent else ()
+            found += shares_read(name, {name: percent / 100}) if percent else ()
         return found
 
     def link_problems(self, direction: "Direction", profile: "Profile") -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import loss
 from twoway.contract.network import CHANGE_NS, START_NS
-from twoway.spec.links import BehindQueue, egress_action, six_digits
+from twoway.spec.links import BehindQueue, egress_action, shares_read
 from twoway.spec.shaper import Readback
 from twoway.spec.timetable import order_problems
 
@@ -94,7 +94,7 @@ class Loss(loss.Loss, BehindQueue):
         else:
             enter, leave = self.chances()
             kind, values = "loss-gemodel", {"p": enter, "r": leave, "1-h": 1, "1-k": 0}
-        return six_digits(kind, values)
+        return shares_read(kind, values)
 
     def lines(self, dev: str) -> tuple[str, ...]:
         """Build an action that drops by count, before the delay."""

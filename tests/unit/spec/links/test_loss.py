@@ -27,6 +27,11 @@ def test_single_losses() -> None:
     assert loss.readback() == ((("options", "loss-random", "loss"), 0.001),)
 
 
+def test_small_shares_are_read_back_as_netem_has_them() -> None:
+    """A share is a 32-bit number there: of 0.001 % the sixth digit is another."""
+    assert Loss(percent=0.001).readback() == ((("options", "loss-random", "loss"), 1.00001e-05),)
+
+
 def test_bursts_keep_the_share() -> None:
     """A link that enters bursts of 4 with chance e and leaves them with 1/4 loses e / (e + 1/4)."""
     loss = Loss(percent=20, burst_packets=4)
