@@ -98,7 +98,7 @@ def test_a_table_is_found_by_its_parameters() -> None:
     assert tables.look_up("tahoe", tahoe.parameters(given))
     for other in (
         replace(given, duration_s=1999),
-        replace(given, modules={"tcp_tahoe": {"timer": "bsd", "slow_start": "bsd"}}),
+        replace(given, modules={"tcp_tahoe": {"timer": "neither", "slow_start": "bsd"}}),
         replace(given, acks_every_segment=False),
     ):
         assert tables.look_up("tahoe", tahoe.parameters(other)) is None
