@@ -1,4 +1,8 @@
-"""Packets that a policer drops before a queue: those that its token bucket refuses."""
+"""Packets that a policer drops before a queue.
+
+The metric is what the captures lack of packets that met a queue with a place. The token bucket, by
+which theories predict it, has no part in it; a fidelity check compares each drop with the bucket.
+"""
 
 import math
 
@@ -24,12 +28,13 @@ POLICED = Definition(
 @estimates(Scope.QUEUE, POLICED)
 def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
     """Return the share in the steady window; NaN without a policer."""
-    refused = _refused(analysis, view)
-    if refused is None:
+    if not analysis.run.element(view.queue, Policer):
         return (math.nan,)
     time_ns = view.passed.packets.time_ns
+    has_place = view.all_packets.at(time_ns) < view.queue.limit_packets
     steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
-    return (float(refused[steady].mean()) if steady.any() else math.nan,)
+    lost = (view.passed.dropped & has_place)[steady]
+    return (float(lost.mean()) if steady.any() else math.nan,)
 
 
 def check(

@@ -3,7 +3,7 @@
 import math
 
 from column_run import analysis_of, queue_view
-from queue_columns import passage_of
+from queue_columns import passage_of, queue_of
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
@@ -16,9 +16,9 @@ POLICER: dict[str, float] = {"rate_mbit": 8, "burst_bytes": 2000}
 
 
 def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLICER) -> float:
-    """The share refused of four frames at once, and of one that comes when the bucket is full."""
+    """The share lost of four frames at once, where two do not leave, and of one later."""
     entered = [0, 0, 0, 0, 5 * MS]
-    view = queue_view(passage_of(entered, entered, frame_bytes=[1000] * 5))
+    view = queue_view(passage_of(entered, [MS, 2 * MS, -1, -1, 6 * MS], frame_bytes=[1000] * 5))
     links = {"forward": {"policer": policer}}
     analysis = analysis_of(links=links, steady_ns=steady_ns, stop_ns=stop_ns)
     (found,) = policed.measure(analysis, view)
@@ -26,12 +26,23 @@ def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLI
 
 
 def test_share_of_what_comes_in_the_steady_window() -> None:
-    """Two of four that come at once are refused, none of the later; a window is half open."""
+    """Two of four that come at once are lost, none of the later; a window is half open."""
     assert _share(0, 6 * MS) == 2 / 5
     assert _share(0, 5 * MS) == 2 / 4
     assert _share(1, 6 * MS) == 0
     assert _share(5 * MS, 6 * MS) == 0
     assert math.isnan(_share(1, 5 * MS))
+
+
+def test_a_drop_at_a_full_queue_is_not_the_policers() -> None:
+    """A packet that is lost where the queue has no place is the queue's drop, not the policer's."""
+    passed = passage_of([0, 1, 2], [MS, 2 * MS, -1], frame_bytes=[1000] * 3)
+    analysis = analysis_of(links={"forward": {"policer": POLICER}}, steady_ns=0, stop_ns=MS)
+    shares = [
+        policed.measure(analysis, queue_view(passed, queue_of(limit_packets=places)))
+        for places in (2, 3)
+    ]
+    assert shares == [(0.0,), (1 / 3,)]
 
 
 def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
