@@ -1,5 +1,7 @@
 """The figures of a run's report."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray
@@ -31,9 +33,9 @@ OVERVIEW_BINS = 1500
 GOODPUT_INTERVALS = 200
 
 
-def all_figures(analysis: Analysis, metrics: Metrics) -> list[Figure]:
-    """Draw every figure of a run's report; of many connections the worst."""
-    names = shown_names(analysis.run.connections, metrics)
+def all_figures(analysis: Analysis, metrics: Metrics, wanted: Sequence[str] = ()) -> list[Figure]:
+    """Draw every figure of a run's report; of many connections the worst, and those wanted."""
+    names = dict.fromkeys([*shown_names(analysis.run.connections, metrics), *wanted])
     shown = {name: analysis.connections[name] for name in names}
     every = len(shown) == len(analysis.connections)
     start_s, stop_s = _detail(analysis) if every else _round_trips(analysis)

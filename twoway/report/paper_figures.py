@@ -14,6 +14,7 @@ from twoway.contract.statements import label
 from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.measure.analysis import Analysis
 from twoway.report.claims import Claim, Said, claims, predictions
+from twoway.report.connections import shown_names
 from twoway.report.curves import LEGEND, PRINTED, RUN, axis_label, said_lines
 from twoway.report.figures import all_figures
 from twoway.report.papers import Reading, Redrawn, Source
@@ -257,13 +258,16 @@ def _picture(
     result = shown.results[0]
     if without_captures(result.folder):
         return None
-    if result.id not in pictures:
-        every = all_figures(Analysis(result.folder), result.metrics)
-        pictures[result.id] = {figure.id: figure for figure in every}
-    figure = pictures[result.id].get(asked.picture)
-    if not figure or not asked.lines:
+    chosen, connections = tuple(asked.lines), result.manifest.connections
+    among = shown_names(connections, result.metrics)
+    wanted = [c.name for c in connections if c.name.startswith(chosen) and c.name not in among]
+    drawn = " ".join([result.id, *wanted])
+    if drawn not in pictures:
+        every = all_figures(Analysis(result.folder), result.metrics, wanted)
+        pictures[drawn] = {figure.id: figure for figure in every}
+    figure = pictures[drawn].get(asked.picture)
+    if not figure or not chosen:
         return figure
-    chosen = tuple(asked.lines)
     return replace(figure, lines=[line for line in figure.lines if line.name.startswith(chosen)])
 
 

@@ -113,4 +113,6 @@ def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = sorted(float(line.x.max()) for line in ids["goodput-all"].lines)
     assert drawn == goodputs
     assert {line.name for line in ids["goodput"].lines} == {shown}
+    asked = {figure.id: figure for figure in all_figures(analysis, metrics, [hidden])}
+    assert {line.name for line in asked["goodput"].lines} == {shown, hidden}
     assert "rtt-all" in ids
