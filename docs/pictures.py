@@ -202,7 +202,7 @@ def bars(finding: Bars) -> dict[str, bytes]:
         axes.invert_yaxis()
         axes.tick_params(left=False)
 
-    return drawn(draw, (7, 0.9 + 0.32 * len(values)))
+    return drawn(draw, (5.4, 0.8 + 0.32 * len(values)))
 
 
 @cache

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from capture_analysis.concepts import Concept, captures_for, concepts
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from site_pages import ELEMENTS, cards, element_page
 
 from twoway.commands.options import SCHEMAS
 from twoway.paths import PACKAGE
@@ -40,6 +42,8 @@ _OF_CAPTURES = (
 )
 # In docs/metrics.md, where the site has the table.
 _TABLE = "<!-- the table of `twoway metrics` -->"
+# In docs/catalogue.md, where the site has the cards.
+_CARDS = "<!-- the cards of the experiments -->"
 # In docs/index.md, where the site has links.
 _REFERENCE = "Reference, in the site that `make docs` builds"
 _REFERENCES = (
@@ -52,7 +56,10 @@ _COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Add a section with all decisions; their own headings are the titles."""
+    """Add sections with all decisions and all link elements; their headings are the titles."""
+    elements = [f"reference/link-{name.replace('_', '-')}.md" for name in ELEMENTS]
+    for section in config.nav or ():
+        section.get("Reference", []).append({"Elements of a link": elements})
     pages = sorted(f"decisions/{p.name}" for p in (ROOT / "docs/decisions").glob("[0-9]*.md"))
     config.nav = [*(config.nav or ()), {"Decisions": ["decisions/README.md", *pages]}]
 
@@ -67,6 +74,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "capture-analysis": help_page("capture-analysis"),
         "capture-metrics": capture_metrics_page(concepts()),
     }
+    profile = json.loads(_output("twoway", "schema", "profile"))
+    for name in ELEMENTS:
+        texts[f"link-{name.replace('_', '-')}"] = element_page(name, profile, _fields)
     for name, text in texts.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in (PACKAGE / "schemas").glob("*.json"):
@@ -92,6 +102,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text if (ROOT / path).exists() else found[0]
 
     markdown = _LINK.sub(fitted, markdown.replace(_TABLE, run_metrics_table()))
+    if here == "catalogue.md":
+        markdown = markdown.replace(_CARDS, cards(json.loads(_output("twoway", "list", "--json"))))
     return markdown.replace(_REFERENCE, _REFERENCES) if here == "index.md" else markdown
 
 
@@ -169,6 +181,7 @@ def capture_metrics_page(metrics: Iterable[Concept]) -> str:
     return "\n".join(lines)
 
 
+@cache
 def run_metrics_table() -> str:
     """Make the table of a run's metrics."""
     lines = ["| metric | definition | unit | source |", "|---|---|---|---|"]

@@ -1,0 +1,131 @@
+"""Pages of the site that are made at its build: cards of experiments, fields of link elements."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+# Elements of a link by the profile's field, each with the page's title.
+ELEMENTS = {
+    "rate": "A rate that changes",
+    "delay": "A delay that changes",
+    "loss": "Losses",
+    "aqm": "Queue management",
+    "ack_queue": "A queue for ACKs",
+    "policer": "A policer",
+    "impairments": "Jitter, reordering, copies",
+    "half_duplex": "A half-duplex medium",
+    "dtm": "A DTM channel",
+}
+# What a card's picture shows if the experiment's numbers have it, first come first.
+_KEY_METRICS = ("efficiency", "acks_compressed", "throughput", "goodput", "utilisation")
+_MOST_BARS = 12
+# A card's picture, in units of its viewBox.
+_WIDTH, _HEIGHT, _GAP = 240, 70, 2
+
+
+def cards(experiments: Iterable[Mapping[str, Any]]) -> str:
+    """Return a card for each experiment, by folder: title, key picture, numbers, command."""
+    lines, folder = [], ""
+    for each in experiments:
+        if each["folder"] != folder:
+            lines += ["</div>", ""] if folder else []
+            folder = str(each["folder"])
+            lines += [f"## {folder}", "", '<div class="cards">']
+        lines += ['<div class="card">', f"<h3>{escape(each['title'])}</h3>", *_picture(each["id"])]
+        lines += [f"<code>twoway run {escape(each['id'])}</code>", "</div>"]
+    return "\n".join([*lines, "</div>", ""])
+
+
+def _picture(experiment: str) -> Iterator[str]:
+    """Draw the values of an experiment's key metric over its points, if there are two."""
+    rows = _measured().get(experiment, [])
+    families = Counter(metric.partition(".")[0] for _, metric, _ in rows)
+    known = [name for name in _KEY_METRICS if families[name] > 1]
+    family = (known or [name for name, count in families.most_common(1) if count > 1] or [""])[0]
+    bars = [row for row in rows if row[1].partition(".")[0] == family][:_MOST_BARS]
+    highest = max((abs(value) for *_, value in bars), default=0)
+    if not highest:
+        return
+    wide = _WIDTH / len(bars)
+    yield f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(family)}">'
+    for number, (point, metric, value) in enumerate(bars):
+        high = abs(value) / highest * _HEIGHT
+        yield (
+            f'<rect x="{number * wide:.1f}" y="{_HEIGHT - high:.1f}" width="{wide - _GAP:.1f}" '
+            f'height="{high:.1f}"><title>{escape(f"{point} {metric}: {value:.4g}")}</title></rect>'
+        )
+    yield "</svg>"
+    yield f"<p><code>{escape(family)}</code>, highest {highest:.4g}</p>"
+
+
+@cache
+def _measured() -> dict[str, list[tuple[str, str, float]]]:
+    """Read the last full run's numbers: point, metric and value, by experiment."""
+    found: dict[str, list[tuple[str, str, float]]] = {}
+    for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
+        with path.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row["measured"]:
+                    value = float(row["measured"])
+                    found.setdefault(row["point"].partition("@")[0], []).append(
+                        (row["point"], row["metric"], value)
+                    )
+    return found
+
+
+def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:
+    """Describe the field of a link element, and all fields below it.
+
+    Args:
+        name: a key of ELEMENTS.
+        schema: the profile's JSON Schema.
+        tables: makes a table of a schema's fields.
+    """
+    parts = schema["$defs"]
+    field = schema["properties"].get(name) or parts["Direction"]["properties"][name]
+    place = "profile" if name in schema["properties"] else "direction"
+    lines = [
+        f"# {ELEMENTS[name]}: `{name}`",
+        "",
+        f"A field of a {place}: {field['description']}.",
+        "",
+    ]
+    lines += tables({"properties": {name: field}})
+    for part in _parts(field, parts):
+        lines += [f"## {part}", "", *tables(parts[part])]
+    lines += _profiles(name)
+    return "\n".join(lines)
+
+
+def _parts(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> list[str]:
+    """List the parts that a schema refers to, and those that they refer to."""
+    found: dict[str, None] = {}
+    waiting = [schema]
+    while waiting:
+        for part in sorted(parts, key=len):
+            if f'"#/$defs/{part}"' in json.dumps(waiting[0]) and part not in found:
+                found[part] = None
+                waiting.append(parts[part])
+        waiting.pop(0)
+    return list(found)
+
+
+def _profiles(name: str) -> list[str]:
+    """List the profiles that have an element."""
+    having = [
+        path.stem
+        for path in sorted((ROOT / "tc-profiles").glob("*.yml"))
+        if f"{name}:" in path.read_text("utf-8")
+    ]
+    return [
+        "## Profiles that have it",
+        "",
+        ", ".join(f"`{each}`" for each in having) or "None.",
+        "",
+    ]
