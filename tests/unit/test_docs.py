@@ -125,3 +125,12 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 def test_the_page_of_results_is_generated() -> None:
     """docs/results/README.md is what `make results-page` writes from the tables beside it."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
+
+
+def test_twelve_questions_are_of_experiments_that_there_are() -> None:
+    """The page of twelve questions has twelve, and each sweeps or runs an experiment of the list."""
+    page = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\| [^|]+\? \| `twoway (\S+) (\S+)` \|$", page, re.MULTILINE)
+    assert len(commands) == 12
+    named = {name for command, name in commands if command in ("run", "sweep")}
+    assert named <= set(all_ids())
