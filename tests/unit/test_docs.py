@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import results_page
+import yaml
 from running import ROOT
 
 from twoway.commands.options import all_ids
@@ -128,9 +129,21 @@ def test_the_page_of_results_is_generated() -> None:
 
 
 def test_twelve_questions_are_of_experiments_that_there_are() -> None:
-    """The page of twelve questions has twelve, and each sweeps or runs an experiment of the list."""
+    """The page of twelve questions has twelve, each of an experiment or a score."""
     page = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\| [^|]+\? \| `twoway (\S+) (\S+)` \|$", page, re.MULTILINE)
     assert len(commands) == 12
     named = {name for command, name in commands if command in ("run", "sweep")}
     assert named <= set(all_ids())
+
+
+def test_workflows_check_a_pull_request() -> None:
+    """One workflow of a pull request runs .ci/run, and one an experiment by action.yml."""
+    steps = []
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow[True] == "pull_request"  # YAML 1.1 reads `on` as true
+        steps += [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert ".ci/run" in [step.get("run") for step in steps]
+    (called,) = [step["with"]["experiments"] for step in steps if step.get("uses") == "./"]
+    assert set(called.split()) <= set(all_ids())
