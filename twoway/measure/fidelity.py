@@ -164,7 +164,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     Data after a reset, which may overtake data, do not count (docs/decisions/0022).
     """
     if not len(view.arrived.data()):
-        return [checks.row(f"{name}: payload captured, bytes", 0, "above 0", False)]
+        return [_no_data(name, view)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
     captured = in_order_bytes(before_reset(view.arrived, answers))
     said = analysis.run.document(f"traffic/{name}-sink.json")["bytes_received"]
@@ -176,6 +176,18 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
             captured == said,
         )
     ]
+
+
+def _no_data(name: str, view: ConnectionView) -> FidelityRow:
+    """Judge a connection without data: a warning if its SYNs alone were sent, in traffic.
+
+    Other checks say what became of them: they may be lost, or be under way at the end.
+    """
+    began = view.connection.connect_ns >= view.run.start_ns and len(view.sent)
+    if not began or len(view.sent.data()):
+        return checks.row(f"{name}: payload captured, bytes", 0, "above 0", False)
+    what = f"{name}: SYNs sent, and no connection by the end"
+    return FidelityRow(check=what, value=len(view.sent), bound="0", verdict=Verdict.WARNING)
 
 
 def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:

@@ -16,7 +16,8 @@
  * call and the sink asks to be woken once per mebibyte and drops the data unread
  * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
  * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
- * should a full queue have dropped it.
+ * should a full queue have dropped it. With SIGTERM a source and a sink end, too, whose
+ * connection has not come about by then.
  *
  * With --bytes the source has that many to send and then nothing, with --interval it
  * writes one of --sizes, in turn, at each multiple of it: a constant rate, or frames
@@ -217,6 +218,20 @@ static void write_paced(int fd, const struct end *end)
 	}
 }
 
+static void write_data(int fd, const struct end *end)
+{
+	/* One byte for a round-trip sample: a connection that exists has its timers set. */
+	if (send(fd, "", 1, 0) != 1)
+		die("send");
+	plan_sleep_until(end->start_at_ns);
+	if (end->interval_ns)
+		write_paced(fd, end);
+	else if (end->bytes)
+		write_transfer(fd, end);
+	else
+		write_unlimited(fd, end);
+}
+
 static int open_report(const struct end *end)
 {
 	char file[NAME_MAX + 1];
@@ -268,18 +283,10 @@ static void send_stream(const struct end *end)
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
 	plan_sleep_until(end->connect_at_ns);
-	if (connect(fd, &to->any, to->size) < 0)
+	if (connect(fd, &to->any, to->size) == 0)
+		write_data(fd, end);
+	else if (errno != EINTR || !stopping)
 		die("connect");
-	/* One byte for a round-trip sample: a connection that exists has its timers set. */
-	if (send(fd, "", 1, 0) != 1)
-		die("send");
-	plan_sleep_until(end->start_at_ns);
-	if (end->interval_ns)
-		write_paced(fd, end);
-	else if (end->bytes)
-		write_transfer(fd, end);
-	else
-		write_unlimited(fd, end);
 
 	info = tcp_info(fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &name_size) < 0)
@@ -299,29 +306,25 @@ static void send_stream(const struct end *end)
 static void receive_stream(const struct end *end)
 {
 	int listener = tcp_socket(end->ipv6 ? AF_INET6 : AF_INET, end->port), fd, report;
-	struct tcp_info info;
-	struct sigaction terminate = { .sa_sigaction = on_terminate, .sa_flags = SA_SIGINFO };
+	struct tcp_info info = { 0 };
 	ssize_t n;
 
 	if (end->receive_buffer_bytes)
 		set_int(listener, SOL_SOCKET, SO_RCVBUF, end->receive_buffer_bytes, "SO_RCVBUF");
 	if (listen(listener, 1) < 0)
 		die("listen");
-	handle(SIGTERM, &terminate);
 	fd = accept(listener, NULL, NULL);
-	if (fd < 0 && stopping) {
-		fprintf(stderr, "stream: port %d: no connection came\n", end->port);
-		exit(1);
-	}
-	if (fd < 0)
+	if (fd < 0 && !stopping)
 		die("accept");
-	set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
-	do {
-		n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
-	} while (!stopping && (n > 0 || (n < 0 && errno == EINTR)));
-	if (n < 0 && errno != ECONNRESET && errno != EINTR)
-		die("recv");
-	info = tcp_info(fd);
+	if (fd >= 0) {
+		set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
+		do {
+			n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
+		} while (!stopping && (n > 0 || (n < 0 && errno == EINTR)));
+		if (n < 0 && errno != ECONNRESET && errno != EINTR)
+			die("recv");
+		info = tcp_info(fd);
+	}
 	report = open_report(end);
 	write_line(report, "{\"role\": \"receive\", \"port\": %d, \"bytes_received\": %" PRIu64 "}\n",
 		end->port, (uint64_t)info.tcpi_bytes_received);
@@ -452,6 +455,7 @@ static void start(struct end *end)
 
 int main(int argc, char **argv)
 {
+	struct sigaction terminate = { .sa_sigaction = on_terminate, .sa_flags = SA_SIGINFO };
 	struct rlimit files;
 
 	if (argc != 2) {
@@ -471,6 +475,7 @@ int main(int argc, char **argv)
 	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		die("mlockall");
+	handle(SIGTERM, &terminate);
 	for (size_t i = 0; i < n_ends; i++)
 		start(&ends[i]);
 	for (size_t i = 0; i < n_ends; i++)
