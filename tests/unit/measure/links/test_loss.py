@@ -8,8 +8,10 @@ import pytest
 from column_run import Ends, analysis_of
 from packet_columns import packets
 
+from twoway.contract.judge import Verdict
 from twoway.contract.links.loss import Loss
-from twoway.measure.links.loss import deviations, link_loss
+from twoway.contract.metrics import FidelityRow
+from twoway.measure.links.loss import check, deviations, link_loss
 
 
 def test_single_losses() -> None:
@@ -80,3 +82,43 @@ def test_losses_are_compared_with_the_profile() -> None:
     said = {"percent": 25, "burst_packets": 2}
     found = _measured([True, False, True, True], said=said)
     assert found[2:] == deviations(Loss(percent=25, burst_packets=2), 0.75, 4, 1.5, 2)
+
+
+def _checked(said: dict[str, Any], time_ms: list[int], lost: list[int]) -> list[FidelityRow]:
+    """The check of packets that left a queue at some times, of which some were lost."""
+    rows = range(len(time_ms))
+    behind = packets(
+        time_ns=[ms * 10**6 for ms in time_ms], seq=rows, payload_bytes=[1] * len(rows)
+    )
+    arrived = behind.where(np.array([row for row in rows if row not in lost], dtype=np.int64))
+    last = packets(time_ns=[10**6 * (max(time_ms) + 1)])
+    links: dict[str, dict[str, Any]] = {"forward": {"loss": said}, "reverse": {}}
+    analysis = analysis_of(Ends(behind=behind, arrived=arrived), Ends(arrived=last), links=links)
+    return check(analysis, "forward", analysis.queues["forward"], None)
+
+
+def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
+    """Of nine packets each third is lost; the ones after them instead are six contradictions."""
+    (row,) = _checked({"every": 3}, [*range(9)], [2, 5, 8])
+    assert row.check == "forward: packets of 9 that were lost, or not, against the count"
+    assert (row.value, row.verdict) == (0, Verdict.PASS)
+    (row,) = _checked({"every": 3}, [*range(9)], [0, 3, 6])
+    assert (row.value, row.verdict) == (6, Verdict.FAIL)
+    (row,) = _checked({"every": 3}, [*range(9)], [2, 5])
+    assert (row.value, row.verdict) == (1, Verdict.FAIL)
+    assert _checked({"percent": 3}, [*range(9)], []) == []
+
+
+def test_losses_by_schedule_have_the_chances_of_its_shares() -> None:
+    """None, then all, then half are lost; packets within 1 ms of a change may be either."""
+    said = {"schedule": [[0, 0], [1, 100], [2, 50]]}
+    times = [500, 999, 1000, 1001, 1500, 2000, 2001, 2500]
+    (row,) = _checked(said, times, [3, 4, 6])
+    assert row.check == (
+        "forward: least chance of as many losses, of packets: 2 at 0 %, 2 at 50 %, 2 at 100 %"
+    )
+    assert (row.value, row.verdict) == (1, Verdict.PASS)
+    (row,) = _checked(said, times, [0, 3, 4, 6])
+    assert (row.value, row.verdict) == (0, Verdict.FAIL)
+    (row,) = _checked(said, times, [3, 4, 6, 7])
+    assert (row.value, row.verdict) == (pytest.approx(1 / 4), Verdict.PASS)
