@@ -27,7 +27,7 @@ BACK = {"name": "back", "from": "h2", "to": "h1", "congestion": "fixed", "window
 
 @pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize("others", [[], [BACK]], ids=["alone", "beside a sink"])
-def test_a_syn_under_way_at_the_end_is_a_warning(
+def test_syns_without_a_connection_are_a_warning(
     tmp_path: Path, others: list[dict[str, Any]]
 ) -> None:
     """A transfer whose SYNs are lost until the run ends has sent nothing, and fails no run."""
