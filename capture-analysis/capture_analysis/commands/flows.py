@@ -2,7 +2,8 @@
 
 Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
 the path the capture was taken, the rate of the bottleneck, goodput, the share of segments sent
-again, what limits the transfer ("link": it is full), and whether the ACKs are compressed.
+again, what limits the transfer ("link": it is full; "queue": one stands on the path; "sender": its
+congestion window or its application), and whether the ACKs are compressed.
 Near the data's receiver the round trip is the receiver's own delay, and so marked; the handshake's
 round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess, of one digit.
 ACKs are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told

@@ -37,6 +37,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block, View
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.lanes import LaneArray, Previous
+from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
@@ -287,7 +288,8 @@ class TransferLimits(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
-            return dict.fromkeys(self.per_direction, NOT_NEAR)
+            why = NO_PLACE if np.isnan(facts.tap_at[direction]) else NOT_NEAR
+            return dict.fromkeys(self.per_direction, why)
         spent = [int(n) for n in self._ns.of(direction)]
         spent[APPLICATION] += int(self._open.of(direction) + self._open_held.of(direction))
         if not sum(spent):

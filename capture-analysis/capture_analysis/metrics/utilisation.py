@@ -3,6 +3,7 @@
     utilisation = (time in which the link transmits) / (time); pauses are left out in captures
     link_share  = 8 * (bytes of all of a connection's frames one way) / (rate * time of data)
     efficiency  = goodput / (rate * payload of a full segment / its frame)
+    link_use    = 8 * (bytes of the frames of all that have the rate one way) / (rate * their time)
 
 Efficiency is 1 for a connection alone on a link that it keeps full of data (Kalampoukas, Varma,
 Ramakrishnan 1998: 2/3 for two with adequate windows, one in each direction). Connections that share
@@ -12,6 +13,7 @@ a link divide its utilisation among them.
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -42,6 +44,9 @@ EFFICIENCY = Definition(
     "goodput over that of full segments back to back on the link",
     "Kalampoukas, Varma, Ramakrishnan 1998",
 )
+LINK_USE = Definition(
+    "link_use", "1", "bytes one way of all connections with the rate over what the link can carry"
+)
 
 
 class LinkShare(FromOne):
@@ -57,6 +62,7 @@ class LinkShare(FromOne):
     per_direction: ClassVar[Sequence[Definition]] = (
         LINK_SHARE,
         EFFICIENCY,
+        LINK_USE,
     )
 
     @override
@@ -64,12 +70,29 @@ class LinkShare(FromOne):
         rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
         why = missing_rate(direction, facts) if active_ns else TOO_FEW
         if why:
-            return {LINK_SHARE: why, EFFICIENCY: why}
+            return dict.fromkeys(self.per_direction, why)
         # This half's ACKs acknowledge the data of the opposite direction.
         sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
         found = {
             LINK_SHARE: 8e9 * sent / (rate_bit * active_ns),
             EFFICIENCY: goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
+            LINK_USE: _bits(direction, tally, facts) / rate_bit,
         }
         return {name: TOO_SHORT if v > MOST_UTILISATION else v for name, v in found.items()}
+
+
+def _bits(direction: int, tally: Tally, facts: Facts) -> float:
+    """Compute what all connections that share a direction's link sent, bit/s.
+
+    Those share it whose data go the same way at the same rate; their time is from the first data of
+    any to the last, less the direction's pauses.
+    """
+    rows = np.flatnonzero(
+        (facts.origin == facts.origin[direction])
+        & (facts.rate_bit == facts.rate_bit[direction])
+        & (facts.segment_bytes > 0)
+    )
+    sent = tally.data_frame_bytes.at(rows).sum() + tally.ack_frame_bytes.at(rows ^ 1).sum()
+    time_ns = tally.last_ns.at(rows).max() - tally.first_ns.at(rows).min()
+    return 8e9 * int(sent) / max(int(time_ns - tally.pause_ns.of(direction)), 1)

@@ -1,8 +1,11 @@
 """Say what limits a transfer: one cause, its share of the time, and a sentence.
 
 Shares are over the time in which the connection sends: pauses of the application (goodput) are
-named apart. A link is full if the connection alone takes nearly all of a rate that is measured or
-given; otherwise the cause that data waited for longest limits (transfer_limits).
+named apart. A link is full if the connections of the capture take nearly all of a rate that is
+measured or given; otherwise a queue on the path limits, if it stands nearly always while data wait
+for ACKs (standing_queue): a link is full on the way of the data or of their ACKs. Otherwise the
+cause that data waited for longest limits (transfer_limits; beyond the sender limits_from_afar).
+What a full link looks like is named only if the link would show.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +14,7 @@ from dataclasses import dataclass
 # A link is full with this share of its rate.
 FULL = 0.9
 CANNOT_TELL = "cannot tell"
-LINK = "link"
+LINK, QUEUE = "link", "queue"
 # Each cause and the words for it, by the metric of its share.
 CAUSES = {
     "limited_application": ("application", "its application has nothing to send"),
@@ -21,10 +24,27 @@ CAUSES = {
     "limited_ack_compression": ("ACK compression", "ACKs are held on their way, and then bunched"),
     "limited_send_buffer": ("send buffer", "its send buffer is empty"),
 }
+# The same where the sender is far from the tap.
+CAUSES_AFAR = {
+    "afar_recovery": CAUSES["limited_recovery"],
+    "afar_receive_window": CAUSES["limited_receive_window"],
+    "afar_sender": (
+        "sender",
+        "its congestion window is full or its application has nothing to send",
+    ),
+}
+# Causes whose waits end with ACKs, which a queue on the path delays.
+_WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compression"}
+# Causes whose shares have the pauses.
+_IDLES = {"application", "sender"}
+# Causes that a full link looks like where neither its rate nor its queue is seen.
+_HIDES_A_QUEUE = {"congestion window", "sender"}
+_NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
 # Numbers in sentences have this number of significant digits.
 _DIGITS = 3
 
 Numbers = Mapping[str, float | str | None]
+Causes = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +52,7 @@ class Limit:
     """The limit of a direction.
 
     Attributes:
-        cause: LINK, a cause of CAUSES, or CANNOT_TELL.
+        cause: LINK, QUEUE, a cause of CAUSES or CAUSES_AFAR, or CANNOT_TELL.
         share: of the link's rate, or of the time in which the connection sends; None if unknown.
         sentence: the same with numbers, or why it cannot be told.
     """
@@ -48,7 +68,9 @@ def limit_of(values: Numbers) -> Limit:
     Args:
         values: the direction's metrics by name; text, or None, where one is undefined.
     """
-    return _full_link(values) or _longest_wait(values)
+    afar = any(_number(values, name) is not None for name in CAUSES_AFAR)
+    waits = CAUSES_AFAR if afar else CAUSES
+    return _full_link(values) or _standing_queue(values, waits) or _longest_wait(values, waits)
 
 
 def queueing(values: Numbers) -> str:
@@ -64,34 +86,53 @@ def queueing(values: Numbers) -> str:
 
 def _full_link(values: Numbers) -> Limit | None:
     rate = _number(values, "bottleneck_rate")
-    shares = [_number(values, name) or 0.0 for name in ("efficiency", "link_share")]
+    shares = [_number(values, name) or 0.0 for name in ("efficiency", "link_share", "link_use")]
     if rate is None or max(shares) < FULL:
         return None
     text = f"The link is full: {_percent(max(shares))} of {_short(rate)} Mbit/s"
     return Limit(LINK, max(shares), f"{text}{_paused(values)}.")
 
 
-def _longest_wait(values: Numbers) -> Limit:
-    shares = dict(_waits(values))
+def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
+    """Tell whether data wait for a queue that is never empty, whoever fills it."""
+    stands = _number(values, "standing_queue")
+    cause = _longest_wait(values, causes).cause
+    # From afar a queue makes its own wait look idle.
+    if stands is None or stands < FULL or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
+        return None
+    delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"
+    text = f"A queue stood for {_percent(stands)} of the time, on the way of the {delayed}"
+    return Limit(QUEUE, stands, f"{text}{_paused(values)}.{_least(values)}")
+
+
+def _longest_wait(values: Numbers, causes: Causes) -> Limit:
+    shares = dict(_waits(values, causes))
     longest = max(shares, key=lambda name: shares[name], default="")
     # What an undefined cause has may be more.
     if not longest or shares[longest] < 1 - sum(shares.values()):
-        reasons = (values.get(name) for name in CAUSES)
+        reasons = (values.get(name) for name in (*CAUSES, *causes))
         why = next((each for each in reasons if isinstance(each, str)), "it was not measured")
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
-    cause, what = CAUSES[longest]
+    cause, what = causes[longest]
+    if cause in _HIDES_A_QUEUE and not _seen(values):
+        return Limit(CANNOT_TELL, None, f"It cannot be told: {_NO_QUEUE_SEEN}.{_least(values)}")
     text = f"For {_percent(shares[longest])} of the time in which it sends, {what}"
     return Limit(cause, shares[longest], f"{text}{_paused(values)}.{_least(values)}")
 
 
-def _waits(values: Numbers) -> Iterator[tuple[str, float]]:
+def _seen(values: Numbers) -> bool:
+    """Tell whether a full link would show: by its rate, or by the queue."""
+    return any(_number(values, name) is not None for name in ("link_use", "standing_queue"))
+
+
+def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:
     """Yield the share of each known cause, pauses left out."""
     pauses, active = (_number(values, name) or 0.0 for name in ("pauses", "data_time"))
     whole = pauses + active
-    for name in CAUSES:
+    for name in causes:
         share = _number(values, name)
         if share is not None and active:
-            waited = share * whole - (pauses if name == "limited_application" else 0.0)
+            waited = share * whole - (pauses if causes[name][0] in _IDLES else 0.0)
             yield name, min(max(waited / active, 0.0), 1.0)
 
 

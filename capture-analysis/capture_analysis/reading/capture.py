@@ -26,7 +26,7 @@ CHUNK_PACKETS = 1 << 15
 # Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
 
-# What is kept of a connection takes 1.9 kB in all, be it a single SYN: the limit 1.9 GB.
+# What is kept of a connection takes 1.9 kB, be it a single SYN, and 3 kB with data: the limit 3 GB.
 MOST_CONNECTIONS = 1_000_000
 LIMIT = "CAPTURE_ANALYSIS_CONNECTIONS"
 

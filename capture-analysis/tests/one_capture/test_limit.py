@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.one_capture.document import document
-from capture_analysis.one_capture.limit import CANNOT_TELL, LINK, limit_of, queueing
+from capture_analysis.one_capture.limit import CANNOT_TELL, LINK, QUEUE, limit_of, queueing
 from capture_analysis.one_capture.single import measure
 from simulated_path import Connection, Link, Simulation
 
@@ -60,6 +60,51 @@ def test_link_shared_with_others_is_full() -> None:
     found = limit_of(values)
     assert (found.cause, found.share) == (LINK, 0.97)
     assert found.sentence == ("The link is full: 97 % of 8.07 Mbit/s (it was idle for 2 s beside).")
+
+
+@pytest.mark.parametrize(
+    ("waits", "cause"),
+    [
+        ({"limited_congestion_window": 0.9}, QUEUE),
+        ({"limited_recovery": 0.9}, QUEUE),
+        ({"limited_application": 0.9}, "application"),
+        ({"limited_send_buffer": 0.9}, "send buffer"),
+        ({"afar_sender": 0.9}, QUEUE),
+    ],
+)
+@pytest.mark.parametrize(("stands", "full"), [(0.9, True), (0.89, False)])
+def test_queue_that_stands(
+    waits: dict[str, float], cause: str, stands: float, *, full: bool
+) -> None:
+    """A queue that stands nearly always is the limit of whoever waits for ACKs."""
+    found = limit_of(waits | {"data_time": 20.0, "standing_queue": stands})
+    assert found.cause == cause if full else found.cause != QUEUE
+    if full and cause == QUEUE:
+        delayed = "data" if "afar_sender" in waits else "data or of their ACKs"
+        assert found.sentence == f"A queue stood for 90 % of the time, on the way of the {delayed}."
+
+
+def test_link_used_by_all_is_full() -> None:
+    """A link is full if all connections of the capture together take its rate."""
+    values = {"bottleneck_rate": 8.07, "efficiency": 0.1, "link_share": 0.2, "link_use": 0.95}
+    assert limit_of(values).sentence == "The link is full: 95 % of 8.07 Mbit/s."
+
+
+@pytest.mark.parametrize("cause", ["limited_congestion_window", "afar_sender"])
+def test_what_a_full_link_looks_like(cause: str) -> None:
+    """A wait that a full link makes, too, is named only if a full link would show."""
+    values = {cause: 0.9, "data_time": 20.0}
+    found = limit_of(values)
+    assert (found.cause, found.share) == (CANNOT_TELL, None)
+    assert found.sentence.startswith("It cannot be told: neither the link's rate nor a queue")
+    assert limit_of(values | {"standing_queue": 0.1}).share == 0.9
+    assert limit_of(values | {"link_use": 0.1}).share == 0.9
+
+
+def test_pauses_of_a_sender_far_away() -> None:
+    """Pauses are no part of the share of a sender that holds back."""
+    values = {"afar_sender": 0.9, "data_time": 10.0, "pauses": 10.0, "link_use": 0.1}
+    assert limit_of(values).share == pytest.approx(0.8)
 
 
 def test_known_rate_replaces_the_least_one() -> None:
@@ -120,5 +165,5 @@ def test_limit_in_json() -> None:
     found = document(measure(Simulation(links, [download], "near").run().captured()))
     limits = found["flows"][0]["limits"]
     assert list(limits) == ["forward"]
-    assert limits["forward"]["value"] == "congestion window"
+    assert limits["forward"]["value"] == QUEUE
     assert limits["forward"]["share"] > 0.9

@@ -6,6 +6,7 @@ host 0's interface, host 1's, or the wire behind the link from 0 to 1.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -28,6 +29,8 @@ Place = Literal["near", "middle", "far"]
 DELAYED_ACK_NS = 40_000_000
 FIRST_WINDOW = 10
 WINDOW_BYTES = 60_000
+WINDOW_SHIFT = 8
+PAUSE_NS = 1_000_000_000
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Link:
         wait_ns: that wait.
         jitter_ns: a delay of 0 to so much on top, which reorders nothing.
         loss: share of packets that are dropped at random.
+        busy_ns: when it transmitted, or waited for its medium with packets in the queue.
     """
 
     rate_bit: float
@@ -55,17 +59,20 @@ class Link:
     free_ns: int = 0
     room: int = 0
     last_ns: int = 0
+    busy_ns: list[tuple[int, int]] = field(default_factory=list)
 
     def left_ns(self, entered_ns: int, frame: int, random: np.random.Generator) -> int | None:
         """Return when a packet that enters the queue has left it; None if it is dropped."""
         waiting_ns = self.free_ns - entered_ns
         if waiting_ns * self.rate_bit > 8e9 * self.buffer_bytes or random.random() < self.loss:
             return None
+        begins_ns = max(self.free_ns, entered_ns)
         if self.burst and (waiting_ns < 0 or not self.room):
             self.free_ns = max(self.free_ns, entered_ns) + round(self.wait_ns * random.random())
             self.room = self.burst
         self.room -= 1
         self.free_ns = max(self.free_ns, entered_ns) + round(8e9 * frame / self.rate_bit)
+        self.busy_ns.append((begins_ns, self.free_ns))
         late_ns = int(random.integers(0, self.jitter_ns)) if self.jitter_ns else 0
         self.last_ns = max(self.last_ns, self.free_ns + late_ns)
         return self.last_ns
@@ -87,6 +94,8 @@ class Connection:
         merged: it then answers what it took with a single ACK, as above GRO.
         tick_ns: tick of the time stamps; 0 for none.
         hosts: number of the host pair.
+        announced: segments of room that its receiver announces; 0 for WINDOW_BYTES, which its
+            sender does not heed.
     """
 
     sender: int = 0
@@ -101,6 +110,7 @@ class Connection:
     merged: bool = False
     tick_ns: int = 1_000_000
     hosts: int = 1
+    announced: int = 0
     # State: of the sender, then of the receiver.
     now_window: float = FIRST_WINDOW
     next: int = 0
@@ -113,6 +123,32 @@ class Connection:
     timer: int = 0
     taking: bool = False
     closed: bool = False
+    # What the sender waits for, since when, and how long it did.
+    cause: str = ""
+    since_ns: int = 0
+    data_ns: tuple[int, int] = (0, 0)  # of the first data and the last
+    waited_ns: Counter[str] = field(default_factory=Counter)
+
+    def note(self, now_ns: int, written: int) -> None:
+        """Count the time since the last note for its cause, and find what is waited for now."""
+        paused = self.cause == "application" and now_ns - self.since_ns >= PAUSE_NS
+        self.waited_ns["pause" if paused else self.cause] += now_ns - self.since_ns
+        self.since_ns = now_ns
+        if self.acked < self.recover:
+            self.cause = "recovery"
+        elif self.next >= self.segments:
+            self.cause = ""
+        elif self.next >= written:
+            self.cause = "application"
+        elif self.announced and self.next - self.acked >= self.announced:
+            self.cause = "receive window"
+        else:
+            self.cause = "congestion window"
+
+    @property
+    def room(self) -> int:
+        """Segments that may be outstanding."""
+        return min(int(self.now_window), self.announced or int(self.now_window))
 
     @property
     def header(self) -> int:
@@ -218,14 +254,16 @@ class Simulation:
             written = min(written, each.write * (1 + (now_ns - each.begin_ns) // each.write_ns))
             if again and written < each.segments:
                 self._at(now_ns + each.write_ns, self._pump, number)
-        while each.next < min(written, each.acked + int(each.now_window)):
+        while each.next < min(written, each.acked + each.room):
             self._segment(now_ns, number, each.next)
             each.next += 1
+        each.note(now_ns, written)
         if again == 0:
             self._at(now_ns + 1_000_000_000, self._late, number, each.acked)
 
     def _segment(self, now_ns: int, number: int, which: int) -> None:
         each = self.connections[number]
+        each.data_ns = each.data_ns[0] or now_ns, now_ns
         sent = Sent(each.sender, FLAG_ACK, 1 + which * each.payload, 1, each.payload)
         self._send(now_ns, number, sent, self._arrive, which)
 
@@ -233,7 +271,7 @@ class Simulation:
         """Send the first outstanding segment again if nothing came since."""
         each = self.connections[number]
         if each.acked == acked < each.next:
-            each.now_window, each.recover = 1.0, each.next
+            each.now_window, each.recover, each.cause = 1.0, each.next, "recovery"
             self._segment(now_ns, number, acked)
             self._at(now_ns + 1_000_000_000, self._late, number, acked)
 
@@ -299,7 +337,7 @@ class Simulation:
         elif expected < each.next:
             each.repeats += 1
             if each.repeats == 3 and expected >= each.recover:
-                each.recover = each.next
+                each.recover, each.cause = each.next, "recovery"
                 each.now_window = max(each.now_window / 2, 2.0)
                 self._segment(now_ns, number, expected)
 
@@ -327,7 +365,7 @@ class Simulation:
             "frame_bytes": frame,
             "ts_value": stamp + 1000,
             "marks": stamped * int(Mark.TIMESTAMPS),
-            "window": WINDOW_BYTES,
+            "window": self._announced()[flow],
             "ip_id": np.arange(len(time)) % 65535 + 1,
         }.items():
             columns[name][:] = values
@@ -346,7 +384,17 @@ class Simulation:
             row["source_port"], row["destination_port"] = 40000 + number, 5001
             row["seen"], row["version"] = 3 * (Seen.HALF | Seen.SYN), 4
             row["mss"], row["first_ns"] = 1460, START_NS + time[flow == number][0]
+            row["window_scale"] = WINDOW_SHIFT if each.announced else 0
         return FlowTable(table)
+
+    def _announced(self) -> IntArray:
+        """Return the windows in the headers of each connection."""
+        return np.array(
+            [
+                -(-each.announced * each.payload >> WINDOW_SHIFT) or WINDOW_BYTES
+                for each in self.connections
+            ]
+        )
 
     def truth(self, number: int) -> Truth:
         """Return the truth about a connection's pure ACKs, in the order in which they were seen."""

@@ -1,0 +1,86 @@
+"""What a transfer waits for, seen from beyond its sender, on simulated paths."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from capture_analysis.columns import Seen
+from capture_analysis.metrics import limits_from_afar
+from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
+from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.single import measure
+from measured_captures import ColumnCapture, values
+from simulated_path import Connection, Link, Place, Simulation
+
+SHARES = ("afar_recovery", "afar_receive_window", "afar_sender")
+PLACES = ("middle", "far")
+
+
+def captured(place: Place, loss: float = 0, **settings: Any) -> ColumnCapture:
+    """A transfer over a link of 100 Mbit/s and 10 ms, which is hardly used."""
+    links = Link(1e8, 2_000_000, 3_000_000, loss=loss), Link(1e8, 3_000_000, 2_000_000)
+    transfer = Connection(**{"window": 20, "announced": 1000} | settings)
+    return Simulation(links, [transfer], place).run().captured()
+
+
+def limits(capture: ColumnCapture) -> SimpleNamespace:
+    """The quantities of its data."""
+    return values(measure(capture), 0)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_receive_window(place: Place) -> None:
+    """Data that fill the announced window wait for it; with a wider one for their sender."""
+    found = limits(captured(place, window=1000, announced=20))
+    assert found.afar_receive_window > 0.9
+    assert limit_of(vars(found)).cause == "receive window"
+    found = limits(captured(place))
+    assert found.afar_sender > 0.9
+    assert found.afar_receive_window == 0
+    assert limit_of(vars(found)).cause == "sender"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_recovery(place: Place) -> None:
+    """Data lost before the tap are missing until they come again."""
+    found = limits(captured(place, loss=0.02))
+    assert found.afar_recovery > 0.5
+    assert limit_of(vars(found)).cause == "recovery"
+    assert limits(captured(place)).afar_recovery == 0
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_writes_of_the_application(place: Place) -> None:
+    """An application that writes seldom is a sender that holds back."""
+    found = limits(captured(place, write_ns=50_000_000, write=4))
+    assert found.afar_sender > 0.95
+    assert limit_of(vars(found)).cause == "sender"
+
+
+def test_shares_sum_to_one() -> None:
+    """The shares divide all of the time."""
+    found = limits(captured("far", loss=0.01, window=1000, announced=20))
+    shares = [getattr(found, name) for name in SHARES]
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares[:2]) > 0.05
+
+
+def test_what_cannot_be_told() -> None:
+    """Near the sender the other metric tells; without the handshake windows have no scale."""
+    near = limits(captured("near"))
+    assert near.afar_sender == limits_from_afar.NOT_FAR
+    unscaled = captured("far")
+    unscaled.flows.rows["seen"] &= 3 * Seen.HALF
+    found = limits(unscaled)
+    assert found.afar_sender == found.afar_receive_window == NO_SCALE_SEEN
+    assert found.afar_recovery == 0
+
+
+def test_data_alone() -> None:
+    """With data alone the place is unknown, and no cause is named."""
+    capture = captured("far")
+    capture.whole = capture.whole.data()
+    found = limit_of(vars(limits(capture)))
+    assert found.cause == "cannot tell"
+    assert NO_PLACE in found.sentence

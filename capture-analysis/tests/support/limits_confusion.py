@@ -1,0 +1,209 @@
+"""Compare the causes named for transfers with the truth of simulated captures.
+
+    python limits_confusion.py [CASES [SEED]]
+
+Prints docs/how-true.md's table for that number of cases of each kind.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from capture_analysis.one_capture.limit import CANNOT_TELL, FULL, LINK, limit_of
+from capture_analysis.one_capture.single import measure
+from measured_captures import values
+from simulated_path import Link, Simulation
+from truth_corpus import (
+    KINDS,
+    PLACES,
+    Plan,
+    Random,
+    _connections,
+    _links,
+    _pipe,
+    bulk,
+)
+
+# Of fewer segments nothing need be said.
+LEAST_SEGMENTS = 100
+# Of causes whose shares differ by less either is right; so is a link on either side of FULL.
+EITHER = 0.05
+WIDE = 1 << 20
+# Of these the sender holds back: from afar they look alike.
+SENDER = {"congestion window", "application", "ACK compression"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What limits a direction in truth, and what the capture says of it.
+
+    Attributes:
+        true: the causes that are right, the first the true one.
+        said: a cause, or CANNOT_TELL.
+    """
+
+    kind: str
+    place: str
+    true: tuple[str, ...]
+    said: str
+    sentence: str
+
+
+def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
+    """Find what limited a connection: of causes that hardly differ all, the first first."""
+    each = simulation.connections[number]
+    spent = Counter({k: n for k, n in each.waited_ns.items() if k not in ("", "pause")})
+    whole = max(sum(spent.values()), 1)
+    shares = {cause: ns / whole for cause, ns in spent.items()}
+    acks = simulation.truth(number)
+    held = float(np.maximum(np.diff(acks.seen_ns) - np.diff(acks.sent_ns), 0).sum()) / whole
+    if simulation.place == "near" and each.tick_ns and "congestion window" in shares:
+        held = min(held, shares["congestion window"])
+        shares |= {
+            "ACK compression": held,
+            "congestion window": shares["congestion window"] - held,
+        }
+    most = max(shares.values(), default=0)
+    near = sorted((c for c, s in shares.items() if s >= most - EITHER), key=lambda c: -shares[c])
+    link, other = simulation.links[each.sender], simulation.links[1 - each.sender]
+    busy, either = _busy(each.data_ns, link), _busy(each.data_ns, link, other)
+    if busy >= FULL:
+        # A full link is why the congestion window is small, and no more than that.
+        others = [cause for cause in near[:1] if cause != "congestion window"]
+        return (LINK, *(near if busy < FULL + EITHER else others))
+    # ACKs wait for either link.
+    return (*near, *((LINK,) if either >= FULL - EITHER else ()))
+
+
+def _busy(data_ns: tuple[int, int], *links: Link) -> float:
+    """Return the share of a time in which one of some links was busy."""
+    begin, end = np.concatenate([np.array(link.busy_ns).T for link in links], axis=1)
+    order = np.argsort(begin)
+    until = np.concatenate(([data_ns[0]], np.maximum.accumulate(end[order])[:-1]))
+    both = np.minimum(end[order], data_ns[1]) - np.maximum(
+        begin[order], np.maximum(until, data_ns[0])
+    )
+    return float(np.maximum(both, 0).sum() / max(data_ns[1] - data_ns[0], 1))
+
+
+def window(random: Random) -> Plan:
+    """The receiver's window is smaller than the pipe, or larger."""
+    links = _links(random)
+    made = _connections(random, int(random.choice((1, 1, 2))), links)
+    for each in made:
+        each.announced = max(2, round(_pipe(links) * random.uniform(0.1, 1.5)))
+        each.window = WIDE
+    return Plan(links, made)
+
+
+def short(random: Random) -> Plan:
+    """A transfer that ends in slow start, or soon after."""
+    links = _links(random)
+    made = _connections(random, 1, links, window=WIDE, segments=int(random.integers(101, 300)))
+    return Plan(links, made)
+
+
+def shared(random: Random) -> Plan:
+    """Some transfers share a drop-tail queue, and lose at its end."""
+    links = _links(random)
+    links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 2)))
+    made = _connections(random, int(random.choice((2, 4, 8))), links, window=WIDE)
+    return Plan(links, made, 8000)
+
+
+def bloated(random: Random) -> Plan:
+    """A window that is small, through a queue that others fill."""
+    plan = bulk(random)
+    others = plan.connections
+    for each in others:
+        each.window = max(each.window, 3 * _pipe(plan.links))
+    plan.connections = [*others, *_connections(random, 1, plan.links)]
+    plan.connections[-1].announced = int(random.choice((4, 10, 20)))
+    plan.connections[-1].window = WIDE
+    return plan
+
+
+def lossy(random: Random) -> Plan:
+    """Packets are lost at random, few or many."""
+    links = _links(random, loss=float(random.choice((0.002, 0.01, 0.05))))
+    return Plan(links, _connections(random, 1, links, window=WIDE))
+
+
+def drop_tail(random: Random) -> Plan:
+    """One transfer through a queue of a third to three times the pipe."""
+    links = _links(random)
+    links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 3)))
+    return Plan(links, _connections(random, 1, links, window=WIDE), 8000)
+
+
+# What is simulated; no link is of a policer, and none changes.
+LIMITED: dict[str, Callable[[Random], Plan]] = {
+    **{
+        name: KINDS[name]
+        for name in ("bulk", "two_way", "asymmetric", "wifi_data", "wifi_acks", "application")
+    },
+    **{each.__name__: each for each in (window, short, shared, bloated, lossy, drop_tail)},
+    **{name: KINDS[name] for name in ("held", "merged", "jitter", "offload")},
+}
+
+
+def cases(count: int, seed: int = 1) -> Iterator[Said]:
+    """Simulate some cases of each kind at each place, and ask what limits."""
+    for kind, make in LIMITED.items():
+        for number in range(count):
+            for place in PLACES:
+                random = np.random.default_rng([seed, number, *kind.encode()])
+                plan = make(random)
+                for each in plan.connections:
+                    each.announced = each.announced or WIDE
+                simulation = Simulation(
+                    plan.links, plan.connections, place, int(random.integers(1 << 30))
+                )
+                yield from _asked(kind, simulation.run(plan.packets), plan)
+
+
+def _asked(kind: str, simulation: Simulation, plan: Plan) -> Iterator[Said]:
+    if not simulation.rows:  # all was lost
+        return
+    measured = measure(simulation.captured(plan.clock_ns, plan.merge))
+    for flow, number in enumerate(sorted({row[1] for row in simulation.rows})):
+        if simulation.connections[number].next > LEAST_SEGMENTS:
+            found = limit_of(vars(values(measured, 2 * flow)))
+            true = truth(simulation, number)
+            yield Said(kind, simulation.place, true, found.cause, found.sentence)
+
+
+def show(found: Sequence[Said]) -> None:
+    """Print the matrix of truths and sayings, and by kind and place how often they agree."""
+    words = list(dict.fromkeys((*(each.said for each in found), CANNOT_TELL)))
+    sys.stdout.write(f"| truth | {' | '.join(words)} |\n|---|" + "--:|" * len(words) + "\n")
+    for true in dict.fromkeys(each.true[0] for each in found):
+        table = Counter(each.said for each in found if each.true[0] == true)
+        sys.stdout.write(f"| {true} | {' | '.join(str(table[each]) for each in words)} |\n")
+    sys.stdout.write("\n| captures | directions | said | right |\n|---|--:|--:|--:|\n")
+    kinds = [(each, "kind") for each in LIMITED] + [(each, "place") for each in PLACES]
+    for name, field in (*kinds, ("all", "")):
+        mine = [each for each in found if not field or getattr(each, field) == name]
+        said = [each for each in mine if each.said != CANNOT_TELL]
+        right = sum(is_right(each) for each in said)
+        sys.stdout.write(
+            f"| {name} | {len(mine)} | {len(said) / max(len(mine), 1):.0%} |"
+            f" {right / max(len(said), 1):.1%} |\n"
+        )
+
+
+def is_right(each: Said) -> bool:
+    """Tell whether the cause named is one of the true ones."""
+    right = {*each.true, *({"queue"} if LINK in each.true else ())}
+    return each.said in right or (each.said == "sender" and each.true[0] in SENDER)
+
+
+def main(count: int = 10, seed: int = 1) -> None:
+    """Print the matrix."""
+    show(list(cases(count, seed)))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
