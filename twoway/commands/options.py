@@ -122,6 +122,14 @@ METRIC: Option = (
 )
 
 
+WATCH: Option = (
+    "--watch",
+    {
+        "action": "store_true",
+        "help": "write a sweep's page while points come; in a browser it loads itself again",
+    },
+)
+
 # What `twoway schema` describes: files that people write, and documents of a run's folder.
 SCHEMAS = {
     "experiment": "Experiment files",

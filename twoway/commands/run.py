@@ -12,6 +12,7 @@ from twoway.commands.options import (
     METRIC,
     RESULTS,
     SEEDS,
+    WATCH,
     add_experiment,
     add_options,
 )
@@ -23,7 +24,7 @@ HELP = "run an experiment in virtual time and report"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
     add_experiment(parser)
-    add_options(parser, JSON, RESULTS, METRIC, SEEDS, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, RESULTS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -72,10 +73,20 @@ def _sweep_page(experiment: "Experiment") -> str:
     from twoway.report.sweep_page import TABLES, write_sweep_pages
 
     with TemporaryDirectory() as site:
-        (path,) = write_sweep_pages([experiment], Path(site), {})
+        (path,) = write_sweep_pages([experiment], Path(site), _without_a_run(experiment))
         page = path.read_text("utf-8")
         for name in TABLES:
             content = base64.b64encode((path.parent / name).read_bytes()).decode()
             data = f"data:application/octet-stream;base64,{content}"
             page = page.replace(f'href="{name}"', f'download="{name}" href="{data}"')
     return page
+
+
+def _without_a_run(experiment: "Experiment") -> dict[str, str]:
+    """List the points of a sweep's matrix that have no finished run."""
+    there = {result.id for result in experiment.results}
+    axes = experiment.axes
+    points = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    words = (",".join(f"{axis}={value}" for axis, value in point.items()) for point in points)
+    names = (f"{experiment.id}@{each}" for each in words)
+    return {name: "no finished run is here" for name in names if name not in there}

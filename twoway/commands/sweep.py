@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import (
@@ -12,6 +15,7 @@ from twoway.commands.options import (
     METRIC,
     RESULTS,
     SEEDS,
+    WATCH,
     add_experiments,
     add_options,
     shown,
@@ -24,38 +28,92 @@ if TYPE_CHECKING:
     from twoway.report.results import Experiment
     from twoway.sweeps.sweep import Outcome
 
+# A watched page is written again after this time in s, or this multiple of what that takes.
+_WATCH_S, _WATCH_TIMES = 2, 10
 HELP = "run experiments, all by default, and every point of theirs that is not there yet"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sweep` to its parser."""
     add_experiments(parser)
-    add_options(parser, JSON, RESULTS, METRIC, SEEDS, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, RESULTS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run all points of experiments; skip those with a finished run."""
     from twoway.report.repetitions import statements
     from twoway.report.results import read_results
-    from twoway.report.sweep_page import write_sweep_pages
 
-    outcomes = run_all(args, args.metric, args.seeds)
+    pages = _Pages(args)
+    try:
+        outcomes = run_all(args, args.metric, args.seeds, pages.on_outcome)
+    except KeyboardInterrupt:
+        pages.stopped()
+        raise
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
     experiments = read_results(outcome.folder for outcome in outcomes if outcome.folder)
     if not args.json and not console().quiet:
         _print_flows(outcomes, experiments)
-    failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
-    pages = write_sweep_pages(experiments, args.results, failed, args.metric)
-    for page in pages:
-        chown_like_parent(page.parent)
+    written = pages.write(outcomes)
     for experiment in experiments:
         for each in statements(experiment.results):
             say(f"{each.point}: {each.said}: {each.words}", markup=False)
     status = judge_points(outcomes)
+    _name(written)
+    return status
+
+
+class _Pages:
+    """The pages of the sweeps that a command runs."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._args = args
+        self._done: list[Outcome] = []
+        self._waiting: list[str] = []
+        self._next_s = 0.0
+
+    def on_outcome(self, done: "list[Outcome]", waiting: list[str]) -> None:
+        """Write what there is, if that is watched and was not done just now."""
+        self._done, self._waiting = done, waiting
+        began_s = time.monotonic()
+        if not self._args.watch or began_s < self._next_s or not waiting:
+            return
+        first = not self._next_s
+        written = self.write(done, waiting)
+        if first:
+            _name(written)
+        took_s = time.monotonic() - began_s
+        self._next_s = began_s + took_s + max(_WATCH_S, _WATCH_TIMES * took_s)
+
+    def stopped(self) -> None:
+        """Write what there is of a sweep that does not go on, and name the pages."""
+        why = dict.fromkeys(self._waiting, "the sweep was interrupted")
+        _name(self.write(self._done, why=why))
+
+    def write(
+        self,
+        outcomes: "list[Outcome]",
+        waiting: Sequence[str] = (),
+        why: Mapping[str, str] | None = None,
+    ) -> list[Path]:
+        """Write the pages of outcomes, with the points that wait, or why they have none."""
+        from twoway.report.results import read_results
+        from twoway.report.sweep_page import write_sweep_pages
+
+        experiments = read_results(each.folder for each in outcomes if each.folder)
+        failed = {each.id: each.error for each in outcomes if not each.folder}
+        failed.update(why or {})
+        args = self._args
+        pages = write_sweep_pages(experiments, args.results, failed, args.metric, waiting)
+        for page in pages:
+            chown_like_parent(page.parent)
+        return pages
+
+
+def _name(pages: Sequence[Path]) -> None:
     for page in pages:
         say(f"report: {shown(page)}", markup=False)
-    return status
 
 
 def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> None:

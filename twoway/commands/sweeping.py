@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def run_all(
-    args: argparse.Namespace, families: Sequence[str] = (), seeds: int | None = None
+    args: argparse.Namespace,
+    families: Sequence[str] = (),
+    seeds: int | None = None,
+    on_outcome: "Callable[[list[Outcome], list[str]], None]" = lambda _, __: None,
 ) -> "list[Outcome]":
     """Run every point of the experiments on the command line, all by default.
 
@@ -22,6 +25,8 @@ def run_all(
         args: the command line.
         families: of metrics that there must be, to be drawn over points.
         seeds: how many repetitions of each point; by default as the files say.
+        on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
+            points that have none.
 
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
@@ -61,9 +66,17 @@ def run_all(
         crew = lab_workers(args.scheduler, args.certificates.expanduser())
     else:
         crew = workers(args.workers)
-    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
+    waiting = {case.id: cost(case) for case in cases.values()}
+    done: list[Outcome] = []
+
+    def ended(name: str, outcome: "Outcome") -> None:
+        bar.show(_line(outcome), waiting.pop(name))
+        done.append(outcome)
+        on_outcome(done, [*waiting])
+
+    with SweepBar(len(cases), sum(waiting.values())) as bar, crew as who:
         return run_points(
-            cases, backend, args.results, who, lambda case, o: bar.show(_line(o), cost(case))
+            cases, backend, args.results, who, lambda case, outcome: ended(case.id, outcome)
         )
 
 

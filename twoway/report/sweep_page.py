@@ -35,6 +35,7 @@ def write_sweep_pages(
     site: Path,
     failed: Mapping[str, str],
     metrics: Sequence[str] = (),
+    waiting: Sequence[str] = (),
 ) -> list[Path]:
     """Write a page, points.csv and points.parquet for each sweep.
 
@@ -43,14 +44,19 @@ def write_sweep_pages(
         site: the folder of results; a sweep's page is in its folder ID there.
         failed: why a point has no run, by the point's id.
         metrics: families to draw first, such as goodput.
+        waiting: ids of points that are still to come: the page loads itself again.
 
     Returns: the pages.
     """
-    return [_write(each, site, failed, metrics) for each in experiments if each.axes]
+    return [_write(each, site, failed, metrics, waiting) for each in experiments if each.axes]
 
 
 def _write(
-    experiment: Experiment, site: Path, failed: Mapping[str, str], metrics: Sequence[str]
+    experiment: Experiment,
+    site: Path,
+    failed: Mapping[str, str],
+    metrics: Sequence[str],
+    waiting: Sequence[str],
 ) -> Path:
     harmed = with_harm({each.id: (each.manifest, each.metrics) for each in experiment.results})
     results = (replace(each, metrics=harmed[each.id][1]) for each in experiment.results)
@@ -81,6 +87,7 @@ def _write(
         points_in_words=points_in_words,
         shown=_shown(units_of(table), figures),
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
+        waiting=[name for name in waiting if name.partition("@")[0] == experiment.id],
         tables=TABLES,
         titles=QUANTILES.values(),
         over=[*statements(experiment.results)],

@@ -3,12 +3,14 @@
 import base64
 import gzip
 import io
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
+from swept_runs import write_points
 from synthetic_run import edit_json, write_run
 from warm_command import twoway
 
@@ -154,3 +156,17 @@ def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
     assert "1 metrics differ" in other.stderr
     said = "those of 1 were left out; `twoway run by-hand` makes them"
     assert f"no captures are compared: {said}" in " ".join(other.stderr.split())
+
+
+@pytest.mark.slow
+def test_a_shared_sweep_lists_points_without_a_run(tmp_path: Path) -> None:
+    """The page of a shared sweep names the points of its matrix without a run."""
+    *there, missing = write_points(tmp_path / "results")
+    for folder in there:
+        (folder / "report.html").write_text(PAGE)
+    shutil.rmtree(missing.parent)
+    done = twoway("share", "swept", "--results", tmp_path / "results", "--to", tmp_path / "a.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert f"<code>{missing.parent.name}</code>: no finished run is here" in page
+    assert page.count("no finished run is here") == 1

@@ -1,0 +1,51 @@
+"""The page of a sweep that goes on, or does not."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from swept_runs import write_points
+
+from twoway.commands import sweep
+from twoway.sweeps.sweep import Outcome
+
+OnOutcome = Callable[[list[Outcome], list[str]], None]
+
+
+def _arguments(results: Path, *options: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    sweep.add_arguments(parser)
+    return parser.parse_args(["swept", "--results", str(results), *options])
+
+
+@pytest.mark.parametrize("watch", [True, False])
+def test_a_page_while_points_come_and_after_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: bool
+) -> None:
+    """A watched page counts what is to come and loads itself; one of an interrupted sweep stays.
+
+    It lists the points that were not run, escaped, and has those that were.
+    """
+    folders = write_points(tmp_path)
+    outcomes = [Outcome(folder.parent.name, folder, id=folder.parent.name) for folder in folders]
+    page = tmp_path / "swept/index.html"
+
+    def interrupted(
+        _: argparse.Namespace, __: list[str], ___: int | None, on_outcome: OnOutcome
+    ) -> list[Outcome]:
+        on_outcome(outcomes[:-1], ["swept@<b>"])
+        assert page.exists() is watch
+        if watch:
+            assert "1 still to come" in page.read_text("utf-8")
+            assert "location.reload" in page.read_text("utf-8")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "run_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(_arguments(tmp_path, *(["--watch"] if watch else [])))
+    text = page.read_text("utf-8")
+    assert "<code>swept@&lt;b&gt;</code>: the sweep was interrupted" in text
+    assert "location.reload" not in text
+    assert outcomes[0].folder
+    assert outcomes[0].folder.name in text
