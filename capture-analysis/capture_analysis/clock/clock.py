@@ -27,9 +27,9 @@ RESOLUTION_NS = 1000
 ALWAYS_NS = -(1 << 62)
 _STEPS_AT_MOST = 16
 _CANDIDATES = 8
-# Intervals left out on each side of a step; a larger margin must widen the gap by factor _BETTER.
+# Intervals left out before and after a step; a larger margin must widen the gap by this factor.
 _MARGINS = (0, 1, 2, 4, 8, 16, 32)
-_BETTER = 1.01
+_MARGIN_GAIN = 1.01
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _split(corridor: Corridor, steps: int) -> list[Corridor]:
                 corridor.part(slice(at + 1 + margin, None)),
             ]
             gain = min(part.gap() for part in parts) - whole
-            if gain > max(size / 4, 2 * RESOLUTION_NS, _BETTER * least):
+            if gain > max(size / 4, 2 * RESOLUTION_NS, _MARGIN_GAIN * least):
                 best, least = parts, gain
     if len(best) == 1:
         return best

@@ -19,8 +19,8 @@ FloatArray = NDArray[np.float64]
 Number = TypeVar("Number", bound=np.generic)
 
 HEAD_PACKETS = 1 << 17
-# An estimate needs at least this many gaps or ticks.
-ENOUGH = 20
+# An estimate needs this number of gaps or ticks.
+MIN_SAMPLES = 20
 # Gaps this close to the mode, as a share of it, agree with it.
 AGREES = 0.05
 

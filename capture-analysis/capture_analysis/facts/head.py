@@ -8,7 +8,7 @@ from capture_analysis.columns import NO_SCALE, FlowTable, IntArray, Mark
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
 from capture_analysis.facts.delivered import delivery_shifts
-from capture_analysis.facts.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
+from capture_analysis.facts.facts import MIN_SAMPLES, Evidence, Facts, FloatArray, RateSource
 from capture_analysis.facts.links import rates
 from capture_analysis.facts.sides import Sides, one_pair
 from capture_analysis.facts.tap import tap
@@ -156,7 +156,7 @@ def _ticks(head: Block, facts: Facts) -> Facts:
     value = packets.ts_value
     ticks = (value[last] - value[first]).view(np.int32).astype(np.int64)
     time_ns = packets.time_ns[last] - packets.time_ns[first]
-    raw = np.where(ticks >= ENOUGH, time_ns / np.maximum(ticks, 1), np.nan)
+    raw = np.where(ticks >= MIN_SAMPLES, time_ns / np.maximum(ticks, 1), np.nan)
     ratio = raw[:, None] / TICKS_NS
     nearest = np.abs(np.log(np.where(ratio > 0, ratio, 1e-9))).argmin(axis=1)
     fits = np.abs(ratio[np.arange(len(seen)), nearest] - 1) <= _TICK_TOLERANCE

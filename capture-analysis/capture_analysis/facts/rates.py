@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.facts.facts import AGREES, ENOUGH, FloatArray
+from capture_analysis.facts.facts import AGREES, MIN_SAMPLES, FloatArray
 from capture_analysis.facts.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
@@ -30,7 +30,7 @@ class Modes:
     """Columns by group: the rate that most gaps agree with.
 
     Attributes:
-        rate_bit: bit/s, NaN where there are fewer than ENOUGH gaps.
+        rate_bit: bit/s, NaN where there are fewer than MIN_SAMPLES gaps.
         share: share of the gaps that lie within AGREES of that rate.
         gaps: number of gaps.
         true: whether it is a true mode, and not what random gaps may show.
@@ -67,7 +67,9 @@ def modes(
     gaps = np.bincount(group, minlength=groups)
     rate = bits * 1e9 / gap_ns
     key = (np.log(np.maximum(rate, 1)) * _BINS).astype(np.int64) + group * _SPAN
-    fast = np.flatnonzero((rate >= _BELOW_MEAN * mean.take(group)) & (gaps.take(group) >= ENOUGH))
+    fast = np.flatnonzero(
+        (rate >= _BELOW_MEAN * mean.take(group)) & (gaps.take(group) >= MIN_SAMPLES)
+    )
     none = np.zeros((2, groups), dtype=np.bool_)
     result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps, *none)
     if not len(fast):

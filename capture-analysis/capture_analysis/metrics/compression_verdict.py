@@ -51,8 +51,9 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
-NOTABLE, MANY = 0.02, 0.05
-_NEARLY_ALL = 0.9
+# Shares of ACKs: below the first none are compressed, from the second on many are.
+NOTABLE_SHARE, COMPRESSED_SHARE = 0.02, 0.05
+_HELD_SHARE = 0.9  # of the faster ACKs: the rate's spacing holds, and ticks decide nothing
 
 COMPRESSION_VERDICT = Definition(
     "compression_verdict",
@@ -183,15 +184,15 @@ class CompressionVerdict(FromOne):
 
 def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
     """Return 1 (compressed), 0 (not), or why it cannot be told."""
-    if shares.shrunk is not None and shares.shrunk >= NOTABLE:
-        return 1 if shares.shrunk >= MANY else FEW
+    if shares.shrunk is not None and shares.shrunk >= NOTABLE_SHARE:
+        return 1 if shares.shrunk >= COMPRESSED_SHARE else FEW
     if unrated := missing_rate(direction, facts):
         return unrated
-    if shares.faster < NOTABLE:
+    if shares.faster < NOTABLE_SHARE:
         return 0
     if shares.shrunk is None:
         return BUNCHED
-    return 0 if shares.held >= _NEARLY_ALL * shares.faster else BUNCHED_IN_TICKS
+    return 0 if shares.held >= _HELD_SHARE * shares.faster else BUNCHED_IN_TICKS
 
 
 def verdict_word(value: float | str | None) -> str:

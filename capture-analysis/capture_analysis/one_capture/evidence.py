@@ -10,7 +10,7 @@ from capture_analysis.facts.facts import NEAR, Evidence, Facts
 from capture_analysis.one_capture.tally import Tally
 
 LEAST_ACKS = 30
-_MOSTLY = 0.5
+_FULL_SHARE = 0.5  # of segments that must be full for the ACKs to be judged
 
 NO_RATE = "no rate for the data's bottleneck"
 GUESSED_RATE = (
@@ -46,7 +46,7 @@ def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
         AT_RECEIVER: at >= 1 - NEAR,
         TOO_FEW_ACKS: tally.spaced_acks.of(direction) < LEAST_ACKS,
         MERGED: facts.merged[direction],
-        SMALL: full < _MOSTLY * segments or facts.small[direction],
+        SMALL: full < _FULL_SHARE * segments or facts.small[direction],
         COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
     }
     return next((why for why, holds in reasons.items() if holds), "")

@@ -199,7 +199,7 @@ def _by_way(
     b_alone = _renumbered(found.b_alone.view(CROSSING).copy(), survey)
     ways: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
     for rows, first_way, counts in ((a_alone, A_TO_B, uncommon[0]), (b_alone, B_TO_A, uncommon[1])):
-        known = rows["flow"] != np.uint32(_STRANGER)
+        known = rows["flow"] != np.uint32(_UNKNOWN_FLOW)
         if first_way == A_TO_B:
             known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
         counts.strangers += int((~known).sum())
@@ -213,13 +213,13 @@ def _by_way(
     return ways
 
 
-_STRANGER = (1 << 32) - 1
+_UNKNOWN_FLOW = (1 << 32) - 1
 
 
 def _renumbered(rows: Rows, survey: Survey) -> Rows:
     """Give the second capture's packets the first's flow and half numbers."""
     rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
-    rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _STRANGER
+    rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _UNKNOWN_FLOW
     return rows
 
 

@@ -14,8 +14,8 @@ from capture_analysis.two_captures.path_facts import WayFacts
 SCHEMA = 1
 FLOWS_LISTED = 100
 WAYS = ("a_to_b", "b_to_a")
-# If fewer of the packets of common connections are in both captures, the matches are in doubt.
-_FEW = 0.5
+# Below this share of common connections' packets in both captures, matches are in doubt.
+_MIN_COMMON_SHARE = 0.5
 
 
 def analyse_pair(
@@ -148,7 +148,7 @@ def _warnings(measured: PairMeasured) -> list[str]:
         if side.copies:
             found.append(f"{name}: {side.copies} packets captured more than once, counted once")
     share = measured.both / max(int(measured.packets.sum()), 1)
-    if share < _FEW:
+    if share < _MIN_COMMON_SHARE:
         found.append(
             f"only {100 * share:.0f} % of the packets of common connections are in both captures:"
             " offloads may have cut them differently, or a path may be asymmetric"

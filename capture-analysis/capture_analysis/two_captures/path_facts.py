@@ -8,9 +8,9 @@ from capture_analysis.columns import IntArray
 from capture_analysis.two_captures.matching import FOREVER
 from capture_analysis.two_captures.packets_between import ABSENT, Crossings, is_ack, is_data
 
-# A transmission time is the median gap before at least so many packets that waited.
-ENOUGH = 20
-# Facts are measured on so many packets of each direction of the path, from the start.
+# A transmission time is a median gap, before this number of waiting packets at least.
+MIN_WAITING_PACKETS = 20
+# Facts are measured on the first packets of each direction of the path.
 HEAD_PACKETS = 1 << 15
 
 
@@ -149,7 +149,11 @@ class _Sizes:
         sizes, counts = np.unique(size, return_counts=True)
         most = int(sizes[counts.argmax()])
         waited = gap_ns[(size == most) & (gap_ns >= 0)]
-        return most, float(np.median(waited)) if len(waited) >= ENOUGH else None, len(waited)
+        return (
+            most,
+            float(np.median(waited)) if len(waited) >= MIN_WAITING_PACKETS else None,
+            len(waited),
+        )
 
     def shortest_ns(self, size: int) -> int:
         """Return the least delay of packets of a size."""

@@ -15,10 +15,10 @@ from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 
 # Common packets are looked for in so many packets from a capture's beginning.
 HEAD_PACKETS = 1 << 15
-# So many common packets are enough to estimate the offset.
-_ENOUGH = 1 << 12
-# A weaker identity is taken if it recognises so many times the packets of a stronger one.
-_BETTER = 1.1
+# Common packets that the estimate of the offset needs.
+_MIN_COMMON_PACKETS = 1 << 12
+# A weaker identity is taken if it recognises this multiple of a stronger one's packets.
+_WEAKER_GAIN = 1.1
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Found:
     def identity(self) -> Identity:
         """Choose the strongest identity that recognises nearly the most."""
         counts = {identity: len(each) for identity, each in self.differences_ns.items()}
-        return next(each for each in Identity if counts[each] * _BETTER >= self.most)
+        return next(each for each in Identity if counts[each] * _WEAKER_GAIN >= self.most)
 
 
 def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
@@ -175,7 +175,7 @@ def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
             in_b.add(_common(heads[0], b_part))
         if a_part is not None:
             in_a.add(_common(a_part, heads[1]))
-        if max(in_a.most, in_b.most) >= _ENOUGH:
+        if max(in_a.most, in_b.most) >= _MIN_COMMON_PACKETS:
             break
     return max(in_a, in_b, key=lambda found: found.most)
 
