@@ -40,7 +40,7 @@ from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named
 
 # Room in /dev/shm beside the guest's memory, MiB.
-_BESIDE_MEMORY_MIB = 16
+_SHM_RESERVE_MIB = 16
 # KASAN's map of an address space of 128 TiB, a byte for 8, of which next to nothing is touched.
 _SHADOW_MIB = 16 << 20
 _UMID = "twoway"
@@ -137,7 +137,7 @@ def command(
     sandboxed = confined(
         places(guest.programs, guest.kernel, {**own_modules(guest, plan.own_modules), **readable}),
         home,
-        shm_mib=plan.memory_mib + _BESIDE_MEMORY_MIB,
+        shm_mib=plan.memory_mib + _SHM_RESERVE_MIB,
         own_mib=(_SHADOW_MIB if guest.flavour == "sanitized" else 0) + OWN_MIB,
     )
     return [*sandboxed, *kernel.split(), "--", *runner]

@@ -32,7 +32,7 @@ _COMMAND = """#!/bin/sh
 exec "$(dirname "$0")/python" -P -m twoway.cli "$@"
 """
 # Path from the environment's site-packages to the checkout, which lies beside the environment.
-_BESIDE = "../../../../checkout\n"
+_CHECKOUT_PATH = "../../../../checkout\n"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def make_bundles(guest: Guest) -> list[Bundle]:
     python = ".".join(platform.python_version_tuple()[:2])
     return [
         _bundle("checkout", _key(checkout, git_revision()), lambda to: _copy_files(checkout, to)),
-        _bundle("environment", _key(locked, python, _COMMAND, _BESIDE), _make_environment),
+        _bundle("environment", _key(locked, python, _COMMAND, _CHECKOUT_PATH), _make_environment),
         _bundle("guest", guest.key, lambda to: copy_guest(guest, to)),
     ]
 
@@ -154,7 +154,7 @@ def _make_environment(to: Path) -> None:
         {"UV_PROJECT_ENVIRONMENT": str(to)},
     )
     (packages,) = to.glob("lib/python3.*/site-packages")
-    (packages / "twoway.pth").write_text(_BESIDE)
+    (packages / "twoway.pth").write_text(_CHECKOUT_PATH)
     command = to / "bin/twoway"
     command.write_text(_COMMAND)
     command.chmod(0o755)

@@ -21,7 +21,7 @@ READY = "ready"
 # File in a share's folder that ends the host's share: the playbook writes it if another host fails.
 CALLED_OFF = "called-off"
 # The files of a share's folder that are not merged into the run.
-_OWN = (PLAN, MACHINE, CLOCKS, "exit-status", READY, "sockets/progress.json")
+_NOT_MERGED = (PLAN, MACHINE, CLOCKS, "exit-status", READY, "sockets/progress.json")
 
 
 def carry_out(folder: Path) -> None:
@@ -92,7 +92,7 @@ class Multihost:
         for part in self.parts.values():
             for path in sorted(part.rglob("*")):
                 name = str(path.relative_to(part))
-                if path.is_file() and name not in _OWN:
+                if path.is_file() and name not in _NOT_MERGED:
                     _add(path, folder / name)
         start_ns = read_plan(folder).clock.start_ns
         offset_ns = self.times["offset_ns"]

@@ -29,8 +29,7 @@ class Measured(NamedTuple):
 # Finds the run of an experiment's point that claims may refer to; None without one.
 Lookup = Callable[[str], Measured | None]
 _ABSENT = Metric(value=None, unit="1")
-# So many parameters are named in which a run differs from the one that explains it.
-_NAMED = 6
+_MAX_LISTED_DIFFERENCES = 6  # parameters listed for a pair of runs
 
 
 def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
@@ -219,8 +218,16 @@ def _changed(here: Measured, there: Measured) -> str:
         f"{name.removeprefix('experiment.')} {_value(row.values[0])} there {_value(row.values[1])}"
         for name, row in changed.items()
     ]
-    more = [f"{len(words) - _NAMED} more"] if len(words) > _NAMED else []
-    return f"differs in {', '.join(words[:_NAMED] + more)}" if words else "differs in nothing"
+    more = (
+        [f"{len(words) - _MAX_LISTED_DIFFERENCES} more"]
+        if len(words) > _MAX_LISTED_DIFFERENCES
+        else []
+    )
+    return (
+        f"differs in {', '.join(words[:_MAX_LISTED_DIFFERENCES] + more)}"
+        if words
+        else "differs in nothing"
+    )
 
 
 def _value(value: Any) -> str:

@@ -42,8 +42,8 @@ COUNTED = (
     Verdict.CANNOT_TELL,
     Verdict.NO_RUN,
 )
-# Those of which a column is shown if there are any.
-_SELDOM = (Verdict.CANNOT_TELL, Verdict.NO_RUN)
+# Verdicts that have a column only if a claim has them.
+_OPTIONAL_COLUMNS = (Verdict.CANNOT_TELL, Verdict.NO_RUN)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,9 @@ def write_site(
             site / paper.points, "paper_points.html.j2", [], paper=paper, rows_shown=ROWS_SHOWN
         )
     found = {verdict for paper in papers for verdict in paper.counts}
-    counted = [verdict for verdict in COUNTED if verdict not in _SELDOM or verdict in found]
+    counted = [
+        verdict for verdict in COUNTED if verdict not in _OPTIONAL_COLUMNS or verdict in found
+    ]
     pages.write(
         site / "index.html",
         "papers.html.j2",
