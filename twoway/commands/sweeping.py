@@ -70,7 +70,7 @@ def run_all(
     done: list[Outcome] = []
 
     def ended(name: str, outcome: "Outcome") -> None:
-        bar.show(_line(outcome), waiting.pop(name))
+        bar.show(_line(outcome), waiting.pop(name, 0))
         done.append(outcome)
         on_outcome(done, [*waiting])
 
