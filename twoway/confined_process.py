@@ -42,7 +42,7 @@ class Ended:
 
 @contextlib.contextmanager
 def started(argv: Sequence[str], output: int, errors: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command of confined() for a `with`, at whose end it has no process any more.
+    """Start a command of confined() for a `with`, and end all its processes with that.
 
     Args:
         argv: the command.

@@ -154,14 +154,14 @@ def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int)
 
 
 def _limits(own_mib: int) -> list[str]:
-    """Begin a command with its limits, of which no container's is raised."""
+    """Begin a command with its limits, none above the container's."""
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = _PROCESSES if most == resource.RLIM_INFINITY else min(_PROCESSES, most)
     return ["prlimit", "--core=0", f"--nproc={processes}", f"--data={own_mib << 20}"]
 
 
 def _refuse_few_rights() -> None:
-    """Raise TwowayError if the container's root may not make a program nobody's."""
+    """Raise TwowayError if root in the container may not start programs as `nobody`."""
     (line,) = [s for s in Path("/proc/self/status").read_text().splitlines() if "CapEff" in s]
     rights = int(line.split()[1], 16)
     lacking = [name for name, bit in _RIGHTS.items() if not rights >> bit & 1]

@@ -37,7 +37,7 @@ class RunError(TwowayError):
 
 
 class DiskFullError(RunError):
-    """No space left for results, neither of this run nor of another.
+    """No space left for results, of this run or of any other.
 
     Args:
         message: the folder and the space that is left.

@@ -1,4 +1,4 @@
-"""What a shell's limits must leave to twoway."""
+"""The limits of a shell that twoway needs."""
 
 import resource
 

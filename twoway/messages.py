@@ -12,7 +12,7 @@ _MOST_CHARACTERS = 2000
 
 @cache
 def console() -> "Console":
-    """Return the terminal, or what standard error is instead."""
+    """Return rich's console on standard error."""
     # rich takes longer to load than a command that says nothing
     from twoway.console import PrintableConsole  # noqa: PLC0415
 
@@ -20,7 +20,7 @@ def console() -> "Console":
 
 
 def hush() -> None:
-    """Leave out all that is said from now on, but for what is wrong."""
+    """Print only errors from now on."""
     console().quiet = True
 
 
@@ -39,5 +39,5 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
 
 
 def cut(line: str, most: int = _MOST_CHARACTERS) -> str:
-    """Cut a line to what a person reads."""
+    """Cut a line to a length that a person reads."""
     return line if len(line) <= most else f"{line[:most]}..."

@@ -63,7 +63,7 @@ def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
 
 @contextlib.contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Make a folder that has its name when all is in it."""
+    """Make a folder aside, and give it its name when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=path.parent) as scratch:
         folder = Path(scratch) / "built"
@@ -127,7 +127,7 @@ def _made_at(kernel: Path) -> Path:
 
 
 def _errors(guest: Guest, step: LoadModule, output: str) -> str:
-    """Cut the compiler's errors out of what make printed.
+    """Return the compiler's errors from the output of make.
 
     Where a source of the module's own is at fault, what the kernel's headers make of it is left
     out.

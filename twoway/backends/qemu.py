@@ -129,7 +129,7 @@ class Qemu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a guest is given besides its programs.
+    """A guest's processors, memory and kernel arguments.
 
     Attributes:
         processors: how many. Several are threads, which run wherever the host has room.

@@ -1,4 +1,4 @@
-"""Comparing a metric with what is said of it, and the words for the outcome."""
+"""Comparing a metric with a statement, and the words for the outcome."""
 
 import math
 from enum import Enum
@@ -42,7 +42,7 @@ _COLOURS = {
 
 
 def judge(said: Bounds, measured: float | None, error: float | None = 0.0) -> Verdict:
-    """Compare a metric, known to within an error, with what is said of it.
+    """Compare a metric, known to within an error, with a statement.
 
     The true value lies between measurement - error and measurement + error.
 

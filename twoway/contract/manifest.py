@@ -100,7 +100,7 @@ class Experiment(_Quoted):
     findings: tuple[Finding, ...] = Field(description="what was seen at this point before")
 
     def said_of(self, metric: str) -> list[tuple[str, float]]:
-        """List who gives a value of a metric, and the value.
+        """List the sources of expected values of a metric, each with its value.
 
         A prediction is of "theory", a claim of "paper" or "simulation".
         """

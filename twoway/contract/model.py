@@ -1,4 +1,4 @@
-"""The base classes of what is read from files, and reading a document."""
+"""Base classes of documents, and how to read and write one."""
 
 import json
 import re

@@ -311,7 +311,7 @@ class Times(Record):
 
 
 class Share(Record):
-    """One host's share of a plan, whose steps are those of the host's nodes."""
+    """One host's share of a plan: the steps of the host's nodes."""
 
     nodes: Words = Field(description="the nodes that the host plays")
     links: dict[str, str] = Field(

@@ -1,4 +1,4 @@
-"""What a list of runs says of each."""
+"""A run's line in a list of runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class RunSummary:
 
 
 def summarize(folder: Path, results: Path) -> RunSummary:
-    """Read what a list says of a run.
+    """Read a run's line from its folder.
 
     Raises: ValueError with a sentence if its manifest cannot be read.
     """

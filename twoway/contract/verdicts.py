@@ -17,7 +17,7 @@ GOOD, BAD, TELLS_LITTLE = 0, 1, 3
 
 
 class Judged(Record):
-    """A measurement and the verdict on what is said of it."""
+    """A statement, its measurement, and the verdict."""
 
     measured: float | None = Field(description="the metric's value; null if undefined")
     unit: str = Field(description="the metric's unit, 1 for shares and counts")
@@ -68,7 +68,7 @@ class Verdicts(Document):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """All that is said of the run."""
+        """All statements about the run."""
         return (*self.predictions, *self.claims, *self.findings)
 
     @property
@@ -78,7 +78,7 @@ class Verdicts(Document):
 
     @property
     def untold_checks(self) -> list[FidelityRow]:
-        """The checks of which a run needs a verdict and has none."""
+        """Checks that need a verdict, and have none in this run."""
         return [row for row in self.fidelity if row.needed and row.verdict is Verdict.CANNOT_TELL]
 
     @property

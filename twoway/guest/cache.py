@@ -125,7 +125,7 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
 
 
 def _remove_broken(choice: Choice) -> None:
-    """Remove what is not as it was built, so that it is built again."""
+    """Delete cached builds whose digests changed, so that they are built again."""
     for _ in range(2):  # the kernel, and then the programs
         try:
             find_guest(choice)

@@ -127,7 +127,7 @@ class History:
 
 
 def _outside_git() -> dict[str, str]:
-    """Return the environment without what a caller's git may have set, such as GIT_DIR."""
+    """Return the environment without variables of a caller's git, such as GIT_DIR."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 

@@ -64,7 +64,7 @@ _COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 
 def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: Steps) -> None:
-    """Build what a guest of user-mode Linux has besides its kernel.
+    """Build the programs and modules of a guest of user-mode Linux.
 
     Args:
         programs: where the results go, as of `build_programs`.

@@ -1,4 +1,4 @@
-"""Digests: of what a build is made from, and of what was built.
+"""Digests of a build's sources and of its files.
 
 The first name a build, by the second a broken cache is noticed and named.
 """
@@ -14,7 +14,7 @@ from twoway.errors import TwowayError
 
 
 class BrokenBuildError(TwowayError):
-    """Something in the cache that is not as it was built."""
+    """A file in the cache has changed since it was built."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path}: {what}", "`twoway build` builds it again")

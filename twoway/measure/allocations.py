@@ -286,7 +286,7 @@ class Followed:
         return True
 
     def _leading_to(self, slots: int) -> Interval | None:
-        """Find those of the possible estimates that want so many slots."""
+        """Select the possible estimates that want a given number of slots."""
 
         def wanted(estimate: int) -> int:
             return slots_for(estimate, self._options)

@@ -203,7 +203,7 @@ class ConnectionView:
 
     @property
     def has_one_rate(self) -> bool:
-        """True if neither the rate of data nor that of arriving ACKs changes.
+        """True if the rates of data and of arriving ACKs are constant.
 
         Compression then has a bound.
         """
@@ -450,7 +450,7 @@ class Analysis:
         )
 
     def _longest_service_ns(self, view: QueueView) -> int:
-        """Compute what a queue's largest frame takes, on a half-duplex link with one back."""
+        """Compute the time of a queue's largest frame; on a half-duplex link, with one back."""
         largest = view.passed.packets.frame_bytes.max(initial=0)
         medium = medium_of(self.run)
         if medium is None:

@@ -1,4 +1,4 @@
-"""Half-duplex links in a run: who had the medium when, replayed from the captures of both ends."""
+"""Half-duplex links in a run: which end had the medium when, replayed from both captures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

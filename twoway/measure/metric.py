@@ -8,7 +8,7 @@ from capture_analysis.definition import Definition
 
 
 class Scope(Enum):
-    """What a metric is measured on; decides the arguments of an estimator.
+    """The object that a metric is measured on; it decides an estimator's arguments.
 
     RUN: `(analysis)`; such a metric's name is that of its definition alone.
     QUEUE: `(analysis, queue_view)`.

@@ -153,7 +153,7 @@ def passage(
 
 
 def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
-    """List the rows of packets that look alike, of which some were dropped and some were not.
+    """List the rows of packets that look alike and had different fates: dropped, or not.
 
     A SYN-ACK that is sent again, or a reset, looks like the one before.
     """

@@ -187,7 +187,7 @@ class Run:
         return captures[interface]
 
     def release(self, interface: str) -> None:
-        """Free the memory of a capture that nobody will ask for again."""
+        """Free the memory of a capture that will not be read again."""
         # These are of all captures.
         _ = self.last_seen_ns, self.largest_frame_bytes
         self._read[1].pop(interface, None)
@@ -213,7 +213,7 @@ class Run:
         return self._passing(queue, queue.interface)
 
     def _passing(self, queue: Queue, interface: str) -> Packets:
-        """Select what a router lets out at a queue's interface, at one of the router's interfaces.
+        """Select, of packets at one of a router's interfaces, those that leave by a queue's.
 
         By their destination: an interface may be captured both ways, and packets that come in there
         may leave elsewhere.

@@ -1,4 +1,4 @@
-"""Goodput of connections second by second, and their shares of what they share."""
+"""Goodput of connections by second, and each one's share of a common bottleneck."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Seconds:
         return self.connections.index(connection)
 
     def rivals(self, connection: Connection) -> BoolArray:
-        """Mark the connections whose data have the same slowest queue, itself one; shape (n,)."""
+        """Mark the connections with the same slowest queue, itself included; shape (n,)."""
         return np.array([each.direction == connection.direction for each in self.connections])
 
     def share(self, connection: Connection) -> FloatArray:

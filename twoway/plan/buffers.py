@@ -36,7 +36,7 @@ def _endless_buffer_bytes(connections: int) -> int:
 
 
 def receive_buffer_bytes(case: Case) -> int:
-    """Compute SO_RCVBUF, which offers twice what a path holds, or a constant window.
+    """Compute SO_RCVBUF: for a window of twice the path's capacity, or a constant one.
 
     The kernel offers at least as many bytes as SO_RCVBUF has. Slow start sends a second window
     before it hears of losses in the first.
@@ -56,7 +56,7 @@ def most_buffer_bytes(receive_buffer_bytes: int) -> int:
 
 
 def buffers_mib(case: Case) -> int:
-    """Compute what all buffers of a guest take, MiB.
+    """Compute the memory of all buffers of a guest, MiB.
 
     These are what sources have written, and what the kernel adds to that: twice what a path holds.
     """
@@ -103,7 +103,7 @@ def _is_known(connection: Connection) -> bool:
 
 
 def _truesize_bytes(case: Case) -> int:
-    """Return what a segment counts with: the next power of two, and a page for headers."""
+    """Return the memory of a segment: the next power of two, and a page for headers."""
     return (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
 
 

@@ -1,4 +1,4 @@
-"""The TCP stack's settings, which decide what a host sends and when.
+"""The TCP stack's settings, which decide when a host sends.
 
 The guest reads every setting back before any traffic; a mismatch fails the run.
 """

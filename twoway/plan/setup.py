@@ -182,7 +182,7 @@ def _ip_setup(case: Case, node: str, ip: IpVersion) -> Check:
 
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
-    """Build the lines of what a node runs itself; a host's default route is another."""
+    """Build the commands that a node runs itself, but for a host's default route."""
     host = node in graph.hosts
     return [
         line

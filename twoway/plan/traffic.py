@@ -43,7 +43,7 @@ def observer(case: Case, *, in_kernel: bool) -> Observe:
 
 
 def _sampler(observe: Observe) -> tuple[Line, ...]:
-    """List what our module twoway_testbed is told to do the observer's work."""
+    """List the lines that say to twoway_testbed what to observe."""
     times = (observe.start_ns, observe.stop_ns, observe.interval_ns, observe.progress_interval_ns)
     return (
         *(
@@ -98,7 +98,7 @@ def _send(case: Case, connection: Connection) -> str:
 
 
 def _source_options(case: Case, connection: Connection) -> Iterable[str]:
-    """List what a connection sends if that is not unlimited data, and whether it is paced."""
+    """List a connection's options: data that are not unlimited, and pacing."""
     flow = case.flows[connection.name]
     if flow.traffic is not None:
         yield from flow.traffic.source_options(case.experiment.span(flow))

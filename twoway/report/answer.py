@@ -48,7 +48,7 @@ def answer(manifest: Manifest, metrics: Metrics) -> str:
 
 
 def hero_first(figures: list[Figure], verdicts: Verdicts) -> list[Figure]:
-    """Move the figure of what the run is about to the front.
+    """Move the figure of the run's subject to the front.
 
     It is the rate of a DTM channel if there is one, else that of most statements of the experiment,
     else goodput, or the queues if there is no connection.

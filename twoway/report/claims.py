@@ -43,7 +43,7 @@ class Said(Generic[RowT_co]):
 
     @property
     def measured(self) -> float | None:
-        """What is compared: the metric, or its difference from another run's."""
+        """The compared quantity: the metric, or its difference from another run's."""
         row = self.row
         return row.compared if isinstance(row, ClaimRow) and row.against else row.measured
 

@@ -46,7 +46,7 @@ def _named(figure: Figure, name: str) -> Figure:
 
 
 class _Value(NamedTuple):
-    """A value of a metric at a point: who gives it, how it is drawn, and how precise it is."""
+    """A value of a metric at a point, with its source, its look and its precision."""
 
     result: Result
     metric: str
@@ -66,7 +66,7 @@ LEGEND = (
 
 
 def curves(experiment: Experiment) -> list[Figure]:
-    """Draw a figure for each family of metrics of which something is said at several x.
+    """Draw a figure for each family of metrics that has statements at several x.
 
     x is the axis of the sweep with the most values; each combination of the other axes' values has
     its own lines: measured, predicted, the paper's formula and the paper's numbers.
@@ -264,7 +264,7 @@ def _spread(
 
 
 def _said(result: Result, row: Row) -> Iterable[_Value]:
-    """List a row's values: measured, and what is said."""
+    """List a row's values: measured and expected."""
     yield _Value(result, row.metric, row.unit, "measured", "marked", row.measured)
     of = (result, row.metric, row.unit)
     if isinstance(row, Prediction):

@@ -127,7 +127,7 @@ def _of(
 
 
 def _value(metric: Metric | None, scale: int = 1) -> str:
-    """Format a metric times a number; a dash if there is none."""
+    """Format a metric times a factor; a dash without a value."""
     return "-" if metric is None or metric.value is None else f"{metric.value * scale:.4g}"
 
 

@@ -1,4 +1,4 @@
-"""What a format of exported files is."""
+"""The parts of a format of exported files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

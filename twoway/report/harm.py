@@ -103,7 +103,7 @@ def _has_one_connection(manifest: Manifest) -> bool:
 
 
 def _is_alone(manifest: Manifest, connection: Connection, there: Manifest) -> bool:
-    """Tell whether a run of one connection has this one as it is here, without the others."""
+    """Tell whether a run of one connection is this one without the others."""
     axes = [axis for axis, value in manifest.point.items() if there.point.get(axis) != value]
     (other,) = there.connections
     return (

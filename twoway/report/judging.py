@@ -33,7 +33,7 @@ _MAX_LISTED_DIFFERENCES = 6  # parameters listed for a pair of runs
 
 
 def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
-    """Judge all that is said of a run.
+    """Judge all statements about a run.
 
     Args:
         manifest: the run's manifest.

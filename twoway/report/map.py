@@ -117,7 +117,7 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
 
 
 def _with_gap(nodes: list[str]) -> list[str]:
-    """Replace what is in the middle of a long column by how many nodes that is."""
+    """Replace the middle of a long column by its number of nodes."""
     if len(nodes) <= _TALLEST:
         return nodes
     ends = _TALLEST // 2

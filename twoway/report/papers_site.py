@@ -69,7 +69,7 @@ class Section:
 
     @property
     def rows(self) -> list[Said[Row]]:
-        """All that is said of its points."""
+        """All statements about its points."""
         results = self.experiment.results
         return [Said(result, row) for result in results for row in result.verdicts.rows]
 

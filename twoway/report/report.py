@@ -76,7 +76,7 @@ def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None
 
 
 def rejudge(folder: Path) -> Verdicts:
-    """Judge a measured run again; rewrite what is out of date.
+    """Judge a measured run again; rewrite documents that are out of date.
 
     The report is drawn again if it shows other verdicts; without captures it is removed.
     """

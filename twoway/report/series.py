@@ -18,7 +18,7 @@ from twoway.report.figures import goodput_edges_ns
 
 @dataclass(frozen=True)
 class ConnectionSeries:
-    """What is known of a connection over time.
+    """A connection's time series.
 
     Attributes:
         connection: the connection.

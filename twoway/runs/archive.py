@@ -69,7 +69,7 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO, *, captures: boo
 
 
 def _content(results: Path, name: str) -> bytes:
-    """Read a run's file, of a user who may put links there while root reads."""
+    """Read a file of a run as root, without following links that its owner may plant."""
     try:
         with open_run_file(results, name) as file:
             return file.read()

@@ -1,4 +1,4 @@
-"""The programs that an experiment names, looked for as its guest will look for them."""
+"""An experiment's programs, searched for as its guest will search."""
 
 import os
 import shutil

@@ -123,7 +123,7 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 
 @contextmanager
 def alone(case: Case, results: Path) -> Iterator[None]:
-    """Let nobody else look for a point's finished run, or run it, until it has one.
+    """Hold a point's lock: no other process looks for its run, or makes one.
 
     Sweeps of the same points at the same time wait for each other here: each point runs once.
     """
@@ -205,7 +205,7 @@ def new_folder(parent: Path) -> tuple[Path, IO[str]]:
 
 
 def _shown(running: Path, name: str) -> Path:
-    """Give a run's folder its name, and the rights of the folder it is in."""
+    """Give a run's folder its name, and the rights of its parent."""
     running.chmod(running.parent.stat().st_mode & 0o777)
     return running.rename(running.with_name(name))
 

@@ -135,7 +135,7 @@ class _Bounded:
 
 
 def _no_room(where: Path, error: OSError) -> Exception:
-    """Return the error to raise: a full disk in a sentence, another as it is."""
+    """Return the error to raise: of a full disk a sentence, any other unchanged."""
     if not out_of_space(error):
         return error
     return ArchiveError(f"{where}: {error.strerror}", "make room and start again")

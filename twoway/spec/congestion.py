@@ -63,7 +63,7 @@ PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.f
 
 @cache
 def module_parameters(module: str) -> tuple[str, ...]:
-    """List a kernel module's parameters, as its source declares them.
+    """List the parameters that a kernel module's source declares.
 
     The kernel ignores a parameter that a module does not have, with a line in its log.
     """

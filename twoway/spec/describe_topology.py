@@ -85,7 +85,7 @@ def _end(topo: Any, info: dict[str, Any], end: str, numbered: dict[str, str]) ->
 
 
 def _unused_of_nodes(topo: Any) -> list[str]:
-    """List what a topology says of nodes and nothing here looks at.
+    """List a topology's parameters of nodes that would have no effect.
 
     A class of the topology's own may look at any parameter.
     """
@@ -110,7 +110,7 @@ def _parameters(method: Any) -> Iterable[str]:
 
 
 def _unused_of_links(links: list[dict[str, Any]]) -> list[str]:
-    """List what a topology says of links and nothing here looks at."""
+    """List a topology's parameters of links that would have no effect."""
     found = []
     for info in links:
         where = f"link {info['node1']} - {info['node2']}"

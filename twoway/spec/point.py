@@ -177,7 +177,7 @@ def case_names(name: str, seeds: int | None = None) -> list[str]:
 
 
 def _loaded(path: Path) -> Experiment:
-    """Load an experiment's file; if it has problems, add those of what it refers to."""
+    """Load an experiment's file; to its problems add those of its profile and topology."""
     try:
         return load_experiment(path)
     except SpecError as error:

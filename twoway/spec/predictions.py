@@ -1,4 +1,4 @@
-"""What an experiment says at a point, with the numbers that theories compute."""
+"""An experiment's statements at a point, with the numbers that theories compute."""
 
 import difflib
 from collections.abc import Iterable

@@ -195,7 +195,7 @@ def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]
 
 
 def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
-    """Say what is wrong, a sentence for each place: what a union might be is one."""
+    """List problems, a sentence for each place; a union is one place."""
     found: dict[str, list[ErrorDetails]] = {}
     for detail in details:
         parts = (shown(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))

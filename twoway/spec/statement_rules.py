@@ -1,4 +1,4 @@
-"""Checks of what an experiment says of its metrics.
+"""Checks of an experiment's statements on its metrics.
 
 Nothing is left out in silence: a statement that leaves points out says why, and so does a file that
 says nothing of a point.
@@ -93,7 +93,7 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
 def _known_problems(
     field: str, listed: Sequence[Known], said: Statement, experiment: Experiment
 ) -> Iterator[str]:
-    """List what is wrong with where runs are known not to be as a statement says."""
+    """List problems of the exceptions that statements have on record."""
     for index, known in enumerate(listed):
         where = f".{field}.{index}"
         at = [f"{where}.at{problem}" for problem in _at_problems(known.at, experiment)]
@@ -121,7 +121,7 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
 
 
 def _silent_points(experiment: Experiment) -> Iterator[str]:
-    """Find the points of which nothing is said, and not why."""
+    """Find the points without a statement and without a reason."""
     statements = [each for kind in experiment.statements.values() for each in kind]
     if not statements:
         return

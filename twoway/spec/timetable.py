@@ -13,7 +13,7 @@ _MESSAGE_STEPS = 2000
 
 
 def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | None) -> list[str]:
-    """List what is wrong with the times of a schedule."""
+    """List problems of a schedule's times."""
     found = []
     if schedule[0][0]:
         found.append(f".schedule.0: the first is from 0 s on, got {schedule[0][0]:g}")
@@ -28,7 +28,7 @@ def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | No
 
 
 def by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:
-    """Build a qdisc whose packets leave by a table that starts with the traffic."""
+    """Build a qdisc that releases packets by a table, from the traffic's start."""
     said = {
         "table": table.kind,
         "steps": len(table.steps),

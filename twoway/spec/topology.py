@@ -219,14 +219,14 @@ def _address_needed(each: Interface) -> Iterator[tuple[NodeCommand, str]]:
 
 
 def _without_effect(described: _Described) -> Iterator[str]:
-    """List what a topology says that nothing here carries out."""
+    """List settings of a topology that would have no effect."""
     for each in described.unused:
         why = "has no effect: a link profile has rates, delays and losses, the plan all else"
         yield f"{each} {why}"
 
 
 def _misnamed(described: _Described) -> Iterator[str]:
-    """List interfaces whose name is not their node's with a number, or is another's."""
+    """List interfaces not named NODE-ethN, and names used twice."""
     ends = [end for link in described.links for end in link]
     for name, times in Counter(end.interface for end in ends).items():
         if times > 1:

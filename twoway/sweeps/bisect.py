@@ -176,7 +176,7 @@ def _reason(error: Exception) -> str:
 
 
 def _differs(sign: Sign, good: Ran, other: Ran) -> bool:
-    """Tell whether a run differs from the good one; RunError if there is none to be told."""
+    """Tell whether a run differs from the good one; RunError without a run to compare."""
     if sign == "end":
         return other.folder is None
     if not (good.folder and other.folder and good.verdicts and other.verdicts):

@@ -240,7 +240,7 @@ def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:
 
 
 def _differing(wanted: Mapping[str, str], own: Mapping[str, str]) -> str:
-    """List the parts that differ from what is wanted, with both values."""
+    """List the parts that differ from the wanted ones, with both values."""
     return ", ".join(
         f"{name} {own.get(name, 'missing'):.60}, not {wanted.get(name, 'missing'):.60}"
         for name in sorted({*wanted, *own})

@@ -64,7 +64,7 @@ class _Workers:
                 process.terminate()
 
     def close(self) -> None:
-        """End the processes, none of which runs a point any more."""
+        """End the processes, when none runs a point any more."""
         while not self._free.empty():
             self._free.get().shutdown()
 

@@ -34,7 +34,7 @@ class End:
 
 @dataclass(frozen=True)
 class Share:
-    """What an end has of the medium.
+    """An end's use of the medium.
 
     Attributes:
         segment_ns: time for each of its segments.
@@ -68,7 +68,7 @@ class _Receiver:
 
 @dataclass
 class _Sent:
-    """What an end has sent: when its segments left, and each hold of the medium."""
+    """Departure times of an end's segments, and its holds of the medium."""
 
     segments_ns: list[int] = field(default_factory=list)
     holds_ns: list[tuple[int, int]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Tables of what theories compute that is too slow to compute whenever an experiment is read.
+"""Tables of theories that are too slow to compute at each reading of an experiment.
 
 A row has the parameters that a theory takes from a setup, and the values by metric name. A table
 only saves time: `twoway compute` writes it again, and whatever it lacks is computed on the spot.

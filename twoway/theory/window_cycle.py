@@ -1,4 +1,4 @@
-"""A fluid model of what a TCP flow delivers from one loss to the next.
+"""A fluid model of a TCP flow's deliveries from one loss to the next.
 
 After Lakshman and Madhow (1997), whom Barakat and Altman follow: a bottleneck of mu packets/s, a
 round trip of T without queueing, and a queue that overflows when the window reaches mu T + B.

@@ -1,4 +1,4 @@
-"""A half-duplex medium that both ends of a link share: who sends when.
+"""A half-duplex medium that both ends of a link share: which end sends when.
 
 One packet is sent at a time. A turn holds the medium for the gap once and then for each packet's
 bits; it goes on while the next packet of its end has arrived when one has been sent, up to a number

@@ -1,4 +1,4 @@
-"""Packets on a link whose delay changes: each travels for as long as the table says."""
+"""A delay that changes: each packet travels for as long as the table says."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Who holds the medium of a half-duplex link."""
+"""How long each direction holds a half-duplex link's medium."""
 
 import math
 

@@ -82,7 +82,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
 
 @estimates(Scope.RUN, PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY)
 def pendulum(analysis: Analysis) -> tuple[float, ...]:
-    """Compute the index, and shares of time with both or neither busy.
+    """Compute the index, and the shares of time with both and with no line busy.
 
     The index is NaN if one of the queues is never empty.
     """

@@ -1,4 +1,4 @@
-"""ACKs that pass a link which sends by a table, and what becomes of a connection whose they are.
+"""ACKs over a link that sends by a table, and the throughput of their connection.
 
 Each ACK lets its sender send what it acknowledges. If fewer ACKs pass than the data's link has time
 for segments, data go at the ACKs' pace: a cable network with a grant each 3 to 5 ms, and one ACK in

@@ -1,4 +1,4 @@
-"""UDP alone on a link: what waits and what is lost, in closed form.
+"""UDP alone on a link: its waiting time and its losses, in closed form.
 
 Packets of one size that leave as a Poisson process wait as in an M/D/1 queue: for a load rho and a
 transmission time S, rho S / (2 (1 - rho)) on average (Pollaczek 1930, Khinchin 1932). Of packets at

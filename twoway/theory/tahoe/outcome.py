@@ -29,7 +29,7 @@ class Outcome:
     connections: tuple[str, ...]
 
     def metrics(self) -> dict[str, float]:
-        """Compute what is defined; leave out what is not."""
+        """Compute the metrics that are defined."""
         found = {**self._lines(), **self._epochs(), **self._phase()}
         for number, name in enumerate(self.connections):
             found |= {f"{key}.{name}": value for key, value in self._connection(number).items()}

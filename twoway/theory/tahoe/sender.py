@@ -54,7 +54,7 @@ class Tahoe:
         return sent
 
     def acknowledge(self, ack: int) -> list[int]:
-        """Take an ACK; return what is sent."""
+        """Take an ACK; return the segments that it releases."""
         if ack == self.una:
             return self._duplicate()
         self.duplicates = 0
@@ -67,7 +67,7 @@ class Tahoe:
         return self.send()
 
     def time_out(self) -> list[int]:
-        """Let the retransmission timer fire; return what is sent."""
+        """Let the retransmission timer fire; return the segments to send."""
         self._loss()
         self.duplicates = 0
         self.repeated = self.highest
@@ -104,7 +104,7 @@ class Tahoe:
 
 @dataclass
 class FixedWindow:
-    """A sender whose window is constant, and which loses nothing.
+    """A sender with a constant window and no losses.
 
     Attributes:
         window: segments in flight.
@@ -122,7 +122,7 @@ class FixedWindow:
         return list(range(first, self.highest))
 
     def acknowledge(self, ack: int) -> list[int]:
-        """Take an ACK; return what is sent."""
+        """Take an ACK; return the segments that it releases."""
         self.una = max(self.una, ack)
         return self.send()
 

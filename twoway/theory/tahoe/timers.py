@@ -42,11 +42,11 @@ class LinuxTimer:
     times: dict[int, int] = field(default_factory=dict)
 
     def sent(self, segment: int, now: int) -> None:
-        """Remember when."""
+        """Store the segment's send time, for the sample of the round trip."""
         self.times[segment] = now
 
     def retransmits(self, segment: int) -> None:
-        """Forget when: whose ACK it will be cannot be told."""
+        """Drop the sample: after a retransmission the ACK is ambiguous (Karn)."""
         self.times.pop(segment, None)
 
     def acked(self, first: int, end: int, highest: int, now: int) -> None:
