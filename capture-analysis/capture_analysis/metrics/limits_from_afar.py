@@ -22,7 +22,7 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block, View
 from capture_analysis.facts.facts import NEAR, Facts
@@ -80,45 +80,37 @@ class LimitsFromAfar(FromOne):
         far = block.facts.tap_at > NEAR
         if not far.any():
             return
-        view = View(
-            block, np.flatnonzero(far.take(block.direction) & (block.is_ack | block.is_data))
-        )
-        if len(view):
-            self._take(view, block.facts)
+        data, acks = (_Rows(view, far) for view in (block.data, block.acks))
+        self._take(data, acks, block.facts)
 
-    def _take(self, view: View, facts: Facts) -> None:
-        kind = view["kind"]
-        is_data = (kind >= Kind.NEW_DATA) & (kind <= Kind.PROBE)
+    def _take(self, data: "_Rows", acks: "_Rows", facts: Facts) -> None:
         loop_ns = np.nan_to_num(facts.tap_at * facts.round_trip_ns)
         later_ns = (_LATER * loop_ns + LEAST_DELTA_NS).astype(np.int64)
-        acks = np.flatnonzero(~is_data & (view["ack_bytes"] >= 0))
-        room = view["window"] << np.maximum(view.spread(facts.window_shift), 0)
+        shift = np.maximum(facts.window_shift, 0)
+        number, time_ns = acks["ack_bytes"], acks["time_ns"] + later_ns[acks.direction]
         coming = np.stack(
-            (
-                view.direction,
-                view["time_ns"] + view.spread(later_ns),
-                view["ack_bytes"],
-                view["ack_bytes"] + room,
-            )
-        )[:, acks]
+            (acks.direction, time_ns, number, number + (acks["window"] << shift[acks.direction]))
+        )[:, number >= 0]
         coming = np.concatenate((self._coming, coming), axis=1)
-        data = np.flatnonzero(is_data)
         until_ns = np.full(len(facts), -1)
-        np.maximum.at(until_ns, view.direction[data], view["time_ns"][data])
+        time_ns = data["time_ns"]
+        starts = np.flatnonzero(np.diff(data.direction, prepend=-1))
+        if len(starts):
+            until_ns[data.direction[starts]] = np.maximum.reduceat(time_ns, starts)
         here = coming[1] <= until_ns[coming[0]]
         self._coming, coming = coming[:, ~here], coming[:, here]
-        if not len(data):
+        if not len(time_ns):
             return
-        start = view["seq_bytes"][data]
+        start, kind = data["seq_bytes"], data["kind"]
         again = (kind == Kind.RETRANSMISSION) | (kind == Kind.LATE_DATA)
         self._count(
-            np.concatenate((coming[0], view.direction[data])),
-            np.concatenate((coming[1], view["time_ns"][data])),
-            sent=_behind(coming[0], start + view["payload_bytes"][data]),
+            np.concatenate((coming[0], data.direction)),
+            np.concatenate((coming[1], time_ns)),
+            sent=_behind(coming[0], start + data["payload_bytes"]),
             start=_behind(coming[0], start),
-            again=_behind(coming[0], again[data].astype(np.int64)),
-            acked=_before(coming[2], data),
-            edge=_before(coming[3], data),
+            again=_behind(coming[0], again.astype(np.int64)),
+            acked=_before(coming[2], start),
+            edge=_before(coming[3], start),
             facts=facts,
         )
 
@@ -135,7 +127,7 @@ class LimitsFromAfar(FromOne):
         facts: Facts,
     ) -> None:
         """Count the time before each event by cause; columns of shape (n,), -1: not of its kind."""
-        order = np.lexsort((sent, time_ns, direction))  # of equal times ACKs first
+        order = _by_direction_and_time(direction, time_ns)  # of equal times ACKs first
         direction, time_ns, sent, start, again, acked, edge = (
             each[order] for each in (direction, time_ns, sent, start, again, acked, edge)
         )
@@ -159,11 +151,8 @@ class LimitsFromAfar(FromOne):
         cause = np.full(len(direction), SENDER)
         cause[full] = RECEIVER
         cause[acked_before < repaired] = RECOVERY
-        spent = np.zeros((len(directions), CAUSES), dtype=np.int64)
-        np.add.at(
-            spent, (np.repeat(np.arange(len(directions)), ends - starts + 1), cause), waited_ns
-        )
-        self._ns.add(directions, spent)
+        shares = [np.add.reduceat(waited_ns * (cause == each), starts) for each in range(CAUSES)]
+        self._ns.add(directions, np.stack(shares, axis=1))
 
     @staticmethod
     def _before(carried: LaneArray, highest: "_Highest", time_ns: IntArray) -> IntArray:
@@ -192,6 +181,18 @@ class LimitsFromAfar(FromOne):
         }
 
 
+class _Rows:
+    """The packets of a view that belong to some directions."""
+
+    def __init__(self, view: View, which: BoolArray) -> None:
+        self._view, self._rows = view, np.flatnonzero(view.spread(which))
+        self.direction = view.direction[self._rows]
+
+    def __getitem__(self, column: str) -> IntArray:
+        """Return a column of the view, (n,)."""
+        return self._view[column][self._rows]
+
+
 class _Highest:
     """Running maxima of events that are sorted by direction."""
 
@@ -209,6 +210,18 @@ class _Highest:
         earlier: IntArray = np.concatenate(([-1], highest[:-1]))
         earlier[self.starts] = before
         return earlier, highest
+
+
+def _by_direction_and_time(direction: IntArray, time_ns: IntArray) -> IntArray:
+    """Sort events, which are few sorted sequences, by direction and time; equal ones stay in order.
+
+    One key of both makes that a merge of the sequences.
+    """
+    since_ns = time_ns - time_ns.min()
+    span_ns = int(since_ns.max()) + 1
+    if span_ns * (int(direction.max()) + 1) >= 1 << 63:
+        return np.lexsort((time_ns, direction))
+    return np.argsort(direction * span_ns + since_ns, kind="stable")
 
 
 def _behind(first: IntArray, column: IntArray) -> IntArray:
