@@ -274,7 +274,7 @@ class FlowTable:
         return self._seen(Seen.HALF)
 
     def syns_seen(self) -> BoolArray:
-        """Tell of which halves a SYN was seen, shape (n, 2)."""
+        """Mark the directions in which a SYN was seen, shape (n, 2)."""
         return self._seen(Seen.SYN)
 
     def _seen(self, what: Seen) -> BoolArray:

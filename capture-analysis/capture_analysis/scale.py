@@ -114,7 +114,7 @@ def parts_of(path: Path, workers: int) -> int:
 
 @dataclass(frozen=True)
 class Pending:
-    """A capture whose parts are being measured by workers."""
+    """A capture that workers measure in parts."""
 
     path: Path
     parts: list["Future[Measured | AnalysisError]"]

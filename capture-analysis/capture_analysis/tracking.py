@@ -166,7 +166,7 @@ class Tracked:
 
 @dataclass
 class Forgotten:
-    """Counts of what a tracker discarded to bound the memory of a connection.
+    """Counts of records discarded to bound a connection's memory.
 
     Attributes:
         holes: the lowest holes of a half that had more than HOLES; data that fill one later count

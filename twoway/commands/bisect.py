@@ -23,8 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a git repository of the kernel; it is read, and nothing changed in it",
     )
-    parser.add_argument("--good", required=True, metavar="REV", help="a commit before the change")
-    parser.add_argument("--bad", required=True, metavar="REV", help="a commit after it")
+    parser.add_argument(
+        "--good", required=True, metavar="REV", help="a commit that lacks the change"
+    )
+    parser.add_argument("--bad", required=True, metavar="REV", help="a commit that has the change")
     add_options(parser, JSON, RESULTS)
 
 

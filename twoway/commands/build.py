@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--copy",
         type=Path,
         metavar="FOLDER",
-        help="copy what runs need of it there, as a package has it",
+        help="copy its files that runs need to this folder, as a package has them",
     )
     parser.add_argument(
         "--sanitized",

@@ -10,7 +10,9 @@ HELP = "measure the error floor of link profiles"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `calibrate` to its parser."""
-    parser.add_argument("profiles", nargs="*", help="under tc-profiles/, or files; all by default")
+    parser.add_argument(
+        "profiles", nargs="*", help="names under tc-profiles/, or files (default: all)"
+    )
     add_options(parser, JSON, RESULTS, BACKEND, KERNEL)
 
 

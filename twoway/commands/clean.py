@@ -13,17 +13,21 @@ HELP = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `clean` to its parser."""
-    parser.add_argument("--keep", type=at_least_one, metavar="N", help="but the newest N of each")
-    parser.add_argument("--older-than", type=float, metavar="DAYS", help="if they are older")
     parser.add_argument(
-        "--kernels", action="store_true", help="of the cache, kernels that no build now is"
+        "--keep", type=at_least_one, metavar="N", help="keep the newest N runs of each point"
     )
-    parser.add_argument("--yes", action="store_true", help="remove them")
+    parser.add_argument("--older-than", type=float, metavar="DAYS", help="only runs that are older")
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="also list kernels in the cache that no version builds now",
+    )
+    parser.add_argument("--yes", action="store_true", help="remove the listed files")
     add_options(parser, RESULTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """List what can be removed: runs, and kernels of the cache; remove it if so told."""
+    """List what can be removed: runs, and kernels of the cache; remove it with --yes."""
     from twoway.contract.folders import disk_bytes
     from twoway.guest.old_kernels import old_kernels
     from twoway.runs.clean import removable, remove

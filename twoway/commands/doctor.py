@@ -10,7 +10,9 @@ HELP = "what this machine can do, and what is missing"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `doctor` to its parser."""
-    parser.add_argument("--disk", action="store_true", help="also what runs and the cache take")
+    parser.add_argument(
+        "--disk", action="store_true", help="also print the disk space that runs and the cache take"
+    )
     add_options(parser, JSON)
 
 

@@ -15,9 +15,13 @@ HELP = "the pictures of a finished run's report as PNG and SVG files, into figur
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `figures` to its parser."""
     add_options(parser, RUN)
-    parser.add_argument("--csv", action="store_true", help="the numbers behind them instead")
     parser.add_argument(
-        "--foot", metavar="TEXT", help="at the foot of each, instead of the conditions of the run"
+        "--csv", action="store_true", help="write the numbers behind the pictures instead"
+    )
+    parser.add_argument(
+        "--foot",
+        metavar="TEXT",
+        help="text at the foot of each picture (default: the conditions of the run)",
     )
     add_options(parser, RESULTS)
 

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="the experiment's file, such as mine.yml")
     parser.add_argument("--title", default="A question in one line", help="(default: %(default)s)")
     parser.add_argument("--topology", default="two_node", help="(default: %(default)s)")
-    parser.add_argument("--profile", help="a link profile that there is, instead of a new one")
+    parser.add_argument("--profile", help="an existing link profile to use instead of a new one")
     for name, default, unit in (
         ("down", 20, "Mbit/s, forward"),
         ("up", 5, "Mbit/s, in reverse"),

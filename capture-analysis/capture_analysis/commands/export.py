@@ -17,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `export` to its parser."""
     parser.add_argument("path", type=Path, metavar="CAPTURE", help="a capture; - is standard input")
     parser.add_argument(
-        "target", type=Path, metavar="FILE", help="what to write; its name ends in .parquet or .csv"
+        "target",
+        type=Path,
+        metavar="FILE",
+        help="the file to write, with a name in .parquet or .csv",
     )
     add_inside(parser)
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=LISTED,
         metavar="N",
-        help="list so many, those with most payload first (default: %(default)s)",
+        help="number of connections to list, those with most payload first (default: %(default)s)",
     )
 
 

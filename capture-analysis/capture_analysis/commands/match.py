@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=FLOWS_LISTED,
         metavar="N",
-        help="list so many connections, those with most packets first (default: %(default)s)",
+        help="number of connections to list, those with most packets first (default: %(default)s)",
     )
 
 

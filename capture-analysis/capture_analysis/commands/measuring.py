@@ -15,13 +15,13 @@ def add_options(
         "--rate-mbit",
         type=positive_rate,
         metavar="R",
-        help="rate of the bottleneck on the way that most data go, Mbit/s; estimated if not given",
+        help="rate of the bottleneck in the direction of most data, Mbit/s (default: estimated)",
     )
     parser.add_argument(
         "--ack-rate-mbit",
         type=positive_rate,
         metavar="R",
-        help="rate of the bottleneck on the opposite way, Mbit/s; estimated if not given",
+        help="rate of the bottleneck in the other direction, Mbit/s (default: estimated)",
     )
     add_inside(parser)
 

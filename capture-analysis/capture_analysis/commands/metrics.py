@@ -46,14 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=FLOWS_LISTED,
         metavar="N",
-        help="list so many connections, those with most payload first (default: %(default)s)",
+        help="number of connections to list, those with most payload first (default: %(default)s)",
     )
     parser.add_argument(
         "--workers",
         type=at_least_one,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="use so many processes at most, where that pays (default: one per core, %(default)s)",
+        help="largest number of processes (default: one per core, %(default)s)",
     )
     parser.add_argument(
         "--scheduler",

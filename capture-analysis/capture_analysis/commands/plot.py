@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write; .png, .svg or .html says how it is drawn",
+        help="the file to write; .png, .svg or .html decides how it is drawn",
     )
 
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="where to write; an earlier report is replaced (default: CAPTURE-report)",
+        help="folder of the report; an earlier report is replaced (default: CAPTURE-report)",
     )
     parser.add_argument(
         "--figures",

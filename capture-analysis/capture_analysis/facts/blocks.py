@@ -129,7 +129,7 @@ class Block:
         return View(self, self.is_data.nonzero()[0])
 
     def acknowledging(self, rows: IntArray) -> IntArray:
-        """Return the directions whose data some packets acknowledge, (k,)."""
+        """Return the direction of data that each packet acknowledges, (k,)."""
         flow = self.packets.flow[rows].astype(np.int64)
         return (flow << 1 | self.packets.half[rows]) ^ 1
 

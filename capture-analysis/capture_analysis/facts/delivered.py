@@ -1,4 +1,4 @@
-"""What a path delivered: the most that passed in a window of time.
+"""A path's delivery: the most data that passed in a window of time.
 
 No bottleneck is slower than that. Both data and what their ACKs acknowledge are counted and the
 lesser is taken: data may be sent into a queue faster than it empties, and ACKs that waited

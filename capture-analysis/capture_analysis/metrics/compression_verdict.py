@@ -196,7 +196,7 @@ def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
 
 
 def verdict_word(value: float | str | None) -> str:
-    """Say a verdict in a word: 1, 0, or the reason why there is none."""
+    """Name a verdict: 1, 0, or the reason without one."""
     if isinstance(value, str) or value is None:
         return "bunched" if value in (BUNCHED, BUNCHED_IN_TICKS) else "cannot tell"
     return "compressed" if value else "spaced"

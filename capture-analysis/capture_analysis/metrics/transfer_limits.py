@@ -1,4 +1,4 @@
-"""Limits: what a transfer waits for, by share of its time.
+"""Limits: the causes of a transfer's waiting, by share of its time.
 
 The time from a direction's first packet to its last is divided at each of its packets, data and
 pure ACKs. Each part belongs to one cause, the first that holds:

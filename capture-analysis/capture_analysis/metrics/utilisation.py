@@ -1,4 +1,4 @@
-"""Utilisation and efficiency: what of a link is used, and what a connection has of it.
+"""Utilisation and efficiency: the used share of a link, and one connection's share.
 
     utilisation = (time in which the link transmits) / (time); pauses are left out in captures
     link_share  = 8 * (bytes of all of a connection's frames one way) / (rate * time of data)
@@ -83,7 +83,7 @@ class LinkShare(FromOne):
 
 
 def _bits(direction: int, tally: Tally, facts: Facts) -> float:
-    """Compute what all connections that share a direction's link sent, bit/s.
+    """Compute the rate of all connections that share a direction's link, bit/s.
 
     Those share it whose data go the same way at the same rate; their time is from the first data of
     any to the last, less the direction's pauses.

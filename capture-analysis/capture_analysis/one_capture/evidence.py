@@ -38,7 +38,7 @@ COARSE_CLOCK = (
 
 
 def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
-    """Say what a direction's ACKs lack to be judged; "" if nothing."""
+    """Say why a direction's ACKs cannot be judged; "" if they can."""
     at = facts.tap_at[direction]
     segments, full = tally.segments(direction), tally.full_segments.of(direction)
     reasons = {

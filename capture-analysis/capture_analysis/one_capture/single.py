@@ -73,7 +73,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Part:
-    """The connections whose number is `index` modulo `parts`.
+    """The connections with a number equal to `index` modulo `parts`.
 
     See docs/decisions/0036.
     """

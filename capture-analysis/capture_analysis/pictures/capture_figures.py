@@ -36,7 +36,7 @@ NAMES = {name: text for name, (_, text) in _OF_PACKETS.items()} | {
 
 
 def figure(selected: Selected, name: str) -> Figure:
-    """Draw one of NAMES; without lines if there is nothing to draw."""
+    """Draw one of NAMES; without lines where the capture has no data for it."""
     direction = selected.direction
     if name == "rates":
         return rates(direction, selected.overview).with_stretch()

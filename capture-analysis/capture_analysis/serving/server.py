@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(404, "no such page; reports are kept until the next ones come")
 
     def do_POST(self) -> None:
-        """Analyse what is sent, or the example."""
+        """Analyse an uploaded capture, or the example."""
         self.close_connection = True  # what was not read of a refused capture must not be parsed
         asked = self._asked()
         if asked is None:

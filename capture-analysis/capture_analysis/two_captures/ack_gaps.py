@@ -27,7 +27,7 @@ class AckGaps:
 
     @cached_property
     def compressed(self) -> BoolArray:
-        """Shape (n,): whether a gap shrank to less than 0.75 of what it was when sent."""
+        """Shape (n,): true where a gap shrank to less than 0.75 of its length when sent."""
         arrived_ns = self.arrived_ns
         return (arrived_ns >= 0) & (arrived_ns < COMPRESSED_BELOW * self.sent_ns)
 

@@ -69,7 +69,7 @@ class View:
 
 
 class Crossings:
-    """Packets of one way whose fate is known.
+    """Packets of one direction whose fate is known.
 
     Attributes:
         way: A_TO_B or B_TO_A.
@@ -137,7 +137,7 @@ class Uncommon:
 
 
 class _Way:
-    """Packets of one way whose fate is known, until they are in order."""
+    """Packets of one direction whose fate is known, kept until they are in order."""
 
     def __init__(self, way: int) -> None:
         self.way = way

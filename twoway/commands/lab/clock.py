@@ -9,10 +9,14 @@ HELP = "how far other machines' clocks are ahead of this one's"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab clock` to its parser."""
-    parser.add_argument("machines", nargs="*", metavar="NAME=ADDRESS", help="who answers")
-    parser.add_argument("--answer", metavar="ADDRESS", help="answer there instead, and end")
-    parser.add_argument("--port", type=int, default=8787, help="UDP (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, help="for --answer: how long at most")
+    parser.add_argument("machines", nargs="*", metavar="NAME=ADDRESS", help="machines that answer")
+    parser.add_argument(
+        "--answer", metavar="ADDRESS", help="answer at this address instead of asking, then end"
+    )
+    parser.add_argument("--port", type=int, default=8787, help="UDP port (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="with --answer: seconds to answer at most"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ HELP = "put the runs of archives into the results, every checksum compared"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab gather` to its parser."""
-    parser.add_argument("archives", type=Path, nargs="+", help="made by `pack`")
+    parser.add_argument("archives", type=Path, nargs="+", help="an archive that `pack` made")
     add_options(parser, RESULTS)
 
 

@@ -14,7 +14,9 @@ HELP = "make a run of what several hosts left, and report"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab merge` to its parser."""
     add_experiment(parser)
-    parser.add_argument("parts", type=Path, help="folder with a folder for each, and times.json")
+    parser.add_argument(
+        "parts", type=Path, help="folder with a folder for each host, and times.json"
+    )
     add_options(parser, JSON, RESULTS)
 
 

@@ -13,7 +13,7 @@ HELP = "write finished runs into an archive with their checksums"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab pack` to its parser."""
-    parser.add_argument("runs", nargs="*", help="<experiment>/<run>; all by default")
+    parser.add_argument("runs", nargs="*", help="runs, as EXPERIMENT/RUN (default: all)")
     parser.add_argument("--to", type=Path, help="the archive (default: standard output)")
     add_options(parser, RESULTS)
 

@@ -13,8 +13,8 @@ HELP = "cut an experiment's plan into what each of several hosts does"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab share` to its parser."""
     add_experiment(parser)
-    parser.add_argument("--places", required=True, help="JSON: nodes and links of each host")
-    parser.add_argument("--to", type=Path, required=True, help="folder for theirs")
+    parser.add_argument("--places", required=True, help="a JSON file: nodes and links of each host")
+    parser.add_argument("--to", type=Path, required=True, help="folder for the hosts' shares")
 
 
 def run(args: argparse.Namespace) -> int:
