@@ -19,7 +19,7 @@ from twoway.errors import TwowayError
 POLL_S, _SOON_S = 0.1, 0.01
 # A killed process is gone at once, unless it waits for a disk.
 _GONE_S = 30.0
-# The most that is read of what a program prints.
+# Size limit of a program's output.
 _MOST_WORDS = 1 << 20
 
 

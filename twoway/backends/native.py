@@ -222,7 +222,7 @@ def kernel_config() -> set[str]:
     else:
         raise UsageError(
             f"kernel {os.uname().release}: neither {running} nor {packaged}",
-            "without its configuration nobody can tell whether it can run experiments",
+            "its configuration is needed to know whether it can run experiments",
         )
     return set(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
 

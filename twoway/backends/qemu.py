@@ -44,7 +44,7 @@ from twoway.messages import say
 from twoway.paths import cache
 from twoway.progress import Steps
 
-# kvm: the host's processor; icount: emulation whose time is the number of instructions executed;
+# kvm: the host's processor; icount: emulation that counts instructions as time;
 # tcg: emulation in the host's time.
 Accelerator = Literal["kvm", "icount", "tcg"]
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)

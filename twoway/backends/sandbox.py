@@ -55,7 +55,7 @@ _COMPLAINT = re.compile(
     re.MULTILINE,
 )
 
-# `RIP: 0033:aimd_cong_avoid+0x4/0x87 [tcp_aimd]`, in what a kernel prints of its registers.
+# `RIP: 0033:aimd_cong_avoid+0x4/0x87 [tcp_aimd]`, in a kernel's print of its registers.
 _PLACE = re.compile(r"RIP: [0-9a-f]+:(\w\S*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?)")
 
 

@@ -15,7 +15,7 @@ from twoway.contract.writing import written_aside
 Positive = Annotated[float, Field(gt=0, le=1e15)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
-# What a pattern of `text` asks for, in words.
+# The patterns of `text`, in words.
 _FORMS: dict[str, str] = {}
 
 

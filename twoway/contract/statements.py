@@ -69,7 +69,7 @@ class Differs(Record):
     comparable: bool = Field(default=True, description="false: the numbers are of different things")
 
 
-# What a claim is held to, the strictest first.
+# What a claim is compared with, the strictest first.
 Form = Literal["number", "formula", "words"]
 FORMS: tuple[Form, ...] = get_args(Form)
 

@@ -28,7 +28,7 @@ RUNNER_SOURCES = [
         "prompt.py",
     )
 ]
-# What is preloaded into programs of the guest.
+# The library that programs of the guest preload.
 _LIBRARY = VM / "guest/fork_server.c"
 GUEST_SOURCES = [
     *GUEST_PROGRAMS,

@@ -14,7 +14,7 @@ from twoway.paths import PACKAGED, cache
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream.
 Flavour = Literal["guest", "sanitized", "newest"]
-# What a guest is built from: a flavour's own source, or an unpacked tree.
+# The source of a guest: a flavour's own, or an unpacked tree.
 Choice = Flavour | Path
 
 OLDEST_KERNEL = (6, 12)

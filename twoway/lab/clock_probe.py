@@ -16,7 +16,7 @@ from typing import Any
 from twoway.errors import RunError
 
 PORT = 8787
-# So many requests take some ms, in which clocks drift apart by less than a microsecond.
+# Requests take some ms in all, in which clocks drift apart by less than a microsecond.
 QUESTIONS = 200
 _REPLY_TIMEOUT_S = 0.5
 # Replies that may be missing: the other host has 40 x 0.5 s = 20 s to start answering.

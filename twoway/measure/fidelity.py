@@ -21,8 +21,8 @@ from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
-# A queue's times must be known to this share of a full segment's transmission time: then nobody
-# takes one packet for two.
+# A queue's times must be known to this share of a full segment's transmission time: then one
+# packet is not taken for two.
 RESOLVED_SHARE = 0.5
 HALF_A_SEGMENT = "half of what a segment takes"
 # How much of a source's time may pass without data or window that it did not ask to lack.

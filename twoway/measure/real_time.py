@@ -20,7 +20,7 @@ from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
 # A few of many timers are very late; one packet in a hundred decides no metric.
 QUANTILE = 0.99
-# In 99 % of cases a random walk stays within so many standard deviations of the walk's last step.
+# A random walk stays within this multiple of its last step's standard deviation in 99 % of cases.
 # By the reflection principle at most twice as many walks leave that range as end outside it, and
 # 0.5 % of the normal distribution are outside 2.81.
 WALK_DEVIATIONS = 2.81
@@ -96,7 +96,7 @@ class ClockError:
             closer = spacing_error_ns(view) / max(view.ack_service_ns, 1)
             if family.startswith("compression_factor"):
                 return measured * closer
-            # ACKs whose gap is larger than so many transmission times count as two bunches.
+            # ACKs with a gap above this number of transmission times count as two bunches.
             if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
                 return math.inf
         if unit == "s":

@@ -34,8 +34,8 @@ from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 
-# Of so many selections of a connection's packets the last are kept: a connection has four, and most
-# metrics of one are computed one after the other.
+# Size of the cache of selections of a connection's packets: a connection has four, and most of its
+# metrics are computed one after the other.
 RECENT_SELECTIONS = 6
 _Kind = TypeVar("_Kind")
 

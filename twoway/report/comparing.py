@@ -17,7 +17,7 @@ from twoway.contract.manifest import Described, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.measure.run_folder import Run
 
-# Of a manifest: what is not a parameter, or follows from others.
+# Fields of a manifest that are no parameters, or follow from others.
 _NOT_PARAMETERS = {
     *("run", "identity", "files", "timing", "clocks", "clock_offset_ns", "capture_drops"),
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),

@@ -20,7 +20,7 @@ RUN = "run"
 # Axes without an order for a line to follow.
 _UNORDERED = (SEED, RUN)
 
-# Number in the palette of what a paper prints: black, seen on any line.
+# Palette index of a paper's numbers: black, seen on any line.
 PRINTED = 6
 
 # Experiments with a figure whose points do not lie along one axis of the sweep.
@@ -58,7 +58,7 @@ class _Value(NamedTuple):
     letter: str = ""
 
 
-# What a caption says of the lines of `_said`.
+# The caption's words for the lines of `_said`.
 LEGEND = (
     "Lines with dots are measured, dashed ones computed for our parameters, crosses printed in the "
     "paper; a bar through a cross is the precision of the print, \u2264 and \u2265 are bounds."

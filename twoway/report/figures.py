@@ -19,12 +19,12 @@ from twoway.report.socket_figures import socket_figures
 # The connections that are drawn, by name.
 Shown = dict[str, ConnectionView]
 
-# The length of detailed views: so many congestion epochs; without those, so many cycles of busy
-# periods; without those, so many seconds.
+# The length of detailed views: congestion epochs; without those, cycles of busy periods; without
+# those, seconds.
 DETAIL_EPOCHS = 4
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
-# And of many connections so many round trips with all queues full.
+# And of many connections, round trips with all queues full.
 DETAIL_ROUND_TRIPS = 10
 # Intervals of the whole-run view of a queue, a highest and a lowest level each: about one per
 # pixel column of a wide screen.

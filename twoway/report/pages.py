@@ -29,7 +29,7 @@ from twoway.report.papers import find_paper
 _PACKAGE = "twoway.report"
 _FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}
 _REPORT = "report.html.j2"
-# Pictures of which a line of each run fits on one: by id, those of a report.
+# Report figures, by id, that stay readable with one line for each run.
 _OVERLAID = ("queues", "goodput", "cwnd", "rtt")
 _MOST_PICTURES = 24
 

@@ -64,7 +64,7 @@ def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None
     figures = all_figures(analysis, metrics)
     if numbers:
         return save_numbers(figures, folder / FIGURES)
-    # Drawing takes longer than all else that a short run needs, so nobody waits for it unasked.
+    # Drawing takes longer than the rest of a short run, so it is done only when asked for.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
 
     manifest = analysis.run.manifest

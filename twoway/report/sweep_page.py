@@ -16,7 +16,7 @@ from twoway.report.results import Experiment, Result
 
 PAGE = "index.html"
 TABLES = (CSV, PARQUET)
-# Figures of every sweep, unless something is said of the family.
+# Figures of every sweep, unless a statement is about the family.
 _USUAL = (
     "goodput",
     "utilisation",

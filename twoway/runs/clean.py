@@ -9,7 +9,7 @@ from twoway.contract.manifest import CAPTURES, MANIFEST, SAMPLES
 from twoway.runs.finding import finished_runs_of
 
 _DAY_S = 24 * 3600
-# Start of the name of what is being removed.
+# Prefix of the name of a folder that is being removed.
 _GOING = ".removing-"
 
 

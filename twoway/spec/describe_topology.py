@@ -29,7 +29,7 @@ from mininet.node import CPULimitedHost, Node  # noqa: E402
 from mininet.nodelib import LinuxBridge  # noqa: E402
 from mininet.topo import Topo  # noqa: E402
 
-# What Mininet keeps of a link; and of its ends, what a topology may say.
+# Mininet's keys of a link, and the keys of its ends that a topology may set.
 _LINK = {f"{field}{end}" for field in ("node", "port", "params", "intfName") for end in "12"}
 _END = {"ip"}
 # What CPULimitedHost takes, whatever a node's class is; and the MAC address, which is the plan's.

@@ -359,7 +359,7 @@ class Experiment(Model):
     claims: list[Claimed] = Field(default=[], description="what the paper prints")
     findings: list[Found] = Field(default=[], description="what runs showed; exploratory")
     unclaimed: list[Unclaimed] = Field(
-        default=[], description="points of which nothing is said, and why"
+        default=[], description="points without a statement, and why"
     )
 
     @property

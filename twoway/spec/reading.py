@@ -26,7 +26,7 @@ from twoway.spec.programs import read_files
 from twoway.spec.repetitions import at_matrix, repeated
 from twoway.spec.rules import experiment_problems, profile_problems
 
-# The most that a file may hold, and that is said of one.
+# Limits of a file's size, and of the number of problems printed of one.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
 
 # Parts of a place that name not a field but a type that a union might have been.

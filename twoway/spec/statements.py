@@ -35,7 +35,7 @@ Percent = Annotated[str, text(r"^[0-9]+(\.[0-9]+)? ?%$", "a number and %", most=
 Sentence = Annotated[str, text(r"\S", "more than spaces")]
 # A metric's value; None if it is undefined.
 Number = float | None
-# What a theory computes, by the name of a metric: its prediction, and the paper's printed form.
+# A theory's values by the name of a metric: its prediction, and the paper's printed form.
 Computed = tuple[Mapping[str, float], Mapping[str, float]]
 
 
@@ -43,7 +43,7 @@ class Statement(Model):
     """What is said of one metric, or the same of several, at some points."""
 
     metric: str | Annotated[list[str], Field(min_length=1)] = Field(
-        description="a name from metrics.json, or several of which the same is said"
+        description="a name from metrics.json, or several with the same statement"
     )
     at: At = Field(
         default={}, description="the points that it is about, values by axis; all by default"

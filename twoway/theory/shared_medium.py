@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# Windows sent before what is watched, and watched.
+# Windows sent before the measured ones, and measured windows.
 _SETTLED, _WATCHED = 40, 200
 
 

@@ -54,13 +54,13 @@ LINK_LOSS_BURST = Definition(
 LINK_LOSS_DEVIATION = Definition(
     "link_loss_deviation",
     "1",
-    "how many standard deviations of so many packets link_loss is above the profile's share",
+    "how many standard deviations, for its packets, link_loss is above the profile's share",
     "Gilbert 1960",
 )
 LINK_LOSS_BURST_DEVIATION = Definition(
     "link_loss_burst_deviation",
     "1",
-    "how many standard deviations of so many bursts link_loss_burst is above the profile's",
+    "how many standard deviations, for its bursts, link_loss_burst is above the profile's",
     "Gilbert 1960",
 )
 

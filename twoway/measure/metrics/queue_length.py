@@ -34,7 +34,7 @@ PLATEAU_LOW = Definition(
     "median height of the plateaus below both neighbours",
     "Zhang, Shenker, Clark 1991",
 )
-# The window is cut into so many bins, whose width is the period's resolution.
+# Number of bins of the window; their width is the period's resolution.
 BINS = 1 << 16
 # A peak is high from this share of the highest.
 HIGH = 0.9

@@ -45,7 +45,7 @@ GROWTH = Definition(
     "slope of a window's logarithm over that of time in a cycle; 1/2 for a square root",
     _ZHANG,
 )
-# Most connections of which all pairs are correlated.
+# Largest number of connections with all pairs correlated.
 MOST = 50
 # Where in a cycle the window is looked up.
 TENTHS = np.arange(1, 11) / 10

@@ -23,7 +23,7 @@ _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
 _NEW_SCENE = 1 / 4  # probability, at each group
 # The most that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
-# The most that it is told of: an argument of a program has at most 128 KiB.
+# The most frames in its command line: an argument of a program has at most 128 KiB.
 _MOST_FRAMES = 15_000
 
 

@@ -33,7 +33,7 @@ from twoway.theory.network import Setup
 from twoway.theory.shared_medium import End, shares
 
 NAME = "half_duplex"
-# So many times the packets that the medium and the delays hold keep a packet waiting at each end.
+# This multiple of the packets that medium and delays hold keeps a packet waiting at each end.
 _AMPLE = 2
 _BOTH = 2
 _NS = 10**9
@@ -142,7 +142,7 @@ def _check_busy(setup: Setup, turn: int, acks: float, round_s: float) -> None:
     """
     count = len(setup.connections)
     delays_s = [link.delay_ns / 1e9 for link in setup.links.values()]
-    # A turn at each end, and what is under way meanwhile.
+    # A turn at each end, and the packets under way meanwhile.
     least = _AMPLE * (2 * turn + sum(delays_s) / round_s * count)
     if acks * count < least:
         raise ValueError(
