@@ -10,8 +10,8 @@ L: the ACK's captured size; C: the rate of the bottleneck that the ACKs pass. An
 bunch of one. A bunch's size is given in ACKs and in the bytes that they acknowledge.
 
 Vantage: near the data's sender, behind the queue of the ACKs; before that queue, bunches are those
-in which the receiver sent the ACKs. Where C is assumed (rate source "opposite") or estimated too
-low, ACKs that merely came fast count as bunched.
+in which the receiver sent the ACKs. Where C is only a guess there is no number: ACKs that merely
+came fast would count as bunched.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.evidence import missing_ack_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
@@ -32,7 +33,6 @@ from capture_analysis.streaks import StreakFinder, Streaks
 # ACKs in bunches of at least so many count as bunched (Paxson asks for three).
 BUNCH_ACKS = 3
 NO_ACKS = "no pure ACKs"
-NO_RATE = "no rate for the ACKs' bottleneck"
 
 
 ACK_BUNCHES = Definition("ack_bunches", "1", "bunches of at least three pure ACKs")
@@ -108,8 +108,8 @@ class AckBunches(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         acks = tally.acks(direction)
-        if not acks or np.isnan(facts.ack_rate_bit[direction]):
-            why = NO_RATE if acks else NO_ACKS
+        why = missing_ack_rate(direction, facts) if acks else NO_ACKS
+        if why:
             return dict.fromkeys(self.per_direction, why)
         count, bunched, acked = (int(v) for v in self._bunched.of(direction))
         bins = self.sizes.bins(direction)

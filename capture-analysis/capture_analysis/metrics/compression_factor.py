@@ -26,9 +26,8 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts, FloatArray
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.metrics import ack_bunches
 from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
-from capture_analysis.one_capture.evidence import missing_evidence, missing_rate
+from capture_analysis.one_capture.evidence import NO_ACK_RATE, missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.two_captures.ack_gaps import AckGaps
@@ -153,7 +152,7 @@ class FactorAtTap(FromOne):
         return {
             COMPRESSION_FACTOR: middle / _PARTS if middle else none,
             COMPRESSION_FACTOR_P95: high / _PARTS if high else none,
-            COMPRESSION_FACTOR_BOUND: ack_bunches.NO_RATE if np.isnan(most) else most,
+            COMPRESSION_FACTOR_BOUND: NO_ACK_RATE if np.isnan(most) else most,
             ACKS_COMPRESSED: (int(bins.count.sum()) + tied) / acks,
             ACKS_TIED: tied,
             ACKS_TOO_CLOSE: too_close,

@@ -22,7 +22,8 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.metrics.ack_bunches import BUNCH_ACKS, NO_RATE
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.one_capture.evidence import missing_ack_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
@@ -115,10 +116,9 @@ class InducedBursts(FromOne):
         if not facts.tap_at[direction] <= NEAR:
             return dict.fromkeys(self.per_direction, "the tap is not near the data's sender")
         bursts, total = (int(n) for n in self._sums.of(direction))
-        if not bursts:
-            rated = not np.isnan(facts.ack_rate_bit[direction])
-            why = "no bunch of at least three ACKs" if rated else NO_RATE
-            return dict.fromkeys(self.per_direction, why)
+        unrated = missing_ack_rate(direction, facts)
+        if unrated or not bursts:
+            return dict.fromkeys(self.per_direction, unrated or "no bunch of at least three ACKs")
         bins = self._bytes.bins(direction)
         return {
             INDUCED_BURST_MEAN: total / bursts,

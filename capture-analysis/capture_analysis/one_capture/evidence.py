@@ -17,6 +17,10 @@ GUESSED_RATE = (
     "the rate of the data's bottleneck is only a guess: giving it (--rate-mbit), or a capture at "
     "both ends, would tell"
 )
+NO_ACK_RATE = "no rate for the ACKs' bottleneck"
+GUESSED_ACK_RATE = (
+    "the rate of the ACKs' bottleneck is only a guess: giving it (--ack-rate-mbit) would tell"
+)
 NO_PLACE = (
     "where on the path the capture was made is not known: one that has the handshake, made at the "
     "data's sender, would tell"
@@ -58,3 +62,11 @@ def missing_rate(direction: int, facts: Facts) -> str:
     if evidence >= Evidence.MEASURED:
         return ""
     return GUESSED_RATE if evidence else NO_RATE
+
+
+def missing_ack_rate(direction: int, facts: Facts) -> str:
+    """Say why the rate of the bottleneck of a direction's ACKs is no evidence; "" if it is."""
+    evidence = facts.rate_evidence[direction ^ 1]
+    if evidence >= Evidence.MEASURED:
+        return ""
+    return GUESSED_ACK_RATE if evidence else NO_ACK_RATE

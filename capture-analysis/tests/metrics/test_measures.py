@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.utilisation import TOO_SHORT
-from capture_analysis.one_capture.evidence import AT_RECEIVER, GUESSED_RATE, TOO_FEW_ACKS
+from capture_analysis.one_capture.evidence import (
+    AT_RECEIVER,
+    GUESSED_ACK_RATE,
+    GUESSED_RATE,
+    TOO_FEW_ACKS,
+)
 from capture_analysis.one_capture.single import Given, Measured, measure
 from measured_captures import (
     ACK_FRAME,
@@ -390,3 +395,12 @@ def test_a_guessed_rate_has_no_numbers() -> None:
     found = values(guessed, 0)
     for name in ("bottleneck_rate", "link_share", "efficiency", "trains", "likely_events"):
         assert getattr(found, name) == GUESSED_RATE
+
+
+def test_a_guessed_rate_of_acks_has_no_bunches() -> None:
+    """Where the rate of the ACKs' bottleneck is a guess there are no bunches and no bursts."""
+    guessed = measured(compressed(), given=Given(rate_mbit=100))
+    assert guessed.facts.rate_evidence[1] == Evidence.GUESSED
+    found = values(guessed, 0)
+    for name in ("ack_bunches", "ack_bunch_max", "acks_bunched", "induced_burst_max"):
+        assert getattr(found, name) == GUESSED_ACK_RATE
