@@ -20,6 +20,9 @@ RUN = "run"
 # Axes without an order for a line to follow.
 _UNORDERED = (SEED, RUN)
 
+# An axis is logarithmic if its largest value is this multiple of its least.
+_DECADES = 1000
+
 # Palette index of a paper's numbers: black, seen on any line.
 PRINTED = 6
 
@@ -197,10 +200,17 @@ def _drawn(
             axis_label(experiment, axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
+            log_x=_spans_decades(experiment, axis),
         )
         for family, found in families.items()
         if len({_position(experiment, axis, each.result) for each in found}) > 1
     ]
+
+
+def _spans_decades(experiment: Experiment, axis: str) -> bool:
+    """Tell whether an axis's values are so far apart that most would be at one place."""
+    values = [_position(experiment, axis, result) for result in experiment.results]
+    return min(values) > 0 and max(values) >= _DECADES * min(values)
 
 
 def _unit(family: str, unit: str) -> str:

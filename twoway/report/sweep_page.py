@@ -74,7 +74,8 @@ def _write(
     drawn = {
         each.id.removeprefix(prefix): each for each in measured_curves(experiment, others, link)
     }
-    figures = {name: drawn[name] for name in metrics if name in drawn} | said | drawn
+    every = said | drawn
+    figures = {name: every[name] for name in metrics if name in every} | every
     table = points_table(harmed)
     write_points(table, folder)
     pages.write(

@@ -16,6 +16,7 @@ from synthetic_run import edit_json, write_run
 from twoway.contract.judge import Verdict
 from twoway.contract.verdicts import VERDICTS, ClaimRow
 from twoway.errors import TwowayError
+from twoway.report import curves as drawing
 from twoway.report import papers
 from twoway.report.claims import Said, claims, predictions, worst_percent
 from twoway.report.curves import curves
@@ -112,6 +113,16 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
     assert lines[f"{of}paper's formula"].y.tolist() == [2 * window for window in WINDOWS]
     assert lines[f"{of}paper"].y.tolist() == pytest.approx([1.1 * window for window in WINDOWS])
     assert lines["first, acks every-segment, measured"].x.tolist() == [4, 8]
+
+
+def test_an_axis_of_decades_is_logarithmic(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values from 4 to 16 stand on a linear axis; where four times is far, on a logarithmic one."""
+    _, swept = read_results(folders)
+    assert [figure.log_x for figure in curves(swept)] == [False]
+    monkeypatch.setattr(drawing, "_DECADES", 4)
+    assert [figure.log_x for figure in curves(swept)] == [True]
 
 
 def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Path) -> None:
