@@ -26,7 +26,7 @@ SUFFIXES = (".pcap", ".pcapng", ".cap")
 COMPRESSED = ("", ".gz", ".zst", ".xz")
 # A part of fewer bytes is not worth the start of another process.
 LEAST_PART_BYTES = 1 << 28
-# When a worker dies, with its machine for instance, its parts are tried again so many times.
+# Number of retries of a part when its worker dies, for instance with its machine.
 RETRIES = 2
 
 

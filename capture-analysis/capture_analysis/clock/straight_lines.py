@@ -16,7 +16,7 @@ FloatArray = NDArray[np.float64]
 MOST_DRIFT = 1e-3
 # Least number of intervals that are compared on each side of a step.
 _WINDOW = 4
-# A step is at least so many times the usual movement of the bounds.
+# A step is at least this multiple of the usual movement of the bounds.
 _USUALLY = 5
 
 

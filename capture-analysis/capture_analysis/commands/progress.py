@@ -5,7 +5,7 @@ from pathlib import Path
 
 from capture_analysis.printable import printable, terminal
 
-# Show no line before so many seconds: shorter work needs none.
+# Seconds before the first line of progress: shorter work needs none.
 _PATIENCE_S = 2.0
 _EVERY_S = 0.5
 

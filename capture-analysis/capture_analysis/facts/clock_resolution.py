@@ -8,9 +8,9 @@ from capture_analysis.columns import IntArray
 UNITS_NS = (
     100_000_000, 15_625_000, 10_000_000, 4_000_000, 1_000_000, 100_000, 10_000, 1_000, 100
 )  # fmt: skip
-# Of the steps so many must be multiples of a unit; a finer clock's are by chance in 1 of 10.
+# Share of steps that must be multiples of a unit; a finer clock's are by chance in 1 of 10.
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
-# Steps are looked at in so many parts: one of them is enough to exclude most units.
+# Number of parts of the steps: one part is enough to exclude most units.
 _PARTS = 32
 # A step is common if it has this share of the first steps, which are a sample.
 _COMMON, _SAMPLE = 0.01, 4096

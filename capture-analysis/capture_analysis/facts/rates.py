@@ -18,7 +18,7 @@ _BELOW_MEAN = 0.95
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
 # It stands out: of the gaps within _AROUND of the rate this share lies within AGREES.
 _AROUND, _STANDS_OUT = 0.2, 0.5
-# A pace without this many pauses may be the application's; a pause is so many times the pace.
+# A pace without this many pauses may be the application's; a pause is a multiple of the pace.
 _PAUSES, _PAUSE = 3, 2.0
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
 _BINS = 512

@@ -30,7 +30,7 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
-# ACKs in bunches of at least so many count as bunched (Paxson asks for three).
+# ACKs in a bunch of at least this size count as bunched (Paxson asks for three).
 BUNCH_ACKS = 3
 NO_ACKS = "no pure ACKs"
 

@@ -14,7 +14,7 @@ from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
 from capture_analysis.reading.capture import Capture
 
-# The page has pictures of so many directions.
+# Number of directions that have pictures on the page.
 DIRECTIONS = 2
 
 

@@ -24,7 +24,7 @@ FIGURES = {
     "one-way-delay": "what each packet waited between the taps",
     "spacing-change": "spacing of ACKs before and after",
 }
-# Keep about so many packets, of both directions together.
+# Number of packets to keep, about, of both directions together.
 BUDGET_PACKETS = 200_000
 
 

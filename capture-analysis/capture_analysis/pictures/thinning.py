@@ -8,7 +8,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray, Line
 
-# Traces of at most so many points are not thinned.
+# Traces up to this number of points are not thinned.
 SMALL = 4000
 
 

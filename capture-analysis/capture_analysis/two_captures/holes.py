@@ -13,7 +13,7 @@ from capture_analysis.two_captures.match_rows import Rows, joined, where
 from capture_analysis.two_captures.matching import FOREVER
 from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, Crossings, View
 
-# At most so many undecided packets are kept; beyond it the oldest count as lost.
+# Most undecided packets that are kept; beyond it the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16
 
 

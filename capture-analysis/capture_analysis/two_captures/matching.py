@@ -12,7 +12,7 @@ from capture_analysis.two_captures.joining import join
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where
 from capture_analysis.two_captures.packet_key import PacketKeys
 
-# At most so many packets wait for a partner; beyond it those that wait longest give up.
+# Most packets that wait for a partner; beyond it those that wait longest give up.
 WAITING_LIMIT = 1 << 20
 FOREVER = np.iinfo(np.int64).max
 

@@ -13,7 +13,7 @@ from capture_analysis.two_captures.match_rows import rows_of
 from capture_analysis.two_captures.matching import PacketSource
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 
-# Common packets are looked for in so many packets from a capture's beginning.
+# Common packets are searched for in the first packets of a capture.
 HEAD_PACKETS = 1 << 15
 # Common packets that the estimate of the offset needs.
 _MIN_COMMON_PACKETS = 1 << 12
