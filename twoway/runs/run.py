@@ -21,6 +21,7 @@ from twoway.contract.manifest import (
     CAPTURES,
     EXPERIMENT,
     MANIFEST,
+    SAMPLES,
     read_manifest,
     without_captures,
 )
@@ -153,8 +154,8 @@ def kept_run(
         case: the experiment.
         backend: the kernel and clock to run on.
         results: folder that holds one folder per experiment.
-        without_if: tells whether a run whose captures were left out will do; never, if it is
-            described in other words since.
+        without_if: tells whether a run whose captures and samples were removed will do; never, if
+            it is described in other words since, or has lost the captures alone.
 
     If texts, statements or warm-up of the experiment have changed since the run, they are
     written to experiment.json in the run's folder; its other files stay as they are.
@@ -172,7 +173,8 @@ def kept_run(
         now = describe(case)
         left_out = []
         if manifest.captures and without_captures(folder):
-            left_out = [] if manifest.describes(now) and without_if(folder) else [CAPTURES]
+            removed = not (folder / SAMPLES).exists() and manifest.describes(now)
+            left_out = [] if removed and without_if(folder) else [CAPTURES]
         if damaged := left_out + manifest.damaged(folder):
             names = ", ".join(damaged)
             what = f"not kept: {folder}: missing or not as the run left it: {names}"
