@@ -1,0 +1,39 @@
+"""The page of a sweep with one point, and of one with a thousand, in a real browser."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from selenium.webdriver.common.by import By
+from swept_runs import write_points
+
+from twoway.report.results import Experiment, read_results
+from twoway.report.sweep_page import write_sweep_pages
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, count: int) -> None:
+    """Each point has a row, figures are drawn if there are two points, and a word finds one row."""
+    (swept,) = read_results(write_points(tmp_path))
+    first, matrix = swept.results[0], dict(swept.said.matrix)
+    windows = list(range(1, count + 1))
+    matrix["window"] = matrix["window"].model_copy(update={"to": windows})
+    results = []
+    for window in windows:
+        said = first.manifest.experiment.model_copy(
+            update={"id": f"swept@window={window},acks=delayed", "matrix": matrix}
+        )
+        point = {"window": window, "acks": "delayed"}
+        manifest = first.manifest.model_copy(update={"experiment": said, "point": point})
+        results.append(replace(first, manifest=manifest))
+    (page,) = write_sweep_pages([Experiment("swept", tuple(results))], tmp_path, {})
+    browser.get(page.as_uri())
+    assert len(browser.find_elements(By.CSS_SELECTOR, "table.filtered tbody tr")) == count
+    assert bool(browser.find_elements(By.CSS_SELECTOR, ".plot canvas")) is (count > 1)
+    browser.find_element(By.ID, "filter").send_keys(str(count))
+    seen = browser.find_elements(By.CSS_SELECTOR, "table.filtered tbody tr:not([hidden])")
+    assert len(seen) == 1
