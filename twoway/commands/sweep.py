@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -122,5 +123,7 @@ def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> 
 
     results = {each.folder: each for experiment in experiments for each in experiment.results}
     done = [(each.name, results[each.folder]) for each in outcomes if each.folder]
-    for line in sweep_table((name, result.manifest, result.metrics) for name, result in done):
+    rows = ((name, result.manifest, result.metrics) for name, result in done)
+    bars = sys.stdout.isatty() and sys.stdout.encoding == "utf-8"
+    for line in sweep_table(rows, bars=bars):
         print(line)

@@ -31,6 +31,8 @@ _PROGRAM = (RUN_TIME,)
 _PROGRAM_TITLES = ("program", "run time, s")
 # Programs' flows that are listed, the first ones.
 MOST_FOUND = 10
+# Width of a bar in a terminal.
+_BAR_CELLS = 12
 Row = Sequence[str]
 
 
@@ -60,10 +62,14 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
     return aligned([("flow", *_TITLES), *rows]) if rows else []
 
 
-def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
+def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = False) -> list[str]:
     """List flows and programs of many runs; the worst connections of a run with many.
 
     Of a point's repetitions median, quartiles and extremes of each number are listed.
+
+    Args:
+        runs: each run's name and what came out.
+        bars: draw each connection's goodput, too, as a bar beside the most of all.
     """
     runs = _summarised(runs)
     rows: list[Row] = []
@@ -77,9 +83,25 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
         ]
         udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
         programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
-    titled = ((("flow", *_TITLES), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
+    titles = _TITLES
+    if bars and rows:
+        titles, rows = (*_TITLES, "goodput".ljust(_BAR_CELLS)), _with_bars(rows)
+    titled = ((("flow", *titles), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
     tables = ((("point", *titles), found) for titles, found in titled)
     return [line for titles, found in tables if found for line in aligned([titles, *found], left=2)]
+
+
+def _with_bars(rows: Sequence[Row]) -> list[Row]:
+    """Append a bar to each row of a sweep's connections: its goodput beside the most of all."""
+    goodputs = [0.0 if row[2] == "-" else float(row[2]) for row in rows]
+    most = max(goodputs) or 1.0
+    return [(*row, _bar(goodput / most)) for row, goodput in zip(rows, goodputs, strict=True)]
+
+
+def _bar(share: float) -> str:
+    """Draw a share of 1 as a bar, in eighths of a cell."""
+    full, part = divmod(round(share * 8 * _BAR_CELLS), 8)
+    return ("█" * full + " ▏▎▍▌▋▊▉"[part])[:_BAR_CELLS].ljust(_BAR_CELLS)
 
 
 def _summarised(

@@ -52,6 +52,19 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
     assert sweep_table([]) == []
 
 
+def test_a_sweep_draws_goodputs_as_bars(tmp_path: Path) -> None:
+    """On a terminal a bar of twelve cells is the most goodput, and others are their share of it."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    lines = sweep_table([("grid@n=1", manifest, metrics)], bars=True)
+    assert [line[-14:] for line in lines] == ["  goodput     ", "  " + "█" * 12, "  ███████▋    "]
+    nothing = {
+        name: each.model_copy(update={"value": None}) for name, each in metrics.metrics.items()
+    }
+    none = metrics.model_copy(update={"metrics": nothing})
+    assert sweep_table([("grid@n=1", manifest, none)], bars=True)[1].endswith("-" + " " * 14)
+
+
 def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
     """Points with UDP alone have a table of their own, with rate, loss and delay."""
     folder = write_run(tmp_path)
