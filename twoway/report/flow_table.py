@@ -83,7 +83,7 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
         ]
         udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
         programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
-    titles = _TITLES
+    titles: Row = _TITLES
     if bars and rows:
         titles, rows = (*_TITLES, "goodput".ljust(_BAR_CELLS)), _with_bars(rows)
     titled = ((("flow", *titles), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
