@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 # Elements of a link by the profile's field, each with the page's title.
 ELEMENTS = {
@@ -21,6 +23,12 @@ ELEMENTS = {
     "impairments": "Jitter, reordering, copies",
     "half_duplex": "A half-duplex medium",
     "dtm": "A DTM channel",
+}
+# Folders of experiments that are no paper's.
+_FOLDERS = {
+    "beyond": "Beyond the papers",
+    "classes": "Labs for a class",
+    "lab": "For the hosts of a lab",
 }
 # What a card's picture shows if the experiment's numbers have it, first come first.
 _KEY_METRICS = ("efficiency", "acks_compressed", "throughput", "goodput", "utilisation")
@@ -36,10 +44,18 @@ def cards(experiments: Iterable[Mapping[str, Any]]) -> str:
         if each["folder"] != folder:
             lines += ["</div>", ""] if folder else []
             folder = str(each["folder"])
-            lines += [f"## {folder}", "", '<div class="cards">']
+            lines += [f"## {_heading(folder)}", "", '<div class="cards">']
         lines += ['<div class="card">', f"<h3>{escape(each['title'])}</h3>", *_picture(each["id"])]
         lines += [f"<code>twoway run {escape(each['id'])}</code>", "</div>"]
     return "\n".join([*lines, "</div>", ""])
+
+
+def _heading(folder: str) -> str:
+    """Name a folder of experiments: by its paper's title, or as the table has it."""
+    paper = ROOT / f"papers/{folder}.yml"
+    if paper.is_file():
+        return str(yaml.safe_load(paper.read_text("utf-8"))["title"])
+    return _FOLDERS[folder]
 
 
 def _picture(experiment: str) -> Iterator[str]:
