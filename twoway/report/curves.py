@@ -31,10 +31,13 @@ _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_reg
 
 
 def pictures(experiment: Experiment) -> list[Figure]:
-    """Draw an experiment's main figures; ids are unique among all experiments."""
+    """Draw an experiment's main figures; ids are unique among all experiments.
+
+    They are its metrics over its points; without an axis those of its run, if that has captures.
+    """
     first = experiment.results[0].folder
-    if (found := over_points(experiment)) or without_captures(first):
-        return found
+    if experiment.axes or without_captures(first):
+        return over_points(experiment)
     return [_named(figure, experiment.id) for figure in headline_figures(Analysis(first))]
 
 

@@ -22,7 +22,7 @@ from twoway.contract.writing import write_json, written_aside
 from twoway.report import pages
 from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
-from twoway.report.curves import over_points, pictures
+from twoway.report.curves import pictures
 from twoway.report.paper_figures import PaperFigure, paper_figures
 from twoway.report.papers import Source, find_paper
 from twoway.report.results import Experiment, Result, read_results
@@ -168,7 +168,7 @@ class Paper:
         """The runs whose captures its pages are drawn from."""
         drawn = [each.pictured for each in self.figures if each.pictured]
         shown = [section.experiment for section in self.sections]
-        drawn += [experiment.results[0] for experiment in shown if not over_points(experiment)]
+        drawn += [experiment.results[0] for experiment in shown if not experiment.axes]
         return list({result.id: result for result in drawn}.values())
 
     @property
