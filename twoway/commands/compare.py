@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(document: "Comparison") -> None:
     lines = [f"{number}: {run}" for number, run in enumerate(document.runs)]
     for title, rows in (("parameters", document.parameters), ("metrics", document.metrics)):
-        lines += [f"{len(rows)} {title} differ:" if rows else f"all {title} are the same"]
+        lines += [f"{title} that differ: {len(rows)}" if rows else f"all {title} are the same"]
         lines += _cut([f"  {name}: {_values(row)}" for name, row in rows.items()])
     for parting in document.partings:
         lines.append(f"0 and {parting.run} part at {parting.interface}, packet {parting.packet}:")

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
                 _build(rows[0], args)
         args.experiments = [str(file) for file in files]
         runs = sum(len(case_names(name, args.seeds)) for name in args.experiments)
-        say(f"{runs} runs, those that are there kept: {', '.join(columns)}", markup=False)
+        say(f"{runs} runs in all, what is there is kept: {', '.join(columns)}", markup=False)
         outcomes = run_all(args, seeds=args.seeds)
     done: dict[Path, list[Path]] = {}  # of the suite's columns, and of each other control
     for outcome in outcomes:

@@ -74,10 +74,14 @@ def run_all(
         done.append(outcome)
         on_outcome(done, [*waiting])
 
-    with SweepBar(len(cases), sum(waiting.values())) as bar, crew as who:
-        return run_points(
-            cases, backend, args.results, who, lambda case, outcome: ended(case.id, outcome)
-        )
+    try:
+        with SweepBar(len(cases), sum(waiting.values())) as bar, crew as who:
+            return run_points(
+                cases, backend, args.results, who, lambda case, outcome: ended(case.id, outcome)
+            )
+    except KeyboardInterrupt:
+        say(f"{len(done)} of {len(cases)} points have run: the same command goes on from here")
+        raise
 
 
 def judge_points(outcomes: "list[Outcome]") -> int:

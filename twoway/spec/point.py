@@ -1,5 +1,6 @@
 """Loading an experiment with topology, profile and connections."""
 
+import difflib
 import hashlib
 import json
 import re
@@ -94,10 +95,18 @@ def find_experiment(name: str) -> Path:
 
     Raises: SpecError if there is no such file.
     """
-    path = Path(name) if name.endswith((".yml", ".yaml")) else experiment_files().get(name)
-    if path is None or not path.is_file():
-        raise SpecError([f"{name}: no such experiment"], "`twoway list` shows those there are")
-    return path
+    if name.endswith((".yml", ".yaml")):
+        if not Path(name).is_file():
+            raise SpecError([f"{name}: no such file"], "a path is taken from the current folder")
+        return Path(name)
+    files = experiment_files()
+    if name not in files:
+        close = difflib.get_close_matches(name, files, 1)
+        meant = f'did you mean "{close[0]}"? ' if close else ""
+        raise SpecError(
+            [f"{name}: no such experiment"], f"{meant}`twoway list` shows those there are"
+        )
+    return files[name]
 
 
 def find_profile(name: str, beside: Path | None = None) -> Path:

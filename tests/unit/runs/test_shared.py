@@ -153,7 +153,7 @@ def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
     assert ", 6 captures" in same.stderr
     other = twoway("compare", tmp_path / "a.html", tmp_path / "b.html", *page)
     assert other.returncode == 1
-    assert "1 metrics differ" in other.stderr
+    assert "metrics that differ: 1" in other.stderr
     said = "those of 1 were left out; `twoway run by-hand` makes them"
     assert f"no captures are compared: {said}" in " ".join(other.stderr.split())
 
