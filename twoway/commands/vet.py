@@ -1,6 +1,7 @@
 """The subcommand that checks experiments."""
 
 import argparse
+from collections.abc import Iterator
 
 from twoway.commands.options import add_experiments, all_ids, complain
 from twoway.errors import TwowayError
@@ -18,22 +19,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.runs.cases import load_case, reference_problems
-    from twoway.runs.installed import missing_programs
     from twoway.runs.predicted import shrunk
-    from twoway.spec.point import case_names
 
     # With their hints. A set in order: a problem of every point is printed once.
     problems: dict[tuple[str, str], None] = {}
     warnings: list[str] = []
-    for name in args.experiments or all_ids():
+    names = args.experiments or all_ids()
+    for name in names:
+        found = dict.fromkeys(_problems(name))
+        problems.update(found)
         try:
-            for point in case_names(name):
-                case = load_case(point)
-                problems.update(dict.fromkeys((each, "") for each in reference_problems(case)))
-                missing = missing_programs(name, case.experiment.programs, case.files)
-                problems.update(dict.fromkeys((each, _INSTALL) for each in missing))
-            warnings += shrunk(name)
+            warnings += () if found else shrunk(name)
         except TwowayError as error:
             problems[str(error), error.hint] = None
     for warning in warnings:
@@ -42,6 +38,26 @@ def run(args: argparse.Namespace) -> int:
         complain(problem, hint)
     if problems:
         return 2
-    count = len(args.experiments or all_ids())
-    say(f"{count} experiment{'s are' if count > 1 else ' is'} sound")
+    say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound")
     return 0
+
+
+def _problems(name: str) -> Iterator[tuple[str, str]]:
+    """List what is wrong with an experiment at each of its points, with hints."""
+    from twoway.runs.cases import load_case, reference_problems
+    from twoway.runs.installed import missing_programs
+    from twoway.spec.point import case_names
+
+    try:
+        points = case_names(name)
+    except TwowayError as error:
+        yield str(error), error.hint
+        return
+    for point in points:
+        try:
+            case = load_case(point)
+            missing = missing_programs(name, case.experiment.programs, case.files)
+            yield from ((each, "") for each in reference_problems(case))
+            yield from ((each, _INSTALL) for each in missing)
+        except TwowayError as error:
+            yield str(error), error.hint

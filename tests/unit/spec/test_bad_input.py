@@ -199,6 +199,16 @@ def test_ids_that_results_need_for_themselves(tmp_path: Path, name: str) -> None
     assert "cannot be an experiment's id" in done.stderr
 
 
+def test_every_point_that_is_wrong_is_named(tmp_path: Path) -> None:
+    """Vetting a sweep names each wrong value of an axis, not the first alone."""
+    axis = {"set": ["profile.reverse.queue_packets"], "to": [-5, "ten", 20]}
+    done = twoway("vet", write_experiment(tmp_path, {**SMALL, "matrix": {"queue": axis}}))
+    assert done.returncode == 2
+    assert "point queue=-5: " in done.stderr
+    assert "point queue=ten: " in done.stderr
+    assert "point queue=20: " not in done.stderr
+
+
 def test_usage_errors_are_exit_code_2() -> None:
     """A command that does not exist is bad usage."""
     assert twoway("frobnicate").returncode == 2
