@@ -37,3 +37,26 @@ def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, c
     browser.find_element(By.ID, "filter").send_keys(str(count))
     seen = browser.find_elements(By.CSS_SELECTOR, "table.filtered tbody tr:not([hidden])")
     assert len(seen) == 1
+
+
+def test_a_metric_without_a_value_leaves_a_gap(browser: Any, tmp_path: Path) -> None:
+    """A point without a value keeps its row, with a dash; a title's markup is words."""
+    (swept,) = read_results(write_points(tmp_path))
+    first, *others = swept.results
+    name = "efficiency.first"
+    undefined = first.metrics.metrics[name].model_copy(update={"value": None})
+    metrics = first.metrics.model_copy(
+        update={"metrics": {**first.metrics.metrics, name: undefined}}
+    )
+    titled = first.manifest.experiment.model_copy(update={"title": "<b>bold</b>"})
+    manifest = first.manifest.model_copy(update={"experiment": titled})
+    results = (replace(first, metrics=metrics, manifest=manifest), *others)
+    (page,) = write_sweep_pages([Experiment("swept", results)], tmp_path, {}, ["efficiency"])
+    browser.get(page.as_uri())
+    assert "<b>bold</b>" in browser.find_element(By.TAG_NAME, "h1").text
+    rows = browser.find_elements(By.CSS_SELECTOR, "table.filtered tbody tr")
+    assert len(rows) == len(results)
+    assert "\N{EN DASH}" in rows[0].text
+    assert "\N{EN DASH}" not in rows[1].text
+    assert browser.find_elements(By.CSS_SELECTOR, ".plot canvas")
+    assert console(browser) == []
