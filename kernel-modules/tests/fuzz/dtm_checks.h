@@ -166,6 +166,15 @@ static struct answer genl_answer(void)
 	}
 }
 
+static unsigned int own_netns(void)
+{
+	struct stat own;
+
+	if (stat("/proc/self/ns/net", &own))
+		fail("/proc/self/ns/net: %s", strerror(errno));
+	return own.st_ino;
+}
+
 /* Forget the events that have come; how many of a channel's were an operator's, or a start. */
 static unsigned int take_events(const struct shown *ch, unsigned int *all)
 {
@@ -176,13 +185,15 @@ static unsigned int take_events(const struct shown *ch, unsigned int *all)
 	*all = 0;
 	while (getline(&line, &room, events) > 0) {
 		const char *event = strstr(line, "time_ns=");
-		unsigned int ifindex, handle, cause;
+		unsigned int netns, ifindex, handle, cause;
 
 		if (!event)
 			continue;
-		if (sscanf(event, "time_ns=%*u netns=%*u ifindex=%u dev=%*s handle=%x cause=%u",
-			   &ifindex, &handle, &cause) != 3)
+		if (sscanf(event, "time_ns=%*u netns=%u ifindex=%u dev=%*s handle=%x cause=%u",
+			   &netns, &ifindex, &handle, &cause) != 4)
 			fail("an event is \"%s\"", event);
+		if (netns != own_netns())
+			continue; /* of a fuzzer beside this one */
 		++*all;
 		seen++;
 		operators += ch && handle == ch->tc.tcm_handle &&
