@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 HELP = "what differs between runs: parameters, metrics, packets; exit code 1 if the last two do"
 SAME, DIFFERENT = 0, 1
-_MOST_LINES = 40
+# Of each kind, what is printed; the page and --json have all.
+_MOST_LINES = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,23 +43,28 @@ def run(args: argparse.Namespace) -> int:
             "name another beside it, or an experiment whose points have runs: all are compared",
         )
     document = compare_runs(folders)
-    if args.json:
-        print(document.model_dump_json(indent=1))
-    _print(document)
     page = args.to or args.results / "comparison.html"
     write_comparison_page(document, folders, page)
-    say(f"report: {shown(page)}", markup=False)
+    if args.json:
+        print(document.model_dump_json(indent=1))
+    else:
+        print(*_lines(document), sep="\n")
+    say(f"all of it: --json, or the page {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
 
 
-def _print(document: "Comparison") -> None:
+def _lines(document: "Comparison") -> list[str]:
+    """Say what differs, the first of each kind; then what is the same."""
     lines = [f"{number}: {run}" for number, run in enumerate(document.runs)]
     for title, rows in (("parameters", document.parameters), ("metrics", document.metrics)):
-        lines += [f"{title} that differ: {len(rows)}" if rows else f"all {title} are the same"]
+        lines.append(f"{title} that differ: {len(rows)}" if rows else f"all {title} are the same")
         lines += _cut([f"  {name}: {_values(row)}" for name, row in rows.items()])
-    for parting in document.partings:
+    first = {each.run: each for each in reversed(document.partings)}
+    for parting in sorted(first.values(), key=lambda each: each.run):
         lines.append(f"0 and {parting.run} part at {parting.interface}, packet {parting.packet}:")
         lines += [f"  0: {parting.first}", f"  {parting.run}: {parting.second}"]
+    if more := len(document.partings) - len(first):
+        lines.append(f"captures that part later: {more}")
     if document.without_captures:
         numbers = ", ".join(map(str, document.without_captures))
         names = (document.runs[number].rpartition("/")[0] for number in document.without_captures)
@@ -71,8 +77,7 @@ def _print(document: "Comparison") -> None:
     )
     if document.same and document.parameters:
         lines.append("parameters alone differ: what came out is the same")
-    for line in lines:
-        say(line, markup=False)
+    return lines
 
 
 def _values(row: "Values") -> str:
@@ -82,4 +87,4 @@ def _values(row: "Values") -> str:
 
 def _cut(lines: list[str]) -> list[str]:
     more = len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], f"  ... and {more} more: --json has all"] if more > 0 else lines
+    return [*lines[:_MOST_LINES], f"  ... and {more} more"] if more > 1 else lines

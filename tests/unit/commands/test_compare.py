@@ -6,6 +6,8 @@ from pathlib import Path
 from synthetic_run import edit_json, metrics_of, write_run
 from warm_command import twoway
 
+from twoway.contract.metrics import Metric
+
 ALONE = "parameters alone differ: what came out is the same\n"
 
 
@@ -17,7 +19,23 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
         metrics_of(document, {}).write(run / "metrics.json")
     page = ("--to", tmp_path / "page.html")
     equal = twoway("compare", *runs, *page)
-    assert (equal.returncode, ALONE in equal.stderr) == (0, False)
+    assert (equal.returncode, ALONE in equal.stdout) == (0, False)
     edit_json(runs[1] / "manifest.json", lambda m: m["kernel"].update(release="another"))
     differing = twoway("compare", *runs, *page)
-    assert (differing.returncode, ALONE in differing.stderr) == (0, True)
+    assert (differing.returncode, ALONE in differing.stdout) == (0, True)
+
+
+def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
+    """Of many metrics that differ eight are printed, and where the rest is."""
+    runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
+    for value, run in enumerate(runs):
+        document = json.loads((run / "manifest.json").read_text())
+        numbers = {f"goodput.flow{number}": Metric(value=value, unit="1") for number in range(50)}
+        metrics_of(document, numbers).write(run / "metrics.json")
+    done = twoway("compare", *runs, "--to", tmp_path / "page.html")
+    assert done.returncode == 1
+    assert "metrics that differ: 50\n" in done.stdout
+    assert done.stdout.count("  goodput.flow") == 8
+    assert "  ... and 42 more\n" in done.stdout
+    assert len(done.stdout.splitlines()) < 25
+    assert done.stderr == f"all of it: --json, or the page {tmp_path / 'page.html'}\n"

@@ -149,13 +149,13 @@ def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
     page: list[str | Path] = ["--to", tmp_path / "page.html"]
     same = twoway("compare", tmp_path / "a.html", tmp_path / "a.html", *page)
     assert same.returncode == 0, same.stderr
-    assert "the same: " in same.stderr
-    assert ", 6 captures" in same.stderr
+    assert "the same: " in same.stdout
+    assert ", 6 captures" in same.stdout
     other = twoway("compare", tmp_path / "a.html", tmp_path / "b.html", *page)
     assert other.returncode == 1
-    assert "metrics that differ: 1" in other.stderr
+    assert "metrics that differ: 1" in other.stdout
     said = "those of 1 were left out; `twoway run by-hand` makes them"
-    assert f"no captures are compared: {said}" in " ".join(other.stderr.split())
+    assert f"no captures are compared: {said}" in " ".join(other.stdout.split())
 
 
 @pytest.mark.slow
