@@ -66,7 +66,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _score(folder: Path, *controls: Path) -> Any:
+def _score(folder: Path, *controls: Path | str) -> Any:
     suite = ("--suite", folder / "small.yml", "--results", folder / "results")
     return twoway("score", *controls, *suite)
 
@@ -101,6 +101,21 @@ def test_the_same_card_twice(scored: Path) -> None:
     assert done.stderr.count("(kept)") == 6
     assert done.stdout.splitlines() == card_table(_card(scored))
     assert [(scored / "results/score/small" / name).read_bytes() for name in files] == before
+
+
+def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
+    """`--against` prints where the first control differs from a column, or from a card."""
+    broken = scored / "tcp_broken.c"
+    column = _score(scored, AIMD, broken, "--against", "bbr").stdout.splitlines()
+    rows = [line for line in column if "aimd, bbr" in line]
+    assert len(rows) == int(column[-1].split()[0]) > 0
+    assert any("goodput.flow" in row for row in rows)
+    card = scored / "results/score/small"
+    itself = _score(scored, AIMD, broken, "--against", card)
+    assert itself.stdout.splitlines()[-1] == "0 of 24 cells differ"
+    neither = _score(scored, "--against", "nosuch")
+    assert neither.returncode == 2
+    assert "--against: nosuch: neither a card nor a column" in neither.stderr
 
 
 def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:

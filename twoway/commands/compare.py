@@ -24,14 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         nargs="+",
         help="folders, points, identities, experiments (all points of a sweep), or files of "
-        "`twoway share`",
+        "`twoway share`; or two cards of `twoway score`: card.json, or its folder",
     )
     parser.add_argument("--to", type=Path, help="the page (default: comparison.html in results/)")
     add_options(parser, JSON, RESULTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare runs; print what differs, and write a page."""
+    """Compare runs, and write a page; or two cards: print what differs."""
+    if all(_is_card(Path(name)) for name in args.runs):
+        return _compare_cards(args)
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.pages import write_comparison_page
     from twoway.runs.finding import find_runs
@@ -51,6 +53,25 @@ def run(args: argparse.Namespace) -> int:
         print(*_lines(document), sep="\n")
     say(f"all of it: --json, or the page {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
+
+
+def _is_card(path: Path) -> bool:
+    """Tell whether a name is a card of `twoway score`, or the folder of one."""
+    return path.suffix == ".json" or (path / "card.json").is_file()
+
+
+def _compare_cards(args: argparse.Namespace) -> int:
+    from twoway.report.card import read_card
+    from twoway.report.card_comparing import compare_cards, comparison_table
+
+    if len(args.runs) != 2:
+        raise UsageError(f"compare takes two cards, got {len(args.runs)}")
+    found = compare_cards(*(read_card(Path(name)) for name in args.runs))
+    if args.json:
+        print(found.model_dump_json(indent=1))
+    else:
+        print(*comparison_table(found), sep="\n")
+    return SAME if found.same else DIFFERENT
 
 
 def _lines(document: "Comparison") -> list[str]:

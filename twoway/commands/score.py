@@ -21,7 +21,11 @@ from twoway.errors import UsageError
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from twoway.contract.suite import ReadSuite
+    from twoway.report.card import Card
+    from twoway.report.card_comparing import CardComparison
 
 HELP = "which congestion control is better at what: a card of yours beside Reno, CUBIC and BBR"
 
@@ -37,13 +41,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
     )
+    parser.add_argument(
+        "--against",
+        help="print the cells that differ from another card (card.json, or its folder), or those "
+        "in which the first control differs from this column, such as cubic",
+    )
     add_options(parser, JSON, RESULTS, SEEDS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run a suite for controls, and write their card."""
     from twoway.contract.verdicts import BAD, GOOD
-    from twoway.report.card import card_table, make_card, write_card
+    from twoway.report.card import card_table, make_card, printed_table, write_card
+    from twoway.report.card_comparing import comparison_table
     from twoway.report.results import read_results
     from twoway.spec.point import case_names
     from twoway.spec.suite import control_of, load_suite, write_rows
@@ -53,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     asked = dict(control_of(name) for name in args.controls)
     others = {name: module for name, module in asked.items() if name not in suite.said.columns}
     columns = (*others, *suite.said.columns)
+    against = _against(args.against, columns) if args.against else None
     with TemporaryDirectory(prefix="twoway-") as made:
         files = suite.files
         for number, (name, module) in enumerate(others.items()):
@@ -77,12 +88,33 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(card.model_dump_json(indent=1))
     elif not console().quiet:
-        print(*card_table(card), sep="\n")
+        print(*card_table(card), *printed_table(card), sep="\n")
+        if against:
+            print(*comparison_table(against(card)), sep="\n")
     for each in outcomes:
         if not each.good:
             say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
     say(f"report: {shown(page)}", markup=False)
     return GOOD if all(each.good for each in outcomes) else BAD
+
+
+def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComparison]":
+    """Read what a card is compared with, before its runs may write over it.
+
+    Raises: UsageError if it is neither a column nor a card.
+    """
+    from twoway.report.card import read_card
+    from twoway.report.card_comparing import compare_cards, compare_columns
+
+    if asked in columns:
+        return lambda card: compare_columns(card, columns[0], asked)
+    if not Path(asked).exists():
+        raise UsageError(
+            f"--against: {asked:.80}: neither a card nor a column",
+            f"columns are {', '.join(columns)}; name it as a control to have it as one",
+        )
+    before = read_card(Path(asked))
+    return lambda card: compare_cards(before, card)
 
 
 def _build(file: Path, args: argparse.Namespace) -> None:

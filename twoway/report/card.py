@@ -15,12 +15,14 @@ from typing import Literal
 from capture_analysis.pages.page_template import number
 from pydantic import Field
 
+from twoway.contract.judge import Verdict
 from twoway.contract.manifest import SEED
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
 from twoway.contract.suite import AXIS, ReadSuite
 from twoway.contract.verdicts import fails
 from twoway.contract.writing import written_aside
+from twoway.errors import UsageError
 from twoway.report import pages
 from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
@@ -28,6 +30,15 @@ from twoway.report.results import Experiment, Result
 CARD, PAGE, CSV = "card.json", "index.html", "card.csv"
 # Up to which share of the better value a number is as good as the best, and from which it is poor.
 _NEAR, _POOR = 0.9, 0.5
+
+
+class Said(Record):
+    """What is in print about a cell's number."""
+
+    claim: str = Field(description="what the source says, in our words")
+    where: str = Field(description="the source: section, figure or table")
+    printed: str = Field(description="its number with its precision, or its bound")
+    verdict: Verdict = Field(description="the number beside it")
 
 
 class Cell(Record):
@@ -40,7 +51,7 @@ class Cell(Record):
         description="beside the best of the row: within a tenth, between, less than half as good"
     )
     doubt: str = Field(description="why the number is not to be believed, or why there is none")
-    said: tuple[str, ...] = Field(description="claims about the number, with their verdicts")
+    said: tuple[Said, ...] = Field(description="what is in print about the number")
     runs: tuple[str, ...] = Field(description="the ids of its points, one for each seed")
 
 
@@ -122,6 +133,18 @@ def make_card(
     )
 
 
+def read_card(path: Path) -> Card:
+    """Read a card, or the one in a folder.
+
+    Raises: UsageError if the file is no card.
+    """
+    path = path / CARD if path.is_dir() else path
+    try:
+        return Card.read(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{error}: no card of `twoway score`") from error
+
+
 def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
     """Group a row's runs by point, and those of a point by control."""
     found: dict[str, dict[str, list[Result]]] = {}
@@ -155,7 +178,10 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
         if any(fails(check) for check in each.verdicts.fidelity)
     ]
     rows = [row for each in results for row in each.verdicts.claims if row.metric == metric]
-    said = dict.fromkeys(f"{in_words(row)}: {row.verdict.value}" for row in rows)
+    said = dict.fromkeys(
+        Said(claim=row.claim, where=row.where, printed=in_words(row), verdict=row.verdict)
+        for row in rows
+    )
     undefined = "" if values else "undefined in this run"
     return Cell(
         value=median(values) if values else None,
@@ -208,13 +234,24 @@ def _table(card: Card) -> str:
     """Format a card as CSV: a row for each number."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("row", "at", "metric", "unit", "control", "value", "least", "most", "doubt"))
+    title = (
+        "row",
+        "at",
+        "metric",
+        "unit",
+        "control",
+        "value",
+        "least",
+        "most",
+        "doubt",
+        "in print",
+    )
+    rows.writerow(title)
     for line in card.lines:
         for control, cell in line.cells.items():
-            numbers = (cell.value, cell.least, cell.most)
-            rows.writerow(
-                (line.row, line.at, line.metric, line.unit, control, *numbers, cell.doubt)
-            )
+            at = (line.row, line.at, line.metric, line.unit, control)
+            said = "; ".join(f"{each.printed}: {each.verdict.value}" for each in cell.said)
+            rows.writerow((*at, cell.value, cell.least, cell.most, cell.doubt, said))
     return text.getvalue()
 
 
@@ -226,3 +263,21 @@ def card_table(card: Card) -> list[str]:
         title = f"{line.situation(card.suite)} {line.at}: {line.metric}{unit}"
         rows.append((title, *(number(cell.value) for cell in line.cells.values())))
     return aligned(rows)
+
+
+def printed_table(card: Card) -> list[str]:
+    """Format what is in print beside a card's numbers: a line each, after a line of titles."""
+    rows = [
+        (
+            f"{line.situation(card.suite)} {line.at}: {line.metric}",
+            control,
+            number(cell.value),
+            said.printed,
+            said.verdict.value,
+            said.where,
+        )
+        for line in card.lines
+        for control, cell in line.cells.items()
+        for said in cell.said
+    ]
+    return aligned([("", "", "here", "in print", "", ""), *rows]) if rows else []

@@ -1,0 +1,66 @@
+"""Two cards of a suite beside each other."""
+
+import json
+from pathlib import Path
+
+import pytest
+from running import ROOT
+from warm_command import twoway
+
+KEPT = ROOT / "docs/results/score/quick.json"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A folder with the kept card of quick, where one number of bbr is better."""
+    card = json.loads(KEPT.read_text())
+    card["lines"][0]["cells"]["bbr"]["value"] = 1.0
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    return tmp_path
+
+
+def test_a_cell_that_differs_is_named(other: Path) -> None:
+    """The cell is printed with both numbers and which is better; the exit code is 1."""
+    done = twoway("compare", KEPT, other)
+    assert done.returncode == 1
+    title, row, last = done.stdout.splitlines()
+    assert title.split() == ["cells", "that", "differ", "first", "second"]
+    assert row.startswith("alone line 20mbit-100ms, buffer 0.2bdp: utilisation.forward  bbr  ")
+    assert row.endswith("1  the second is better")
+    assert last.startswith("1 of ")
+    found = json.loads(twoway("compare", other, KEPT, "--json").stdout)
+    assert [each["better"] for each in found["cells"]] == ["first"]
+
+
+def test_a_card_is_its_own_equal() -> None:
+    """A card and itself differ in no cell, and the exit code is 0."""
+    done = twoway("compare", KEPT, KEPT)
+    assert done.returncode == 0
+    assert done.stdout.startswith("0 of ")
+
+
+def test_columns_and_rows_of_one_card_alone(other: Path) -> None:
+    """A column of one card alone is named, and a missing row makes the cards differ."""
+    card = json.loads(KEPT.read_text())
+    card["columns"].remove("reno")
+    for line in card["lines"]:
+        del line["cells"]["reno"]
+    (other / "card.json").write_text(json.dumps(card))
+    done = twoway("compare", KEPT, other)
+    assert (done.returncode, "in the first card alone: reno\n" in done.stdout) == (0, True)
+    del card["lines"][0]
+    (other / "card.json").write_text(json.dumps(card | {"suite_sha256": "0"}))
+    done = twoway("compare", KEPT, other)
+    assert done.returncode == 1
+    assert "rows in one card alone: 1\n" in done.stdout
+    assert "the suite's files differ" in done.stdout
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    """Cards of two suites, three cards, and a file that is none are errors with a sentence."""
+    suites = twoway("compare", KEPT, KEPT.with_name("two-way.json"))
+    assert (suites.returncode, "a card of quick and one of two-way" in suites.stderr) == (2, True)
+    assert twoway("compare", KEPT, KEPT, KEPT).returncode == 2
+    (tmp_path / "none.json").write_text("{}")
+    none = twoway("compare", KEPT, tmp_path / "none.json")
+    assert (none.returncode, "no card of `twoway score`" in none.stderr) == (2, True)
