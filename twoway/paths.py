@@ -40,8 +40,9 @@ def experiment_files() -> dict[str, Path]:
 
 
 def results() -> Path:
-    """Return where runs are kept: in the checkout, or of an installed twoway, in this folder."""
-    return Path("results") if PACKAGED.is_dir() or ROOT == _SHARE else ROOT / "results"
+    """Return where runs are kept: in the checkout for a shell in it, else in the current folder."""
+    packaged = PACKAGED.is_dir() or ROOT == _SHARE
+    return ROOT / "results" if not packaged and Path.cwd().is_relative_to(ROOT) else Path("results")
 
 
 def cache() -> Path:

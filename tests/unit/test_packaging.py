@@ -70,9 +70,14 @@ def test_results_of_a_package_are_kept_in_the_current_folder() -> None:
     assert paths.results() == Path("results")
 
 
-def test_results_of_a_checkout_are_kept_in_it() -> None:
-    """A checkout keeps its runs, whatever the current folder is."""
+def test_results_within_a_checkout_are_kept_in_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A shell in a folder of the checkout has the checkout's results; any other shell its own."""
+    monkeypatch.chdir(ROOT / "docs")
     assert paths.results() == ROOT / "results"
+    monkeypatch.chdir(tmp_path)
+    assert paths.results() == Path("results")
 
 
 @pytest.mark.usefixtures("packaged")

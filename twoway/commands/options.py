@@ -27,20 +27,20 @@ RUN: Option = (
     "run",
     {
         "nargs": "?",
-        "help": "its folder, an experiment or point, or the first digits of an identity "
-        "(default: the latest)",
+        "help": "its folder, its experiment's id or file, a point, or the first digits of an "
+        "identity (default: the latest)",
     },
 )
-RESULTS: Option = (
-    "--results",
-    {
+
+
+def _results() -> dict[str, Any]:
+    return {
         "type": Path,
         "default": results(),
         "metavar": "FOLDER",
-        "help": "where runs are kept (default: results/ in the checkout; of a package, in the "
-        "current folder)",
-    },
-)
+        "help": "where runs are kept (default: results/ in the current folder; within the "
+        "checkout, its own)",
+    }
 
 
 def _backends() -> dict[str, Any]:
@@ -64,6 +64,7 @@ def _formats() -> dict[str, Any]:
     }
 
 
+RESULTS: Option = ("--results", _results)
 FORMAT: Option = ("--format", _formats)
 BACKEND: Option = ("--backend", _backends)
 KERNEL: Option = (

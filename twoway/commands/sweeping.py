@@ -109,10 +109,10 @@ def _line(outcome: "Outcome") -> str:
     from twoway.contract.judge import Verdict, marked
 
     if outcome.error:
-        return marked(Verdict.FAIL, f"{outcome.id}: {outcome.error}")
+        return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.good:
         verdict = Verdict.CONTRADICTED if outcome.contradicted else Verdict.PASS
-        return marked(verdict, f"{outcome.id} ({time})")
+        return marked(verdict, f"{outcome.name} ({time})")
     verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
-    return marked(verdict, f"{outcome.id}: {outcome.headline} ({time})")
+    return marked(verdict, f"{outcome.name}: {outcome.headline} ({time})")

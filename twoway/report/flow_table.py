@@ -23,10 +23,10 @@ from twoway.report.connections import shown_names, summary
 from twoway.report.repetitions import summarised
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
-_RTT_TITLES = ("rtt min", "median", "95 %, ms")
-_TITLES = ("Mbit/s", "sent again, %", "queue mean", "95 %", *_RTT_TITLES)
+_RTT_TITLES = ("rtt min", "rtt p50", "rtt p95, ms")
+_TITLES = ("Mbit/s", "retrans, %", "queue mean", "queue p95", *_RTT_TITLES)
 _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
-_UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
+_UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "delay p95, s")
 _PROGRAM = (RUN_TIME,)
 _PROGRAM_TITLES = ("program", "run time, s")
 # Programs' flows that are listed, the first ones.
@@ -55,7 +55,7 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
 
 
 def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[str]:
-    """List goodput, share sent again, queue and round trips; of many, how they are distributed."""
+    """List goodput, retransmissions, queue and round trips; of many, how they are distributed."""
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
     rows = [(each.name, *_row(each, metrics)) for each in connections]
@@ -65,7 +65,7 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = False) -> list[str]:
     """List flows and programs of many runs; the worst connections of a run with many.
 
-    Of a point's repetitions median, quartiles and extremes of each number are listed.
+    A point with repetitions has three rows: the least of each number, its median, and its most.
 
     Args:
         runs: each run's name and what came out.
@@ -107,7 +107,7 @@ def _bar(share: float) -> str:
 def _summarised(
     runs: Iterable[tuple[str, Manifest, Metrics]],
 ) -> Iterator[tuple[str, Manifest, Metrics]]:
-    """Replace a point's repetitions by their median, quartiles and extremes."""
+    """Replace a point's repetitions by the least, the median and the most of each metric."""
     repeated: dict[str, list[tuple[str, Manifest, Metrics]]] = {}
     for name, manifest, metrics in runs:
         point = name if manifest.repetition is None else name[: name.rindex("seed=") - 1]
@@ -116,12 +116,16 @@ def _summarised(
         if group[0][1].repetition is None:
             yield from group
             continue
-        for word, metrics in summarised([each for _, _, each in group]).items():
-            yield f"{point}, {word} of {len(group)}", group[0][1], metrics
+        if len(group) == 1:
+            yield f"{point}, 1 seed", group[0][1], group[0][2]
+            continue
+        quantiles = summarised([each for _, _, each in group])
+        for word in ("least", "median", "most"):
+            yield f"{point}, {word} of {len(group)}", group[0][1], quantiles[word]
 
 
 def _row(connection: Connection, metrics: Metrics) -> Row:
-    """Format a connection's goodput, share sent again, queue and round trips."""
+    """Format a connection's goodput, retransmissions, queue and round trips."""
     return (
         *_of(connection.name, metrics, (GOODPUT,)),
         *_of(connection.name, metrics, (RETRANSMITTED,), scale=100),

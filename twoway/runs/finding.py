@@ -28,23 +28,19 @@ def find_run(name: str, results: Path) -> Path:
     """Find a run by its folder, the newest of an experiment or point, or the one of an identity.
 
     Args:
-        name: a folder, an id, or the first six digits or more of an identity.
+        name: a folder, an experiment's id or file, with "@" and the point's name for a point, or
+            the first six digits or more of an identity.
         results: where runs are kept.
 
-    Raises: UsageError if there is none, or a file.
+    Raises: UsageError if there is none.
     """
-    for folder in (Path(name), *finished_runs_of(results / name)):
+    for folder in (Path(name), *finished_runs_of(results / _id(name))):
         if (folder / MANIFEST).is_file():
             return folder.resolve()
     if _IDENTITY.fullmatch(name):
         for folder in finished_runs(results):
             if _identity(folder).startswith(name):
                 return folder.resolve()
-    if Path(name).is_file():
-        raise UsageError(
-            f"{name}: a file, and no finished run's folder",
-            f"the runs of an experiment have its id, {Path(name).stem}; `twoway runs` lists them",
-        )
     raise UsageError(
         f"{name}: neither a finished run's folder nor an experiment or identity that has one "
         f"in {results}",
@@ -65,10 +61,18 @@ def find_runs(name: str, results: Path) -> list[Path]:
     """
     if Path(name).suffix == SUFFIX and Path(name).is_file():
         return sorted(shared_runs(Path(name)), key=lambda run: _in_order(run.parent))
-    named = (path for path in results.glob("*@*") if path.name.startswith(f"{name}@"))
+    known = _id(name)
+    named = (path for path in results.glob("*@*") if path.name.startswith(f"{known}@"))
     points = sorted(named, key=_in_order)
     newest = [runs[0].resolve() for point in points if (runs := finished_runs_of(point))]
-    return newest if newest and not finished_runs_of(results / name) else [find_run(name, results)]
+    return newest if newest and not finished_runs_of(results / known) else [find_run(name, results)]
+
+
+def _id(name: str) -> str:
+    """Replace an experiment's file by its id; a point's name stays."""
+    experiment, at, point = name.partition("@")
+    file = Path(experiment)
+    return (file.stem if file.suffix in {".yml", ".yaml"} else experiment) + at + point
 
 
 def _in_order(path: Path) -> list[tuple[float, str]]:

@@ -89,9 +89,40 @@ def find_point(where: str, matrix: Matrix, name: str) -> Point:
     """
     known = {point_name(point): point for point in points(matrix)}
     if name not in known:
-        some = " ".join(itertools.islice(known, 4)) if matrix else "none: there is no matrix"
-        raise SpecError([f'{where}: no point "{name}"'], f"there are {len(known)}: {some}")
+        raise _no_point(where, matrix, name)
     return known[name]
+
+
+def find_points(where: str, matrix: Matrix, name: str) -> list[Point]:
+    """Find the points with the values in a name, such as both with "window=8" in any "delay".
+
+    Args:
+        where: the experiment's file, for errors.
+        matrix: the experiment's axes.
+        name: the values of some axes, in any order, such as "delay=2,window=8".
+
+    Raises: SpecError if there is no such point.
+    """
+    asked = {value for value in name.split(",") if value}
+    found = [point for point in points(matrix) if name == point_name(point)] or [
+        point for point in points(matrix) if asked <= {*point_name(point).split(",")}
+    ]
+    if not found:
+        raise _no_point(where, matrix, name)
+    return found
+
+
+def _no_point(where: str, matrix: Matrix, asked: str) -> SpecError:
+    """Say which points there are instead."""
+    if not matrix:
+        return SpecError([f'{where}: no point "{asked}"'], "there are none: there is no matrix")
+    axes = (
+        f"{name}={', '.join(label(value) for value in [*axis.to][:8])}"
+        for name, axis in matrix.items()
+    )
+    return SpecError(
+        [f'{where}: no point "{asked}"'], f"{size(matrix)} points combine {'; '.join(axes)}"
+    )
 
 
 def matrix_problems(matrix: Matrix) -> list[str]:

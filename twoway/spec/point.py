@@ -23,7 +23,15 @@ from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.figures import figure_problems
 from twoway.spec.graph import Graph
-from twoway.spec.matrix import Point, changes, find_point, full_name, points
+from twoway.spec.matrix import (
+    Point,
+    changes,
+    find_point,
+    find_points,
+    full_name,
+    point_name,
+    points,
+)
 from twoway.spec.own_modules import OwnModule
 from twoway.spec.parsing import shown
 from twoway.spec.placement import placement_problems, setting_problems
@@ -148,16 +156,16 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
 
     Raises: SpecError with every problem found.
     """
-    experiment_name, _, point_name = name.partition("@")
+    experiment_name, _, named = name.partition("@")
     where, path = _named(experiment_name)
     experiment = _loaded(path)
-    if not experiment.matrix and not point_name:
+    if not experiment.matrix and not named:
         return make_case(where, path.stem, experiment, metric_names, path=path)
-    in_matrix, seed = split(experiment, point_name)
+    in_matrix, seed = split(experiment, named)
     point = find_point(where, experiment.matrix, in_matrix)
     if seed is not None:
         point = {**point, SEED: seed}
-    where, experiment = f"{where}: point {point_name}", load_experiment(path, point)
+    where, experiment = f"{where}: point {named}", load_experiment(path, point)
     return make_case(where, path.stem, experiment, metric_names, point, path=path)
 
 
@@ -167,22 +175,24 @@ def case_names(name: str, seeds: int | None = None) -> list[str]:
     An experiment that is no sweep has one, or one for each seed.
 
     Args:
-        name: an id or a file, or with "@" one of its points.
+        name: an id or a file; with "@" and values of some axes, the points that have them.
         seeds: how many repetitions of each; by default as the file says, and none of a point.
 
-    Raises: SpecError if there is no such experiment, or its file has problems.
+    Raises: SpecError if there is no such experiment or point, or its file has problems.
     """
-    experiment_name, _, point_name = name.partition("@")
-    if point_name and not seeds:
-        return [name]
+    experiment_name, _, asked = name.partition("@")
     where, path = _named(experiment_name)
     experiment = _loaded(path)
-    if point_name:
-        chosen = [find_point(where, experiment.matrix, point_name)]
-    else:
-        chosen = [*points(experiment.matrix)]
-    found = repeated_points(where, experiment, chosen, seeds)
-    return [full_name(experiment_name, point) for point in found]
+    if not asked:
+        found = repeated_points(where, experiment, points(experiment.matrix), seeds)
+        return [full_name(experiment_name, point) for point in found]
+    in_matrix, seed = (asked, None) if seeds else split(experiment, asked)
+    chosen = find_points(where, experiment.matrix, in_matrix)
+    if seed is not None:
+        chosen = [{**point, SEED: seed} for point in chosen]
+    elif seeds or point_name(chosen[0]) != in_matrix:
+        chosen = [*repeated_points(where, experiment, chosen, seeds)]
+    return [full_name(experiment_name, point) for point in chosen]
 
 
 def _loaded(path: Path) -> Experiment:

@@ -48,16 +48,13 @@ def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
     assert find_run(str(results / found), results) == results / found
 
 
-def test_a_file_is_no_run(results: Path, tmp_path: Path) -> None:
-    """An experiment's file in a run's place is named, with the id that its runs have."""
-    (tmp_path / "mine.yml").touch()
-    for command in ("report", "compare"):
-        done = twoway(command, "--results", results, "mine.yml", cwd=tmp_path)
-        assert done.returncode == 2
-        assert done.stderr == (
-            "twoway: mine.yml: a file, and no finished run's folder\n\n"
-            "hint: the runs of an experiment have its id, mine; `twoway runs` lists them\n"
-        )
+def test_an_experiments_file_names_its_runs(results: Path) -> None:
+    """The file of an experiment names the newest run of its id; with "@", that of a point."""
+    assert find_run("somewhere/a.yml", results) == results / f"a/{NEW}"
+    assert find_run("b.yml@x=1", results) == results / f"b@x=1/{OLD}"
+    done = twoway("report", "--results", results, "mine.yml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("twoway: mine.yml: neither a finished run's folder nor")
 
 
 def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
@@ -66,6 +63,7 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
         _run(results, point, name, "4" * 64)
     runs = [f"c@n=1.5/{OLD}", f"c@n=20/{NEW}", f"c@n=100/{OLD}"]
     assert find_runs("c", results) == [results / run for run in runs]
+    assert find_runs("c.yml", results) == [results / run for run in runs]
     assert find_runs("a", results) == [results / f"a/{NEW}"]
     alone = twoway("compare", "a", "--results", results)
     assert alone.stderr.startswith(f"twoway: compare takes two runs or more, got {results}/a/")

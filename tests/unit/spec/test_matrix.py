@@ -118,8 +118,24 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
 
 
 def test_unknown_point(tmp_path: Path) -> None:
-    """A point that the matrix does not have is refused, and some that it has are named."""
+    """A point that the matrix does not have is refused, and the values of each axis are named."""
     with pytest.raises(SpecError) as caught:
         load_case(f"{_swept(tmp_path)}@window=5")
     assert 'no point "window=5"' in str(caught.value)
-    assert "there are 4: window=4,delay=0.8" in caught.value.hint
+    assert caught.value.hint == "4 points combine window=4, 8; delay=0.8, 1.6"
+
+
+def test_values_of_some_axes_name_points(tmp_path: Path) -> None:
+    """A name with values of some axes, in any order, means all points that have these values."""
+    file = str(_swept(tmp_path))
+    both = [f"{file}@window=8,delay=0.8", f"{file}@window=8,delay=1.6"]
+    assert case_names(f"{file}@window=8") == both
+    assert case_names(f"{file}@delay=1.6,window=8") == both[1:]
+    assert case_names(f"{file}@window=8,seed=3") == [f"{name},seed=3" for name in both]
+    assert case_names(f"{file}@delay=1.6", 1) == [
+        f"{file}@window={n},delay=1.6,seed=1" for n in (4, 8)
+    ]
+    assert len(case_names(f"{file}@seed=3")) == 4
+    for wrong in ("window=5", "window=8,delay=0.8,delay=1.6", "8", "window"):
+        with pytest.raises(SpecError, match="no point"):
+            case_names(f"{file}@{wrong}")
