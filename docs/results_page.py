@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
 from twoway.commands.options import all_ids
 from twoway.runs.cases import load_case
@@ -32,6 +33,7 @@ today's files, and those of experiments that are newer.
 | `summary.json` | machine, kernel, revision, and the number of claims by verdict |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `predictions.csv` | each predicted value: tolerance, the paper's formula, what came out |
+| `fidelity.csv` | the same of the testbed itself: that its links do what a profile sets |
 | `numbers/` | every number that a statement is about |
 
 `make results` runs everything and writes them again. `make test` compares two points of each
@@ -45,7 +47,12 @@ def page() -> str:
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     (kernel,), (revision,) = (summary["provenance"][key] for key in ("kernel", "git"))
     points = sum(len(case_names(name)) for name in all_ids())
-    parts = [_HEAD.format(points=points, kernel=kernel, revision=revision), *_claims(), *_missed()]
+    parts = [
+        _HEAD.format(points=points, kernel=kernel, revision=revision),
+        *_claims(),
+        *_sharpness(),
+        *_missed(),
+    ]
     return "\n".join(parts) + "\n"
 
 
@@ -64,6 +71,50 @@ def _claims() -> list[str]:
         assert not count.keys() - set(_VERDICTS), count
         table.append(f"| {paper} | {' | '.join(str(count[verdict]) for verdict in _VERDICTS)} |")
     return [*table, ""]
+
+
+def _sharpness() -> list[str]:
+    """Count what the predictions say, and what is predicted of the testbed apart."""
+    papers = [path.stem for path in sorted((RESULTS / "numbers").glob("*.csv"))]
+    of_paper = {row["point"]: name for name in papers for row in _rows(f"numbers/{name}.csv")}
+    columns = (
+        *("paper", "predictions kept", "exact", "bounds", "with a tolerance"),
+        *("median share used", "using less than 5 %", "the paper's formula fails", "fidelity kept"),
+    )
+    table = [
+        "## How much the predictions say",
+        "",
+        "A prediction that uses little of its tolerance says little by being kept.",
+        "`predictions.csv` has the share of each, and whether the paper's formula would have been",
+        "kept within the same tolerance. What is predicted of the testbed itself is fidelity,",
+        "and no prediction.",
+        "",
+        f"| {' | '.join(columns)} |",
+        "|---" * len(columns) + "|",
+    ]
+    for paper in papers:
+        rows, checks = (
+            [row for row in _rows(name) if of_paper[row["point"]] == paper]
+            for name in ("predictions.csv", "fidelity.csv")
+        )
+        used = [float(row["used"]) for row in rows if row["used"]]
+        printed = [row["printed_holds"] for row in rows if row["printed_holds"]]
+        cells = [
+            _kept(rows),
+            str(sum(row["tolerance"] == "0" for row in rows)),
+            str(sum(not row["value"] for row in rows)),
+            str(len(used)),
+            f"{100 * median(used):.2g} %" if used else "",
+            str(sum(each < 0.05 for each in used)),
+            f"{printed.count('no')} of {len(printed)}",
+            _kept(checks),
+        ]
+        table.append(f"| {paper} | {' | '.join(cells)} |")
+    return [*table, ""]
+
+
+def _kept(rows: list[dict[str, str]]) -> str:
+    return f"{sum(row['verdict'] == 'pass' for row in rows)} of {len(rows)}" if rows else "none"
 
 
 def _missed() -> list[str]:

@@ -71,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         kept = f"{paper['kept']} of {paper['predictions']} predictions kept"
         if paper["contradicted"]:
             kept += f", {paper['contradicted']} contradicted, on record"
+        if paper["testbed_checks"]:
+            kept += f"; {paper['testbed_checks_kept']} of {paper['testbed_checks']} testbed checks"
         say(f"{paper['title']}: {claims}{kept}", markup=False)
     say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
     return status

@@ -42,6 +42,11 @@ class Prediction(Statement):
     """What this project's own theory says; a miss fails the run."""
 
     theory: str = Field(description="the code that computes it: twoway/theory/predictions/NAME.py")
+    of_testbed: bool = Field(
+        default=False,
+        description="true: it says that the testbed does what the profile sets, which is counted "
+        "as fidelity",
+    )
     printed: float | None = Field(
         default=None, description="what the paper's own formula gives for the same parameters"
     )

@@ -5,10 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from twoway.contract.judge import Verdict
+from twoway.contract.judge import Verdict, judge
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.model import Document, FileName, Record
-from twoway.contract.statements import Claim, Finding, Prediction, Statement, in_words
+from twoway.contract.statements import Bounds, Claim, Finding, Prediction, Statement, in_words
 
 VERDICTS = "verdicts.json"
 # Exit codes of a run: all as the experiment's file says; something is not; the run's clock tells
@@ -32,6 +32,21 @@ class Judged(Record):
 class PredictionRow(Prediction, Judged):
     """A prediction and its verdict."""
 
+    @property
+    def used(self) -> float | None:
+        """The share of its tolerance by which the measurement is off; None without a tolerance."""
+        if self.measured is None or self.value is None or not self.tolerance:
+            return None
+        return abs(self.measured - self.value) / self.tolerance
+
+    @property
+    def printed_holds(self) -> bool | None:
+        """True if the paper's formula is as near to the measurement; None without the formula."""
+        if self.printed is None or self.value is None:
+            return None
+        said = Bounds(value=self.printed, tolerance=self.tolerance)
+        return judge(said, self.measured) is Verdict.PASS
+
 
 class ClaimRow(Claim, Judged):
     """A claim and its verdict."""
@@ -46,6 +61,8 @@ class FindingRow(Finding, Judged):
 
 
 Row = PredictionRow | ClaimRow | FindingRow
+# What a prediction of the testbed itself is called where rows are counted.
+TESTBED_CHECK = "testbed check"
 _KINDS: dict[type, str] = {
     PredictionRow: "prediction",
     ClaimRow: "claim",
@@ -140,9 +157,13 @@ def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
             said = row.claim, row.by
         elif isinstance(row, FindingRow):
             said = row.finding
-        found.setdefault((_KINDS[type(row)], row.verdict), set()).add(said)
+        found.setdefault((_kind(row), row.verdict), set()).add(said)
     for (kind, verdict), each in found.items():
         yield f"{len(each)} {kind}{'s' if len(each) > 1 else ''}: {verdict.value}"
+
+
+def _kind(row: Row | FidelityRow) -> str:
+    return TESTBED_CHECK if isinstance(row, PredictionRow) and row.of_testbed else _KINDS[type(row)]
 
 
 def points_in_words(points: int, missed: int, changed: int) -> str:

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from statistics import median
+from typing import Generic, Self, TypeVar
 
 from twoway.contract.judge import Verdict
 from twoway.contract.statements import FORMS, Form, label
@@ -12,6 +13,8 @@ from twoway.report.results import Experiment, Result
 
 RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 
+# A prediction that uses less of its tolerance says little by being kept.
+_LITTLE = 0.05
 # A claim's verdict is the first of these that any of its rows has.
 _WORST_FIRST = (
     Verdict.UNEXPLAINED,
@@ -141,7 +144,7 @@ def claims(experiments: Iterable[Experiment]) -> list[Claim]:
 
 
 def predictions(experiment: Experiment) -> Iterator[Said[PredictionRow]]:
-    """List an experiment's predictions, point by point."""
+    """List an experiment's predictions, those of the testbed too, point by point."""
     for result in experiment.results:
         yield from (Said(result, row) for row in result.verdicts.predictions)
 
@@ -150,6 +153,51 @@ def findings(experiment: Experiment) -> Iterator[Said[FindingRow]]:
     """List an experiment's findings, point by point."""
     for result in experiment.results:
         yield from (Said(result, row) for row in result.verdicts.findings)
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How much predictions say, counted.
+
+    Attributes:
+        exact: those with a tolerance of 0.
+        bounds: those that are a bound.
+        used: the share of its tolerance that each of the others uses, sorted.
+        printed: True where the paper's formula holds within the same tolerance, False where it does
+            not, of those that have such a formula.
+    """
+
+    exact: int
+    bounds: int
+    used: list[float]
+    printed: list[bool]
+
+    @classmethod
+    def of(cls, rows: Iterable[PredictionRow]) -> Self:
+        """Count predictions."""
+        rows = list(rows)
+        used, printed = ([getattr(row, name) for row in rows] for name in ("used", "printed_holds"))
+        return cls(
+            exact=sum(row.tolerance == 0 for row in rows),
+            bounds=sum(row.value is None for row in rows),
+            used=sorted(each for each in used if each is not None),
+            printed=[each for each in printed if each is not None],
+        )
+
+    @property
+    def median(self) -> float | None:
+        """The median share of its tolerance that one uses; None without any."""
+        return median(self.used) if self.used else None
+
+    @property
+    def slack(self) -> int:
+        """How many use less than a twentieth of their tolerance."""
+        return sum(each < _LITTLE for each in self.used)
+
+    @property
+    def printed_fails(self) -> int:
+        """How many of them the paper's formula fails."""
+        return self.printed.count(False)
 
 
 def _percent(value: float | None, reference: float | None) -> float | None:

@@ -114,9 +114,9 @@ class PaperFigure:
         """Its claims and predictions, counted."""
         found = Counter(claim.verdict.value for claim in self.claims)
         words = [f"{n} claim{'s' if n > 1 else ''}: {each}" for each, n in found.items()]
-        if self.predictions:
-            kept = sum(said.row.verdict is Verdict.PASS for said in self.predictions)
-            words.append(f"{kept} of {len(self.predictions)} predictions kept")
+        if predicted := [said for said in self.predictions if not said.row.of_testbed]:
+            kept = sum(said.row.verdict is Verdict.PASS for said in predicted)
+            words.append(f"{kept} of {len(predicted)} predictions kept")
         if self.missing:
             words.append(f"without a run: {', '.join(self.missing)}")
         return "; ".join(words)

@@ -17,11 +17,19 @@ from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.judge import Verdict
 from twoway.contract.statements import FORMS, Form, in_words
-from twoway.contract.verdicts import FindingRow, PredictionRow, Row
+from twoway.contract.verdicts import TESTBED_CHECK, FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import pages
 from twoway.report.cells import cells
-from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
+from twoway.report.claims import (
+    Claim,
+    Said,
+    Sharpness,
+    claims,
+    findings,
+    predictions,
+    worst_percent,
+)
 from twoway.report.curves import pictures
 from twoway.report.paper_figures import PaperFigure, paper_figures
 from twoway.report.papers import Source, find_paper
@@ -60,7 +68,12 @@ class Section:
     @cached_property
     def predictions(self) -> list[Said[PredictionRow]]:
         """The predictions for its points."""
-        return list(predictions(self.experiment))
+        return [said for said in predictions(self.experiment) if not said.row.of_testbed]
+
+    @cached_property
+    def testbed_checks(self) -> list[Said[PredictionRow]]:
+        """What is predicted of the testbed itself."""
+        return [said for said in predictions(self.experiment) if said.row.of_testbed]
 
     @cached_property
     def findings(self) -> list[Said[FindingRow]]:
@@ -81,6 +94,7 @@ class Section:
             return f"not to be believed: a fidelity check of {unsound[0].id} fails"
         words = [
             *_counted("prediction", (said.row.verdict for said in self.predictions)),
+            *_counted(TESTBED_CHECK, (said.row.verdict for said in self.testbed_checks)),
             *_counted("claim", (claim.verdict for claim in self.claims)),
             *_counted("finding", (said.row.verdict for said in self.findings)),
         ]
@@ -177,9 +191,24 @@ class Paper:
         return [said for section in self.sections for said in section.predictions]
 
     @property
+    def testbed_checks(self) -> list[Said[PredictionRow]]:
+        """All that is predicted of the testbed itself."""
+        return [said for section in self.sections for said in section.testbed_checks]
+
+    @property
     def kept(self) -> int:
         """The number of predictions that hold."""
-        return sum(said.row.verdict is Verdict.PASS for said in self.predictions)
+        return _kept(self.predictions)
+
+    @property
+    def checks_kept(self) -> int:
+        """The number of predictions of the testbed that hold."""
+        return _kept(self.testbed_checks)
+
+    @property
+    def sharpness(self) -> Sharpness:
+        """How much the predictions say."""
+        return Sharpness.of(said.row for said in self.predictions)
 
     @property
     def contradicted(self) -> list[Said[PredictionRow]]:
@@ -279,6 +308,10 @@ def _counted(what: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
         yield f"{count} {what}{'s' if count > 1 else ''}: {verdict.value}"
 
 
+def _kept(predicted: Iterable[Said[PredictionRow]]) -> int:
+    return sum(said.row.verdict is Verdict.PASS for said in predicted)
+
+
 def _report_of(result: Result, site: Path) -> str | None:
     """Build the link to a run's own report; None if it has none."""
     report = result.folder / "report.html"
@@ -323,6 +356,17 @@ def _counts(paper: Paper) -> dict[str, Any]:
         "predictions": len(paper.predictions),
         "kept": paper.kept,
         "contradicted": len(paper.contradicted),
+        "testbed_checks": len(paper.testbed_checks),
+        "testbed_checks_kept": paper.checks_kept,
+        "sharpness": {
+            "exact": paper.sharpness.exact,
+            "bounds": paper.sharpness.bounds,
+            "with_tolerance": len(paper.sharpness.used),
+            "median_used": paper.sharpness.median,
+            "below_a_twentieth": paper.sharpness.slack,
+            "printed_formula": len(paper.sharpness.printed),
+            "printed_formula_fails": paper.sharpness.printed_fails,
+        },
     }
 
 
@@ -402,14 +446,15 @@ def _result_document(result: Result, site: Path) -> dict[str, Any]:
 
 
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
-    """Write claims.csv, predictions.csv, and numbers/PAPER.csv, a row per measured number.
+    """Write claims.csv, predictions.csv, fidelity.csv, and numbers/PAPER.csv, a row per number.
 
     They are small enough to be kept with the code.
     """
     claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
     _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)
-    predicted = (_prediction_line(said) for paper in papers for said in paper.predictions)
-    _write_table(folder / "predictions.csv", _PREDICTION_COLUMNS, predicted)
+    for name, of in (("predictions", "predictions"), ("fidelity", "testbed_checks")):
+        predicted = (_prediction_line(said) for paper in papers for said in getattr(paper, of))
+        _write_table(folder / f"{name}.csv", _PREDICTION_COLUMNS, predicted)
     (folder / "numbers").mkdir(exist_ok=True)
     for paper in papers:
         found = {
@@ -446,15 +491,18 @@ def _claim_line(claim: Claim) -> list[str]:
 
 _PREDICTION_COLUMNS = (
     *("point", "metric", "theory", "value", "tolerance", "at_least", "at_most"),
-    *("printed", "measured", "verdict"),
+    *("printed", "measured", "verdict", "used", "printed_holds"),
 )
 
 
 def _prediction_line(said: Said[PredictionRow]) -> list[str]:
-    """Write a prediction with its tolerance, what the paper's formula gives, and what came out."""
+    """Write a prediction, what the paper's formula gives, what came out, and how sharp it is."""
     row = said.row
     numbers = (row.value, row.tolerance, row.at_least, row.at_most, row.printed, row.measured)
-    return [said.result.id, row.metric, row.theory, *map(_number, numbers), row.verdict.value]
+    used = "" if row.used is None else f"{row.used:.2g}"
+    holds = {None: "", True: "yes", False: "no"}[row.printed_holds]
+    said_of = [said.result.id, row.metric, row.theory]
+    return [*said_of, *map(_number, numbers), row.verdict.value, used, holds]
 
 
 def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

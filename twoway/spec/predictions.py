@@ -11,7 +11,7 @@ from twoway.spec.graph import Graph
 from twoway.spec.matrix import Point
 from twoway.spec.statements import Computed, Predicted, full_run, said_at
 from twoway.theory.network import Link, Setup
-from twoway.theory.registry import known_theories, predict, printed
+from twoway.theory.registry import known_theories, predict, printed, tests_testbed
 
 
 def predictions_at(
@@ -39,7 +39,8 @@ def predictions_at(
             known = ", ".join(sorted(computed[theory][0]))
             problem = f"theory {theory} says nothing of {metric}; it has: {known}"
             raise SpecError([f"{where}: predictions.{index}: {problem}"])
-        yield each.of(metric, point, theory, computed[theory])
+        of_testbed = tests_testbed(theory, metric)
+        yield each.of(metric, point, theory, computed[theory], of_testbed=of_testbed)
 
 
 def claims_at(

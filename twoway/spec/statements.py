@@ -115,7 +115,9 @@ class Predicted(Statement):
         default=[], description="where runs contradict it: on record, and fails no run"
     )
 
-    def of(self, metric: str, point: Point, theory: str, computed: Computed) -> Prediction:
+    def of(
+        self, metric: str, point: Point, theory: str, computed: Computed, *, of_testbed: bool
+    ) -> Prediction:
         """Return the prediction of one metric at one point."""
         numbers, printed = computed
         known = _known(self.contradicted, metric, point)
@@ -125,6 +127,7 @@ class Predicted(Statement):
             theory=theory,
             tolerance=_absolute(self.tolerance, numbers[metric]),
             why=self.why,
+            of_testbed=of_testbed,
             printed=printed.get(metric),
             contradicted=None if known is None else known.as_record(),
             **{kind: numbers[metric]},

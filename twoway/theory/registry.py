@@ -29,6 +29,14 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
     return predicted
 
 
+def tests_testbed(theory: str, metric: str) -> bool:
+    """Tell whether a theory's value of a metric is what the profile sets: a test of the testbed.
+
+    Such a theory lists the families of these metrics in TESTBED.
+    """
+    return metric.partition(".")[0] in getattr(find_theory(theory), "TESTBED", ())
+
+
 def printed(theory: str, setup: Setup) -> dict[str, float]:
     """Compute the paper's own formulas, by metric name, where a theory has them.
 

@@ -194,6 +194,7 @@ def test_prediction_row() -> None:
         "note": None,
         "listed": True,
         "contradicted": None,
+        "of_testbed": False,
     }
     (row,) = verdicts(predictions=(said,), error=0.125).predictions
     assert row.note == "this run's clock may put it off by 0.12"

@@ -14,11 +14,11 @@ from swept_runs import PAPER, WINDOWS, write_points
 from synthetic_run import edit_json, write_run
 
 from twoway.contract.judge import Verdict
-from twoway.contract.verdicts import VERDICTS, ClaimRow
+from twoway.contract.verdicts import VERDICTS, ClaimRow, PredictionRow
 from twoway.errors import TwowayError
 from twoway.report import curves as drawing
 from twoway.report import papers
-from twoway.report.claims import Said, claims, predictions, worst_percent
+from twoway.report.claims import Said, Sharpness, claims, predictions, worst_percent
 from twoway.report.curves import curves
 from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
@@ -196,6 +196,45 @@ def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_p
     first = index.index(summary)
     assert first < index.index("2026-11-24") < index.index("too short")
     assert index.index("too short") < index.index("Differs, unexplained: ")
+
+
+def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_path: Path) -> None:
+    """It is in a column and a table of its own, and counts as no prediction."""
+    edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"of_testbed": True}))
+    document = write_site(folders, tmp_path / "site", 83)
+    paper, _ = document["papers"]
+    names = ("predictions", "testbed_checks", "testbed_checks_kept")
+    assert [paper[name] for name in names] == [5, 1, 0]
+    assert "5 predictions: FAIL; 1 testbed check: FAIL" in paper["experiments"][0]["headline"]
+    rows = {
+        name: list(csv.DictReader((tmp_path / "site" / name).read_text().splitlines()))
+        for name in ("predictions.csv", "fidelity.csv")
+    }
+    assert [len(each) for each in rows.values()] == [5, 1]
+    points = next((tmp_path / "site").glob("zhang*-points.html")).read_text()
+    assert "1 checks of the testbed" in points
+
+
+def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path]) -> None:
+    """It counts exact values, bounds, little use, and where the paper's formula does not hold."""
+    _, swept = read_results(folders)
+    row = next(iter(predictions(swept))).row
+
+    def of(measured: float, tolerance: float | None, **more: float | None) -> PredictionRow:
+        said = {"value": 10.0, "printed": None, **more}
+        return row.model_copy(update={"measured": measured, "tolerance": tolerance, **said})
+
+    found = Sharpness.of(
+        [
+            of(10, 0, printed=9),
+            of(10.5, 2, printed=10.4),
+            of(10.5, 1, printed=9),
+            of(10.001, 1),
+            of(11, None, value=None, at_least=10.0),
+        ]
+    )
+    assert (found.exact, found.bounds, found.slack, found.median) == (1, 1, 1, 0.25)
+    assert (found.printed, found.printed_fails) == ([False, True, False], 2)
 
 
 def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from twoway.contract.links.delay import ChangingDelay
 from twoway.theory.network import Setup
 
 NAME = "changing_delay"
+TESTBED = ("throughput",)
 
 
 def predict(setup: Setup) -> dict[str, float]:

@@ -8,6 +8,7 @@ from twoway.contract.links.rate import Rate
 from twoway.theory.network import Setup
 
 NAME = "changing_rate"
+TESTBED = ("throughput", "efficiency")
 
 
 def predict(setup: Setup) -> dict[str, float]:

@@ -9,6 +9,7 @@ from twoway.contract.network import ETHERNET_BYTES, DatagramFlow
 from twoway.theory.network import Setup
 
 NAME = "datagrams"
+TESTBED = ("datagram_delay", "datagram_loss")
 
 
 def predict(setup: Setup) -> dict[str, float]:

@@ -25,6 +25,8 @@ from twoway.theory.network import Setup
 from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.window_cycle import Cycle, Path
 
+# Whether a channel of constant width drops depends on rates and buffers alone.
+TESTBED = ("drops_data",)
 # Parts of a sample by which a cycle is shifted.
 _PHASES = 6
 # Packets that a flow sends at once at its start (RFC 6928), as Linux does.

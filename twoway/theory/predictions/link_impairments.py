@@ -10,6 +10,7 @@ from twoway.contract.links.impairments import Impairments
 from twoway.theory.network import Setup
 
 NAME = "link_impairments"
+TESTBED = ("link_copies", "link_jitter", "link_overtaking")
 
 
 def predict(setup: Setup) -> dict[str, float]:

@@ -8,6 +8,7 @@ from twoway.contract.links.loss import Loss
 from twoway.theory.network import Setup
 
 NAME = "link_loss"
+TESTBED = ("link_loss", "link_loss_burst", "link_loss_deviation", "link_loss_burst_deviation")
 
 
 def predict(setup: Setup) -> dict[str, float]:

@@ -7,6 +7,7 @@ from twoway.contract.network import ETHERNET_BYTES, START_NS, mean_interval_ns
 from twoway.theory.network import Setup
 
 NAME = "policing"
+TESTBED = ("policed", "datagram_loss", "queue_peak")
 
 
 def predict(setup: Setup) -> dict[str, float]:
