@@ -119,6 +119,12 @@ class Verdicts(Document):
         return [row for row in self.findings if row.verdict is Verdict.CHANGED]
 
     @property
+    def differs(self) -> bool:
+        """True if a row that fails no run has another number than was said, and no explanation."""
+        seen = {Verdict.CONTRADICTED, Verdict.UNEXPLAINED, Verdict.CHANGED}
+        return any(row.verdict in seen for row in self.rows)
+
+    @property
     def exit_code(self) -> int:
         """The run's exit code."""
         if self.misses:

@@ -11,7 +11,7 @@ from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
 from capture_analysis.pictures.plots import save_all
 from pcap_files import EPOCH_NS
-from synthetic_run import CAPTURES, prediction, write_run
+from synthetic_run import CAPTURES, finding, prediction, write_run
 
 from twoway.contract.manifest import read_manifest
 from twoway.measure.analysis import Analysis
@@ -197,6 +197,16 @@ def test_page_tells_the_verdict(reported: Path) -> None:
     assert '<span class="verdict pass">' not in page
     verdicts = re.findall(r"<tr><td><a [^>]+><code>([^<]+)</code>.*?(pass|FAIL)</td>", page)
     assert verdicts[:2] == [("queue_peak.forward", "pass"), ("efficiency.first", "FAIL")]
+
+
+@pytest.mark.parametrize(("seen", "mark"), [(1, "pass"), (2, "")])
+def test_a_finding_that_is_not_seen_leaves_the_page_unmarked(
+    tmp_path: Path, seen: int, mark: str
+) -> None:
+    """The verdict is green only if nothing differs: a finding of other drops takes the colour."""
+    folder = write_run(tmp_path, findings=[finding("drops_data.forward", seen)])
+    analyse_run(folder)
+    assert f'<span class="verdict {mark}">1 finding: ' in (folder / "report.html").read_text()
 
 
 def test_page_escapes(reported: Path) -> None:
