@@ -121,6 +121,17 @@ _PROTOTYPES = {
             ctypes.c_void_p,
         ],
     ),
+    "ca_match_partners": (
+        ctypes.c_bool,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+        ],
+    ),
 }
 
 

@@ -182,3 +182,29 @@ out:
 	free(queues.next);
 	return pairs;
 }
+
+bool ca_match_partners(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count,
+		       uint64_t seed, int64_t *partners)
+{
+	struct queues queues = { 0 };
+	const bool found = b_count < NONE && queues_new(&queues, b_count, seed);
+
+	for (size_t at = 0; found && at < b_count; at++) {
+		if (at + AHEAD < b_count)
+			__builtin_prefetch(&queues.slots[slot_of(&queues, b[at + AHEAD])], 1);
+		append(&queues, b[at], (uint32_t)at);
+	}
+	for (size_t at = 0; found && at < a_count; at++) {
+		struct queue *queue;
+
+		if (at + AHEAD < a_count)
+			__builtin_prefetch(&queues.slots[slot_of(&queues, a[at + AHEAD])], 1);
+		queue = find(&queues, a[at]);
+		partners[at] = queue->head == NONE ? -1 : (int64_t)queue->head;
+		if (queue->head != NONE)
+			queue->head = queues.next[queue->head];
+	}
+	free(queues.slots);
+	free(queues.next);
+	return found;
+}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.two_captures.joining import partners
 from capture_analysis.two_captures.queue_levels import steps
-from numpy.typing import NDArray
 
 from twoway.contract.network import Queue
 
@@ -160,7 +160,9 @@ def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
     if not dropped.any():
         return
     key = entering.key()
-    alike = np.flatnonzero(np.isin(key, key[dropped]) & np.isin(key, key[~dropped]))
+    lost = key[dropped]
+    both = np.unique(lost[partners(lost, key[~dropped]) >= 0])
+    alike = np.flatnonzero(np.isin(key, both))
     alike = alike[np.argsort(key[alike], kind="stable")]
     yield from np.split(alike, np.flatnonzero(np.diff(key[alike])) + 1)
 
@@ -196,13 +198,9 @@ def times_after(before: Packets, after: Packets) -> IntArray:
 
     Of packets that look alike the first is the first there, too.
     """
-    in_key, out_key = _occurrence_keys(before), _occurrence_keys(after)
-    time_ns = np.full(len(before), -1, dtype=np.int64)
-    order = np.argsort(out_key, kind="stable")
-    if len(order):
-        place = order[np.minimum(np.searchsorted(out_key[order], in_key), len(order) - 1)]
-        time_ns = np.where(out_key[place] == in_key, after.time_ns[place], time_ns)
-    return time_ns
+    place = partners(before.key(), after.key())
+    time_ns = after.time_ns.take(place, mode="clip") if len(after) else place
+    return np.where(place < 0, -1, time_ns)
 
 
 def transmitted(queue: Queue, seen: Passage) -> Passage:
@@ -234,19 +232,6 @@ def lingering(queue: Queue, seen: Passage) -> Passage:
         left_ns = np.where(seen.dropped[rows], STILL_QUEUED, seen.left_ns[rows])
         until_ns[rows] = np.minimum.accumulate(left_ns[::-1])[::-1]
     return replace(seen, left_ns=until_ns)
-
-
-def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
-    """Make packet keys unique: the k-th packet with a key gets the key plus k."""
-    key = packets.key()
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    first = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(key) else ordered > 0
-    starts = np.flatnonzero(first)
-    group = np.cumsum(first) - 1
-    occurrence = np.empty(len(key), dtype=np.int64)
-    occurrence[order] = np.arange(len(key)) - starts[group]
-    return key + occurrence
 
 
 def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occupancy:

@@ -45,3 +45,23 @@ def join(a_rows: Rows, b_rows: Rows, horizon_ns: int) -> tuple[IntArray, IntArra
     if count == _FAILED:
         raise MemoryError
     return found[0, :count], found[1, :count]
+
+
+def partners(a: IntArray, b: IntArray) -> IntArray:
+    """Find each key of one capture in another, whatever the times.
+
+    In C (clib/match.c), by ctypes.
+
+    Args:
+        a: shape (n,), int64, the keys of one capture's packets, in order.
+        b: shape (m,), int64, those of the other.
+
+    Returns: shape (n,), for the k-th packet of a key the row of the k-th in b; -1 if b has fewer.
+    """
+    a, b = (np.ascontiguousarray(keys, dtype=np.int64) for keys in (a, b))
+    rows = np.empty(len(a), dtype=np.int64)
+    if not clib.load().ca_match_partners(
+        a.ctypes.data, len(a), b.ctypes.data, len(b), clib.random_bits(), rows.ctypes.data
+    ):
+        raise MemoryError
+    return rows

@@ -4,7 +4,7 @@
  *
  * The first bytes of the input are a seed, the horizon and the number of lanes; each further seven
  * bytes are a packet of one of two captures. Rows made at once and one by one must be equal, up to
- * the first packet without a lane, and the pairs must be those of a search through all rows.
+ * the first packet without a lane. Pairs and partners must be those of a search through all rows.
  */
 #include "fuzz.h"
 #include "../match.h"
@@ -125,6 +125,39 @@ static void check_join(const struct side *a, const struct side *b, int64_t horiz
 	free(over);
 }
 
+static int64_t *keys_of(const struct side *side)
+{
+	int64_t *keys = table_allocate(side->count * sizeof(*keys));
+
+	for (size_t at = 0; at < side->count; at++)
+		keys[at] = side->rows[at].key;
+	return keys;
+}
+
+/* Each row of a takes the first row of b that has its key and is not taken. */
+static void check_partners(const struct side *a, const struct side *b, uint64_t seed)
+{
+	int64_t *a_keys = keys_of(a), *b_keys = keys_of(b);
+	int64_t *partners = table_allocate(a->count * sizeof(*partners));
+	uint8_t *taken = table_allocate(b->count);
+
+	check(ca_match_partners(a_keys, a->count, b_keys, b->count, seed, partners));
+	memset(taken, 0, b->count);
+	for (size_t at = 0; at < a->count; at++) {
+		size_t row = 0;
+
+		while (row < b->count && (taken[row] || b_keys[row] != a_keys[at]))
+			row++;
+		check(partners[at] == (row < b->count ? (int64_t)row : -1));
+		if (row < b->count)
+			taken[row] = 1;
+	}
+	free(a_keys);
+	free(b_keys);
+	free(partners);
+	free(taken);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct view head = { data, BYTES_OF_THE_HEAD };
@@ -149,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_rows(&a, keys);
 	make_rows(&b, keys);
 	check_join(&a, &b, data[8] == UINT8_MAX ? INT64_MAX : data[8], view_le64(head, 0));
+	check_partners(&a, &b, view_le64(head, 0));
 	side_free(&a);
 	side_free(&b);
 	free(lanes);

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference.packet_rows
 from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
-from capture_analysis.two_captures.joining import join
+from capture_analysis.two_captures.joining import join, partners
 from capture_analysis.two_captures.match_rows import ROW, Rows, rows_of
 from capture_analysis.two_captures.matching import Side, match
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
@@ -115,6 +115,21 @@ def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int,
     found = [column.tolist() for column in join(a_rows, b_rows, 15)]
     assert found[0] == sorted(found[0])
     assert set(zip(*found, strict=True)) == expected
+
+
+KEYS = st.lists(st.sampled_from([-(1 << 63), -1, 0, 7]), max_size=25)
+
+
+@given(KEYS, KEYS)
+def test_partners_have_the_same_occurrence(a: list[int], b: list[int]) -> None:
+    """The k-th packet of a key is the k-th of that key in the other capture, or in none."""
+    expected = []
+    for row, key in enumerate(a):
+        rows = [at for at, theirs in enumerate(b) if theirs == key]
+        earlier = a[:row].count(key)
+        expected.append(rows[earlier] if earlier < len(rows) else -1)
+    found = partners(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64))
+    assert found.tolist() == expected
 
 
 def _rows(events: list[tuple[int, int]]) -> Rows:
