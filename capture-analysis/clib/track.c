@@ -22,23 +22,10 @@
 #include <string.h>
 
 #include "half.h"
+#include "kind.h"
 #include "track.h"
 
 #define CONNECTIONS_OF_A_SLAB 256	/* 100 KiB */
-
-/* Values of Kind in tracking.py. */
-enum kind {
-	KIND_CONTROL,
-	KIND_NEW_DATA,
-	KIND_RETRANSMISSION,
-	KIND_LATE_DATA,
-	KIND_PROBE,
-	KIND_ACK,
-	KIND_DUPLICATE_ACK,
-	KIND_WINDOW_UPDATE,
-	KIND_OLD_ACK,
-	KIND_COPY,
-};
 
 struct connection {
 	struct half halves[2];

@@ -13,6 +13,7 @@ from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES, COMPRESSED_BEL
 from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.facts.facts import Facts, FloatArray, Number
 from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.walk import Walk
 from capture_analysis.gather import by_lane, gather
 from capture_analysis.tracking import Kind, Tracked
 
@@ -112,6 +113,11 @@ class Block:
         direction <<= 1
         direction |= self.packets.half ^ self.is_ack
         return direction
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The columns as C reads them."""
+        return Walk(self)
 
     @cached_property
     def all(self) -> View:

@@ -58,6 +58,11 @@ class LaneArray:
         mine = self._values[: len(other)]
         self._ufunc(mine, other._values, out=mine)  # noqa: SLF001 - the same class
 
+    def address(self, count: int) -> int:
+        """Return where the numbers of the first `count` lanes are in memory, for C to add to."""
+        self._grow(count)
+        return int(self._values.ctypes.data)
+
     def values(self) -> IntArray:
         """Return the numbers of all lanes, shape (lanes,) or (lanes, width)."""
         return self._values

@@ -1,12 +1,12 @@
 """Counts for every direction that several metrics share."""
 
+import ctypes
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture_analysis.columns import FLAG_SYN, IntArray
-from capture_analysis.facts.facts import NEARLY_FULL
-from capture_analysis.facts.lanes import LaneArray, occurrences
+from capture_analysis.columns import IntArray
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.tracking import Kind
 
 if TYPE_CHECKING:
@@ -16,6 +16,28 @@ if TYPE_CHECKING:
 PAUSE_NS = 1_000_000_000
 NEVER = np.iinfo(np.int64).max
 KINDS = len(Kind)
+
+# In the order of struct ca_tally in clib/tally.h.
+_SUMS = (
+    "kinds",
+    "payload",
+    "new_payload",
+    "data_frame_bytes",
+    "ack_frame_bytes",
+    "acked",
+    "full_segments",
+    "spaced_acks",
+    "first_new",
+    "merged",
+    "syns",
+    "unseen",
+    "pause_ns",
+    "first_ns",
+    "first_ack_ns",
+    "last_ns",
+    "last_ack_ns",
+)
+_Tally = ctypes.c_void_p * len(_SUMS)
 
 
 class Tally:
@@ -55,50 +77,13 @@ class Tally:
         self.last_ack_ns = LaneArray(np.maximum, -1)
 
     def add(self, block: "Block") -> None:
-        """Take the next packets."""
-        self._count_kinds(block)
-        syn = (block.packets.flags & FLAG_SYN) != 0
-        rows = np.flatnonzero(syn & (block.tracked.kind == Kind.CONTROL))
-        self.syns.add_rows(block.direction[rows].astype(np.int64), np.ones_like(rows))
-        rows = np.flatnonzero(block.tracked.unseen_bytes)
-        unseen = block.tracked.unseen_bytes[rows].astype(np.int64)
-        holes = np.stack((unseen, np.ones_like(unseen)), axis=1)
-        self.unseen.add_rows(block.acknowledging(rows), holes)
-        data, acks = block.data, block.acks
-        fresh = self.first_ns.at(data.directions) == NEVER
-        self.first_new.add(data.directions[fresh], data["new_bytes"][data.starts[fresh]])
-        for name, values in (
-            ("payload", data["payload_bytes"]),
-            ("new_payload", data["new_bytes"]),
-            ("data_frame_bytes", data["frame_bytes"]),
-        ):
-            getattr(self, name).add(data.directions, data.sum(values))
-        full = data["payload_bytes"] >= data.spread(NEARLY_FULL * block.facts.segment_bytes)
-        self.full_segments.add(data.directions, data.sum(full))
-        if block.facts.merged.any():
-            long = data["payload_bytes"] > data.spread(block.facts.longest_bytes)
-            self.merged.add(data.directions, data.sum(long))
-        paused = data["gap_ns"] >= PAUSE_NS
-        rows = np.flatnonzero(paused & (data["in_flight_bytes"] <= data["payload_bytes"]))
-        self.pause_ns.add_rows(data.direction[rows], data["gap_ns"][rows])
-        self._add_times(block)
-        self.ack_frame_bytes.add(acks.directions, acks.sum(acks["frame_bytes"]))
-        self.acked.add(acks.directions, acks.sum(acks["acked_bytes"]))
-        spaced = (acks["acked_bytes"] > 0) & (acks["gap_ns"] >= 0)
-        self.spaced_acks.add(acks.directions, acks.sum(spaced))
-
-    def _count_kinds(self, block: "Block") -> None:
-        key = block.direction.astype(np.int64) * KINDS + block.tracked.kind
-        key, count = occurrences(key)
-        self.kinds.add(key, count)
-
-    def _add_times(self, block: "Block") -> None:
-        for view, first, last in (
-            (block.data, self.first_ns, self.last_ns),
-            (block.acks, self.first_ack_ns, self.last_ack_ns),
-        ):
-            first.add(view.directions, view.reduce(np.minimum, view["time_ns"]))
-            last.add(view.directions, view.reduce(np.maximum, view["time_ns"]))
+        """Take the next packets; in C (clib/tally.c)."""
+        directions = block.walk.directions
+        sums = (
+            self.kinds.address(KINDS * directions),
+            *(getattr(self, name).address(directions) for name in _SUMS[1:]),
+        )
+        block.walk.add("ca_tally_add", _Tally(*sums))
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another tally, which took other connections."""

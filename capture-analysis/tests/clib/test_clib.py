@@ -17,7 +17,7 @@ FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100
 # Besides the parser, which has a corpus.
-TARGETS = ["track", "histogram", "streaks", "gather", "match"]
+TARGETS = ["track", "histogram", "streaks", "gather", "match", "walk"]
 
 
 def need(*programs: str) -> None:

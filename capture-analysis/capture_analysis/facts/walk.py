@@ -1,0 +1,68 @@
+"""Pass over a block's packets, in order of capture, in C.
+
+The functions of clib that take a struct ca_block add to numbers of each direction (LaneArray).
+"""
+
+import ctypes
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capture_analysis import clib
+from capture_analysis.columns import IntArray
+from capture_analysis.tracking import TRACKED_TYPES
+
+if TYPE_CHECKING:
+    from capture_analysis.facts.blocks import Block
+
+# Columns of Facts, in the order of struct ca_facts in clib/block.h.
+FACTS = {
+    "tap_at": np.float64,
+    "round_trip_ns": np.float64,
+    "handshake_ns": np.float64,
+    "tick_whole_ns": np.int64,
+    "segment_bytes": np.int64,
+    "longest_bytes": np.int64,
+    "window_shift": np.int64,
+}
+
+
+class _Block(ctypes.Structure):
+    """Laid out as struct ca_block in clib/block.h."""
+
+    _fields_ = [
+        ("packets", clib.Columns),
+        ("tracked", ctypes.c_void_p * len(TRACKED_TYPES)),
+        ("facts", ctypes.c_void_p * len(FACTS)),
+        ("rows", ctypes.c_size_t),
+    ]
+
+
+class Walk:
+    """A block whose columns C reads.
+
+    Raises: ValueError if columns differ in length, or a packet's direction has no facts.
+    """
+
+    def __init__(self, block: "Block") -> None:
+        rows = len(block.packets)
+        if int(block.packets.flow.max(initial=0)) >= max(len(block.facts) // 2, 1):
+            raise ValueError("a packet of a connection without facts")
+        packets, kept = clib.Columns.of(block.packets)
+        tracked = [_column(block.tracked, name, kind) for name, kind in TRACKED_TYPES.items()]
+        if any(column.shape != (rows,) for column in tracked):
+            raise ValueError("columns must be of one length")
+        facts = [_column(block.facts, name, np.dtype(kind)) for name, kind in FACTS.items()]
+        self._kept = kept, tracked, facts
+        addresses = [tuple(each.ctypes.data for each in columns) for columns in (tracked, facts)]
+        self._block = _Block(packets, *addresses, rows)
+        self.directions = len(block.facts)
+
+    def add(self, function: str, *state: object) -> int:
+        """Call a function of the library with the block and addresses of what it adds to."""
+        return int(getattr(clib.load(), function)(ctypes.byref(self._block), *state) or 0)
+
+
+def _column(of: object, name: str, kind: "np.dtype[np.generic]") -> IntArray:
+    column: IntArray = np.ascontiguousarray(getattr(of, name), dtype=kind)
+    return column

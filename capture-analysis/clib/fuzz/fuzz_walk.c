@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fuzz target: arbitrary packets of four directions are counted (libFuzzer, with sanitisers).
+ *
+ * The first bytes of the input are facts of each direction, each further eight a packet with the
+ * tracker's columns, which need not agree. What is kept of each direction must be equal whether the
+ * packets come at once or a few at a time.
+ */
+#include "fuzz.h"
+#include "../afar.h"
+#include "../bytes.h"
+#include "../frame.h"
+#include "../half.h"
+#include "../standing.h"
+#include "../tally.h"
+
+#define DIRECTIONS 4
+#define BYTES_OF_A_DIRECTION 4
+#define BYTES_OF_A_PACKET 8
+#define PIECE_ROWS_MAX 7
+#define SUMS 17
+
+/* Name and width in bytes, in the order of struct ca_tracked. */
+#define TRACKED_COLUMNS(X)							\
+	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
+	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
+
+/* What the functions keep. */
+struct kept {
+	struct ca_afar afar[DIRECTIONS];
+	int64_t spent_ns[DIRECTIONS][AFAR_CAUSES];
+	struct ca_standing standing[DIRECTIONS];
+	int64_t kinds[DIRECTIONS][KINDS];
+	int64_t sums[SUMS][DIRECTIONS][2];
+	int64_t coming;
+};
+
+struct facts {
+	double tap_at[DIRECTIONS], round_trip_ns[DIRECTIONS], handshake_ns[DIRECTIONS];
+	int64_t tick_whole_ns[DIRECTIONS], segment_bytes[DIRECTIONS];
+	int64_t longest_bytes[DIRECTIONS], window_shift[DIRECTIONS];
+};
+
+static void read_facts(const uint8_t *data, struct facts *facts)
+{
+	for (size_t at = 0; at < DIRECTIONS; at++, data += BYTES_OF_A_DIRECTION) {
+		facts->tap_at[at] = data[0] % 4 / 4.0;
+		facts->round_trip_ns[at] = data[1] * 1e6;
+		facts->handshake_ns[at] = data[2] * 1e6;
+		facts->tick_whole_ns[at] = data[3] % 4 * INT64_C(1000000);
+		facts->segment_bytes[at] = data[3];
+		facts->longest_bytes[at] = 2 * data[3];
+		facts->window_shift[at] = data[2] % 16 - 1;
+	}
+}
+
+static void read_packets(const uint8_t *data, struct ca_block *block)
+{
+	int64_t time_ns = 0;
+
+	for (size_t row = 0; row < block->rows; row++, data += BYTES_OF_A_PACKET) {
+		time_ns += (int8_t)data[1] * (data[0] & 8 ? INT64_C(1) << 55 : 100000);
+		block->packets.time_ns[row] = time_ns;
+		block->packets.flow[row] = data[0] & 1;
+		block->packets.half[row] = data[0] >> 1 & 1;
+		block->packets.marks[row] = data[0] & 4 ? MARK_TIMESTAMPS : 0;
+		block->packets.flags[row] = data[0] & 16 ? FLAG_SYN : FLAG_ACK;
+		block->packets.payload_bytes[row] = data[2];
+		block->packets.ts_value[row] = data[3] * 0x1000001U;
+		block->packets.window[row] = data[4];
+		block->tracked.kind[row] = data[5] % KINDS;
+		block->tracked.seq_bytes[row] = (int8_t)data[6] * (data[5] & 128 ? INT64_C(1) << 40 : 100);
+		block->tracked.ack_bytes[row] = (int8_t)data[7] * 100;
+		block->tracked.gap_ns[row] = time_ns;
+		block->tracked.rtt_ns[row] = (int8_t)data[3] * INT64_C(1000000);
+		block->tracked.acked_bytes[row] = data[4];
+		block->tracked.unseen_bytes[row] = data[5] >> 6;
+		block->tracked.in_flight_bytes[row] = data[7];
+	}
+}
+
+/* The rows of a block from one on. */
+static struct ca_block part(const struct ca_block *block, size_t row, size_t rows)
+{
+	struct ca_block rest = *block;
+
+#define X(name, width) rest.packets.name += row;
+	TABLE_COLUMNS(X)
+#undef X
+#define X(name, width) rest.tracked.name += row;
+	TRACKED_COLUMNS(X)
+#undef X
+	rest.rows = rows;
+	return rest;
+}
+
+static struct ca_tally tally_of(struct kept *kept)
+{
+	int64_t *sums[SUMS];
+
+	for (size_t at = 0; at < SUMS; at++)
+		sums[at] = &kept->sums[at][0][0];
+	return (struct ca_tally){
+		kept->kinds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7],
+		sums[8], sums[9], kept->sums[10], sums[11], sums[12], sums[13], sums[14], sums[15],
+	};
+}
+
+static void count(const struct ca_block *block, size_t piece, struct kept *kept)
+{
+	struct ca_all_coming coming = { table_allocate(block->rows * sizeof(*coming.rows)), -1 };
+	struct ca_tally tally = tally_of(kept);
+
+	memset(kept, 0, sizeof(*kept));
+	memset(kept->afar, -1, sizeof(kept->afar));
+	for (size_t at = 0; at < block->rows; at++) {
+		coming.rows[at].next = coming.free;
+		coming.free = (int64_t)at;
+	}
+	for (size_t row = 0; row < block->rows; row += piece) {
+		size_t left = block->rows - row;
+		struct ca_block rest = part(block, row, left < piece ? left : piece);
+
+		kept->coming += ca_afar_add(&rest, kept->afar, &coming, kept->spent_ns);
+		ca_standing_add(&rest, kept->standing);
+		ca_tally_add(&rest, &tally);
+	}
+	free(coming.rows);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < DIRECTIONS * BYTES_OF_A_DIRECTION)
+		return 0;
+
+	struct facts facts;
+	struct kept whole, pieces;
+	struct ca_block block = { .rows = (size - DIRECTIONS * BYTES_OF_A_DIRECTION) / BYTES_OF_A_PACKET };
+	size_t packets = 0;
+
+	read_facts(data, &facts);
+	block.facts = (struct ca_facts){
+		facts.tap_at, facts.round_trip_ns, facts.handshake_ns, facts.tick_whole_ns,
+		facts.segment_bytes, facts.longest_bytes, facts.window_shift,
+	};
+#define X(name, width)								\
+	do {									\
+		block.packets.name = table_allocate(block.rows * (width));	\
+		memset(block.packets.name, 0, block.rows * (width));		\
+	} while (0);
+	TABLE_COLUMNS(X)
+#undef X
+#define X(name, width)								\
+	do {									\
+		block.tracked.name = table_allocate(block.rows * (width));	\
+		memset(block.tracked.name, 0, block.rows * (width));		\
+	} while (0);
+	TRACKED_COLUMNS(X)
+#undef X
+	read_packets(data + DIRECTIONS * BYTES_OF_A_DIRECTION, &block);
+	count(&block, block.rows + 1, &whole);
+	count(&block, 1 + data[0] % PIECE_ROWS_MAX, &pieces);
+	check(!memcmp(&whole, &pieces, sizeof(whole)));
+	for (size_t at = 0; at < DIRECTIONS; at++) {
+		for (size_t kind = 0; kind < KINDS; kind++)
+			packets += (size_t)whole.kinds[at][kind];
+	}
+	check(packets == block.rows);
+	check(whole.coming >= 0 && (size_t)whole.coming <= block.rows);
+#define X(name, width) free(block.tracked.name);
+	TRACKED_COLUMNS(X)
+#undef X
+	table_free(&block.packets);
+	return 0;
+}

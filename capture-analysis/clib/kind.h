@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CAPTURE_ANALYSIS_KIND_H
+#define CAPTURE_ANALYSIS_KIND_H
+
+/* Values of Kind in tracking.py. */
+enum kind {
+	KIND_CONTROL,
+	KIND_NEW_DATA,
+	KIND_RETRANSMISSION,
+	KIND_LATE_DATA,
+	KIND_PROBE,
+	KIND_ACK,
+	KIND_DUPLICATE_ACK,
+	KIND_WINDOW_UPDATE,
+	KIND_OLD_ACK,
+	KIND_COPY,
+	KINDS,
+};
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Sums over the packets of each direction; see Tally in one_capture/tally.py. */
+#ifndef CAPTURE_ANALYSIS_TALLY_H
+#define CAPTURE_ANALYSIS_TALLY_H
+
+#include "block.h"
+
+/* A number for each direction, KINDS and 2 where it says so; laid out as _SUMS in tally.py. */
+struct ca_tally {
+	int64_t (*kinds)[KINDS];
+	int64_t *payload;
+	int64_t *new_payload;
+	int64_t *data_frame_bytes;
+	int64_t *ack_frame_bytes;
+	int64_t *acked;
+	int64_t *full_segments;
+	int64_t *spaced_acks;
+	int64_t *first_new;
+	int64_t *merged;
+	int64_t *syns;
+	int64_t (*unseen)[2];
+	int64_t *pause_ns;
+	int64_t *first_ns;
+	int64_t *first_ack_ns;
+	int64_t *last_ns;
+	int64_t *last_ack_ns;
+};
+
+/* Takes a block; `tally` has numbers for every direction of it. */
+CA_API void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally);
+
+#endif
