@@ -151,6 +151,15 @@ def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> No
     assert not (tmp_path / "results").exists()
 
 
+def test_watching_a_single_run_is_refused(tmp_path: Path) -> None:
+    """--watch writes a sweep's page: for one run it is refused in words, and nothing runs."""
+    experiment = write_experiment(tmp_path, {**SWEEP, "matrix": {}})
+    done = twoway("run", experiment, "--results", tmp_path / "results", "--watch")
+    assert done.returncode == 2
+    assert f"--watch: writes a sweep's page, and {experiment} is one point" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize("verb", ["run", "sweep"])
 def test_a_metric_of_a_single_run_is_refused(tmp_path: Path, verb: str) -> None:
     """--metric draws points of a sweep: for one run it is refused in words, and nothing runs."""

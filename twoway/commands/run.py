@@ -17,6 +17,7 @@ from twoway.commands.options import (
     add_options,
 )
 from twoway.commands.reporting import report_on
+from twoway.errors import UsageError
 
 HELP = "run an experiment in virtual time and report"
 
@@ -38,6 +39,11 @@ def run(args: argparse.Namespace) -> int:
     if names != [args.experiment] or args.scheduler or args.metric:
         args.experiments = [args.experiment]
         return sweep.run(args)
+    if args.watch:
+        raise UsageError(
+            f"--watch: writes a sweep's page, and {names[0]} is one point",
+            "a run's report is written when it ends",
+        )
     case = load_case(names[0])
     refuse_lost_references([case])
     # The guest has a processor of its own meanwhile.
