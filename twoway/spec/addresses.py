@@ -2,7 +2,7 @@
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-# Before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
+# Prefix before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
 IPV6_PREFIX = 0xFD << 120
 
 
@@ -12,7 +12,10 @@ def address_in(address: IPv4Address, ip: int) -> IPv4Address | IPv6Address:
 
 
 def network_in_ipv6(network: IPv4Network) -> IPv6Network:
-    """Return a network's twin in IPv6: its prefix is 96 bits longer, and that of all is all."""
+    """Return the IPv6 twin of an IPv4 network.
+
+    Its prefix is 96 bits longer; that of 0.0.0.0/0 is ::/0.
+    """
     if not network.prefixlen:
         return IPv6Network("::/0")
     return IPv6Network((IPV6_PREFIX | int(network.network_address), 96 + network.prefixlen))

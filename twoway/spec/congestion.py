@@ -30,7 +30,7 @@ class Control:
     can_be_paced: bool = True
 
 
-# Those that every guest's kernel has (vm/guest.config).
+# Controls of every guest's kernel (vm/guest.config).
 KERNELS_OWN = (
     "reno",
     "bbr",
@@ -57,7 +57,7 @@ CONTROLS = {
     "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
     **dict.fromkeys(KERNELS_OWN, Control()),
 }
-# Every flow field that some control takes as its parameter.
+# Every field of a flow that is a control's parameter.
 PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))
 
 
@@ -65,7 +65,7 @@ PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.f
 def module_parameters(module: str) -> tuple[str, ...]:
     """List the parameters that a kernel module's source declares.
 
-    The kernel ignores a parameter that a module does not have, with a line in its log.
+    The kernel ignores a parameter that a module does not have, and writes a line to its log.
     """
     return declared_parameters((KERNEL_MODULES / f"{module}.c").read_text("utf-8"))
 

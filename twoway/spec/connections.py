@@ -50,7 +50,10 @@ def make_connections(
         connections += [(connection, flow) for connection in made]
     names = [connection.name for connection, _ in connections]
     problems += [
-        f'{where}: flows: "{name}" is used twice, by a flow and by one of several with count'
+        (
+            f'{where}: flows: "{name}" is used twice: by a flow, and by a connection of a '
+            "flow with count"
+        )
         for name in dict.fromkeys(n for n in names if names.count(n) > 1)
     ]
     if problems:
@@ -111,8 +114,8 @@ def _connections_of(
         flow: the flow.
         experiment: its experiment.
         graph: the topology.
-        queues: the queues that each of them passes, by field.
-        first: the number of the first of them, which determines its ports.
+        queues: the queues that each connection passes, by field.
+        first: the number of the flow's first connection, which determines the ports.
     """
     span, traffic, ip = experiment.span(flow), flow.traffic, experiment.ip_of(flow)
     arrivals = traffic.arrivals(span) if traffic else None

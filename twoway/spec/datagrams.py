@@ -1,4 +1,4 @@
-"""UDP between hosts, at times that nothing but the experiment decides."""
+"""UDP flows between hosts; their packets leave at times from the experiment alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -8,25 +8,25 @@ from pydantic import Field
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.network import IpVersion, mean_interval_ns
 
-# The most packets of all together: 4 GB in the captures of a two_node.
+# The most packets of all UDP flows together: 4 GB in the captures of a two_node.
 _MOST_PACKETS = 10_000_000
 _Mean = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 
 class OnOff(Model):
-    """Times of sending and of silence, both exponential, from an `on` at the start."""
+    """Times of sending and of silence, both exponential; the first is a time of sending."""
 
-    mean_on_s: _Mean = Field(description="how long it sends, on average")
-    mean_off_s: _Mean = Field(description="how long it is then silent, on average")
+    mean_on_s: _Mean = Field(description="mean time of sending")
+    mean_off_s: _Mean = Field(description="mean time of silence")
 
 
-# Headers of IP and UDP, and what datagrams have with a number in it.
+# Headers of IP and UDP, and the payload that holds the datagram's number.
 UDP_HEADER_BYTES: Mapping[IpVersion, int] = {4: 28, 6: 48}
 LEAST_PACKET_BYTES = {ip: size + 8 for ip, size in UDP_HEADER_BYTES.items()}
 
 
 class Datagrams(Model):
-    """UDP packets of one size from one host to another, whatever becomes of them."""
+    """UDP packets of one size from one host to another, without any control of their rate."""
 
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends")
@@ -44,11 +44,11 @@ class Datagrams(Model):
     )
     on_off: OnOff | None = Field(default=None, description="pauses; none by default")
     seed: Annotated[int, Field(ge=0, le=10**15)] = Field(
-        default=1, description="which times, where they are random"
+        default=1, description="seed of the times, if they are random"
     )
-    start_s: NonNegative = Field(default=0, description="when it starts, after the traffic's start")
+    start_s: NonNegative = Field(default=0, description="start, after the traffic's start")
     stop_s: Positive | None = Field(
-        default=None, description="when it stops; at the end of traffic by default"
+        default=None, description="end, after the traffic's start; by default the end of traffic"
     )
 
 

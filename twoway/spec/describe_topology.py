@@ -1,11 +1,11 @@
 """Describe a Mininet topology as JSON, inside the sandbox.
 
-A topology's file is Python, and may do anything: this program runs it where that does no harm
-(twoway/spec/topology.py). It needs the standard library and Mininet alone.
+A topology's file is Python and may do anything, so this program runs in the sandbox
+(twoway/spec/topology.py). It needs only the standard library and Mininet.
 
     describe_topology.py FILE NAME PARAMETERS
 
-It prints a document, or {"error": ...} if the file fails, ends early or is no topology.
+It prints a document, or {"error": ...} if the file fails, exits early or defines no topology.
 """
 
 import importlib.util
@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-# Mininet compares Open vSwitch's version with distutils, which is gone from Python, and takes 0.2 s
-# to load where it is setuptools'. There is no Open vSwitch here, so a stand-in is enough.
+# Mininet compares Open vSwitch's version by distutils. Python has no distutils any more, and
+# setuptools' takes 0.2 s to load. There is no Open vSwitch here, so a stand-in is enough.
 _stand_in = ModuleType("distutils.version")
 _stand_in.StrictVersion = str  # type: ignore[attr-defined]
 sys.modules["distutils"] = sys.modules["distutils.version"] = _stand_in
@@ -32,12 +32,13 @@ from mininet.topo import Topo  # noqa: E402
 # Mininet's keys of a link, and the keys of its ends that a topology may set.
 _LINK = {f"{field}{end}" for field in ("node", "port", "params", "intfName") for end in "12"}
 _END = {"ip"}
-# What CPULimitedHost takes, whatever a node's class is; and the MAC address, which is the plan's.
+# Parameters that CPULimitedHost takes, whatever a node's class is; and the MAC address, which the
+# plan sets.
 _LIMITS = {"cpu", "cores", "sched", "period_us", "mac"}
 
 
 class NoTopologyError(Exception):
-    """A file that is no topology, with a sentence for its author."""
+    """An error for the author of a file that is no topology."""
 
 
 def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any]:
@@ -54,7 +55,9 @@ def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any
         ) from error
     if name not in getattr(module, "topos", {}):
         kinds = [k for k, c in vars(module).items() if isinstance(c, type) and issubclass(c, Topo)]
-        raise NoTopologyError(f'topos = {{"{name}": {(kinds or ["CLASS"])[-1]}}} must be its end')
+        raise NoTopologyError(
+            f'topos = {{"{name}": {(kinds or ["CLASS"])[-1]}}} must be its last line'
+        )
     topo = module.topos[name](**parameters)
     links = [info for _, _, info in topo.links(sort=True, withInfo=True)]
     commands, numbered = _commands(topo)
@@ -87,7 +90,7 @@ def _end(topo: Any, info: dict[str, Any], end: str, numbered: dict[str, str]) ->
 def _unused_of_nodes(topo: Any) -> list[str]:
     """List a topology's parameters of nodes that would have no effect.
 
-    A class of the topology's own may look at any parameter.
+    A class that the topology defines may look at any parameter.
     """
     found = []
     for node in topo.hosts():
@@ -105,7 +108,7 @@ def _unused_of_nodes(topo: Any) -> list[str]:
 def _parameters(method: Any) -> Iterable[str]:
     try:
         return inspect.signature(method).parameters
-    except ValueError:  # of C, without a signature
+    except ValueError:  # a class in C, without a signature
         return ()
 
 
@@ -127,15 +130,15 @@ def _shown(value: Any) -> str:
 
 
 def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """Have Mininet build the network of nodes that only record, and list what they would run.
+    """Have Mininet build the network from nodes that only record their commands, and list these.
 
-    Returns: pairs of a node and a command, in order; and with switches the addresses by which
-        Mininet numbers hosts that have none.
+    Returns: pairs of a node and a command, in order. If there are switches, also the addresses that
+        Mininet gives to hosts without one.
     """
     recorded: list[tuple[str, str]] = []
 
     def start_shell(node: Any, _options: Any = None) -> None:
-        node.pid = node.name  # as `ip ... netns` takes it
+        node.pid = node.name  # in the form that `ip ... netns` takes
 
     def record(node: Any, *words: Any, **_settings: Any) -> str:
         commands = (command.split() for command in " ".join(map(str, words)).split(";"))
@@ -143,9 +146,9 @@ def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
         return ""
 
     Node.startShell, Node.cmd, Node.isSetup = start_shell, record, True
-    Mininet.inited = True  # otherwise Mininet changes settings, and needs root
-    util.numCores.ncores = 1  # otherwise Mininet asks grep
-    LinuxBridge.setup = lambda: None  # otherwise it looks for brctl
+    Mininet.inited = True  # without it Mininet changes settings, and needs root
+    util.numCores.ncores = 1  # without it Mininet runs grep
+    LinuxBridge.setup = lambda: None  # without it Mininet looks for brctl
     net = Mininet(topo=topo, controller=None, switch=LinuxBridge)
     for switch in net.switches:
         switch.start([])
@@ -156,17 +159,17 @@ def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
 def main() -> None:
     """Print the description of the topology that the arguments name."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # what the topology prints is no answer
+    os.dup2(2, 1)  # standard output is for the answer; the topology's own prints go elsewhere
     path, name, parameters = sys.argv[1:]
     try:
         document = described(path, name, json.loads(parameters))
-        answer = json.dumps(document, separators=(",", ":"))  # it may have a mebibyte
+        answer = json.dumps(document, separators=(",", ":"))  # the answer may have a mebibyte
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's
         answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
     os.write(answers, answer.encode())
-    os._exit(0)  # whatever it has left to do at the end
+    os._exit(0)  # exit now, whatever the topology would do at the end
 
 
 if __name__ == "__main__":

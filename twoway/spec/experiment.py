@@ -34,7 +34,7 @@ ModuleValue = Annotated[
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
 MOST_SEEDS = 1000
 
-# As the kernel limits it: TCP_CA_NAME_MAX, with the terminating zero.
+# The kernel's limit, TCP_CA_NAME_MAX, includes the terminating zero.
 CongestionName = Annotated[
     str,
     text(r"^[A-Za-z0-9_.-]+$", "of letters, digits and _ . -", most=15),
@@ -42,7 +42,7 @@ CongestionName = Annotated[
 ]
 
 
-# As with traffic below.
+# As for the fields of traffic below.
 if TYPE_CHECKING:
     LinkFields = Link
 else:
@@ -54,12 +54,12 @@ class Direction(LinkFields):
 
     @property
     def parts(self) -> list[Element]:
-        """Its elements, as the kernel has them."""
+        """The elements of the direction, in the kernel's terms."""
         return [element for element in self.elements if isinstance(element, Element)]
 
     @property
     def behind_queue(self) -> list[BehindQueue]:
-        """What netem does to packets beside delaying them, in the order of its arguments."""
+        """Elements that netem applies besides the delay, in the order of its arguments."""
         return [element for element in self.parts if isinstance(element, BehindQueue)]
 
     @property
@@ -69,18 +69,18 @@ class Direction(LinkFields):
 
     @property
     def acts_behind(self) -> bool:
-        """True if it does something to packets behind its queue, at the place of its delay."""
+        """True if an element acts on packets behind the queue, where the delay is."""
         return bool(self.delay_ns or self.has_ack_queue or self.behind_queue)
 
     @property
     def leaves_at_start(self) -> bool:
-        """True if packets leave at the begin of transmission, not its end."""
+        """True if packets leave when their transmission begins, not when it ends."""
         queue = self.elements.find(Queue)
         return queue is not None and queue.leaves_at_start
 
     @property
     def credit_ns(self) -> int:
-        """How much too early a packet may leave after an idle time, ns.
+        """The most by which a packet may leave too early after an idle time, ns.
 
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
         (docs/decisions/0021).
@@ -101,11 +101,14 @@ class Profile(Model):
     )
     half_duplex: HalfDuplex | None = Field(
         default=None,
-        description="both directions of a link share one medium, on which each has its rate and "
-        "queue; by default each has a medium of its own",
+        description="both directions of a link share one "
+        "medium, and each has its rate and queue; by "
+        "default each direction has its own medium",
     )
     pools: dict[Name, Slots] = Field(
-        default={}, description="links whose slots DTM channels share: how many, by a pool's name"
+        default={},
+        description="pools of slots that DTM channels share: the number of slots, by the "
+        "pool's name",
     )
 
     @property
@@ -135,8 +138,8 @@ class Stack(Model):
 
     ip: IpVersion = Field(
         default=4,
-        description="version of IP; a flow may have its own. Each host has an address of both: "
-        "in IPv6 fd00:: and the 32 bits of its IPv4 address",
+        description="version of IP; a flow may set its own. Each host has an address of each "
+        "version: in IPv6 fd00:: and the 32 bits of the IPv4 address",
     )
     mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
         default=1500, description="IP packet size limit of every interface"
@@ -159,7 +162,9 @@ class Stack(Model):
     )
     spurious_timeout_detection: bool = Field(
         default=True,
-        description="F-RTO: doubt a timeout before sending all again; off for the papers' TCP",
+        description="F-RTO: after a timeout, check whether "
+        "it was spurious before sending all again; "
+        "off for the papers' TCP",
     )
     pacing: bool = Field(
         default=False,
@@ -168,14 +173,16 @@ class Stack(Model):
     )
     rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
-        description="what the retransmission timer adds to the round-trip time at least",
+        description="the least that the retransmission timer adds to the round-trip time",
     )
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
     )
     receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None,
-        description="full segments that a receiver offers at most; as its buffer allows by default",
+        description="the largest window that a receiver offers, in full segments; by "
+        "default as its "
+        "buffer allows",
     )
     receive_buffer_bytes: Annotated[int, Field(ge=65536, le=MOST_RECEIVE_BUFFER_BYTES)] | None = (
         Field(
@@ -194,7 +201,7 @@ class Stack(Model):
         return self.mtu_bytes - self.header_bytes(ip)
 
     def receive_window_bytes(self, ip: IpVersion) -> int:
-        """Compute the largest window a receiver offers; 0: as its buffer allows."""
+        """Compute the largest window a receiver offers; 0: no limit but its buffer."""
         return (self.receive_window_packets or 0) * self.segment_bytes(ip)
 
 
@@ -207,11 +214,14 @@ class Connections(Model):
     count: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=1, description="how many such connections; a sweep may have points with none"
     )
-    start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    start_s: NonNegative = Field(
+        default=0, description="time of the first data, after the traffic's start"
+    )
     stop_s: Positive | None = Field(
         default=None,
-        description="when it ends with a reset, as all flows do at the end of traffic, after the "
-        "traffic's start; the end of traffic by default",
+        description="time of the reset that ends the "
+        "flow, after the traffic's start; by default the "
+        "end of traffic",
     )
     connect: Literal["before", "at-start"] = Field(
         default="before",
@@ -247,22 +257,22 @@ else:
 
 
 class Flow(TrafficFields):
-    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
+    """TCP connections from one host to another, with unlimited data unless a traffic is given."""
 
     @property
     def traffics(self) -> dict[str, Traffic]:
-        """What the flow sends instead of unlimited data, by field: one at most."""
+        """The kinds of traffic given instead of unlimited data, by field: one at most."""
         values = {name: getattr(self, name) for name in kinds()}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def traffic(self) -> Traffic | None:
-        """What the flow sends; None: unlimited data."""
+        """The kind of traffic; None for unlimited data."""
         return next(iter(self.traffics.values()), None)
 
 
 class Observe(Model):
-    """What to sample besides the captures."""
+    """What to sample besides taking captures."""
 
     tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] = Field(
         default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
@@ -297,7 +307,7 @@ class Experiment(Model):
         default=[], description="TCP connections of our own sources and sinks"
     )
     datagrams: Annotated[list[Datagrams], Field(max_length=100)] = Field(
-        default=[], description="UDP between hosts, at times of its own"
+        default=[], description="UDP flows between hosts"
     )
     programs: Annotated[list[HostProgram], Field(max_length=100)] = Field(
         default=[], description="programs of the host's file system, such as curl"
@@ -316,18 +326,21 @@ class Experiment(Model):
     warm_up_s: NonNegative = Field(description="left out of every metric")
     seed: Annotated[int, Field(ge=1, le=2**32 - 1)] = Field(
         default=1,
-        description="what the kernel's random numbers come from, in virtual time: with another, "
-        "losses (and what else is drawn) fall otherwise, and equally often",
+        description="seed of the kernel's random numbers, in virtual time: another seed "
+        "draws other "
+        "losses (and other random events), equally often",
     )
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = Field(
         default=None,
-        description="repetitions of each point, with the seeds from 1 to this; all that chance "
-        "decides is drawn anew: losses, starts of flows, ports, random traffic; by default none",
+        description="repetitions of each point, with the seeds from 1 to this; each "
+        "draws anew what "
+        "is random: losses, starts of flows, ports, random traffic; by default none",
     )
     start_jitter_ms: Annotated[float, Field(ge=0, le=60_000)] = Field(
         default=100,
-        description="in repetitions of another seed than 1 a flow starts up to this later, and a "
-        "tenth of its duration at most",
+        description="in repetitions with a seed other than 1 a flow starts later, by up "
+        "to this and "
+        "by a tenth of its duration at most",
     )
     kernel: (
         Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
@@ -345,10 +358,10 @@ class Experiment(Model):
     )
     observe: Observe = Observe()
     theory: Name | None = Field(
-        default=None, description="which of the theories computes what `theory` stands for"
+        default=None, description="the theory that computes the numbers given as `theory`"
     )
     matrix: dict[Name, Axis] = Field(
-        default={}, description="a sweep: what varies, by axis; the axes' product is run"
+        default={}, description="a sweep: its axes; every combination of their values is run"
     )
     figures: Annotated[list[Scatter], Field(max_length=20)] = Field(
         default=[], description="figures that come first on the sweep's page"
@@ -359,17 +372,17 @@ class Experiment(Model):
     claims: list[Claimed] = Field(default=[], description="what the paper prints")
     findings: list[Found] = Field(default=[], description="what runs showed; exploratory")
     unclaimed: list[Unclaimed] = Field(
-        default=[], description="points without a statement, and why"
+        default=[], description="points without a statement, and the reason"
     )
 
     @property
     def repetition(self) -> int:
-        """The seed of the repetition that this is; 1 if it is none."""
+        """The seed of this repetition; 1 for an experiment that is no repetition."""
         return self.seed if self.seeds else 1
 
     @property
     def statements(self) -> dict[str, Sequence[Statement]]:
-        """All that is said of metrics, by the field that says it."""
+        """All statements on metrics, by the field that holds them."""
         return {
             "predictions": self.predictions,
             "claims": self.claims,
@@ -377,17 +390,17 @@ class Experiment(Model):
         }
 
     def span(self, flow: Flow) -> Span:
-        """Tell a flow's kind of traffic how long it lasts, and its packets."""
+        """Return the duration and packet sizes that a flow's kind of traffic needs."""
         stack, stop_s = self.stack, flow.stop_s or self.duration_s
         segment_bytes = stack.segment_bytes(self.ip_of(flow))
         return Span(stop_s - flow.start_s, stack.mtu_bytes, segment_bytes)
 
     def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
-        """Tell a flow's version of IP."""
+        """Return a flow's version of IP."""
         return flow.ip or self.stack.ip
 
     @property
     def has_ipv6(self) -> bool:
-        """True if anything here uses IPv6."""
+        """True if anything in the experiment uses IPv6."""
         used = [self.stack.ip, *(f.ip for f in self.flows), *(d.ip for d in self.datagrams)]
         return 6 in used

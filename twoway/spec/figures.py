@@ -13,10 +13,14 @@ class Scatter(Model):
     """A figure of one metric against another: a dot for each run."""
 
     y: Name = Field(description="a metric, such as throughput, of all connections or queues")
-    x: Name = Field(description="the metric to draw it against, such as rtt_p95, of the same ones")
+    x: Name = Field(
+        description="the metric to draw it against, such as rtt_p95, of the same connections or "
+        "queues"
+    )
     for_each: Name | None = Field(
         default=None,
-        description="an axis of the matrix: a figure for each of its values; one figure by default",
+        description="an axis of the matrix: one figure for each of its values; by "
+        "default one figure",
     )
 
 
@@ -26,9 +30,9 @@ def figure_problems(
     """List unknown metrics and axes of figures, each after its field.
 
     Args:
-        figures: the experiment's.
-        matrix: the experiment's.
-        metrics: the names of all metrics, without what each is of.
+        figures: the experiment's figures.
+        matrix: the experiment's matrix.
+        metrics: the names of all metrics, without the connection or queue.
     """
     for index, figure in enumerate(figures):
         for field, metric in (("y", figure.y), ("x", figure.x)):

@@ -1,4 +1,4 @@
-"""Files that a specification names: below its own folder, whatever links say."""
+"""Find files that a specification names; a link out of their folder is refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +19,11 @@ def files_below(folder: Path, path: str, *patterns: str) -> Iterator[tuple[str, 
     """List a file, or the files of a folder that patterns match.
 
     Args:
-        folder: the folder of the file that names the path, which nothing may lead out of.
+        folder: the folder of the file that names the path; no link may lead out of it.
         path: the path from there.
-        patterns: as Path.glob takes them.
+        patterns: patterns for Path.glob.
 
-    Yields: each file's path from the parent of the file or folder that `path` names, and its place.
+    Yields: each file's path from the parent of `path`, and its place on the disk.
     Raises: OSError or ValueError with a phrase if a file is missing, elsewhere or no plain file.
     """
     start = below(folder, path)

@@ -79,7 +79,7 @@ class Graph:
         passed: list[Interface] = []
         while node != goal:
             if node != start and node in self.hosts:
-                raise SpecError([f"{node}: forwards nothing to {goal}: it is no LinuxRouter"])
+                raise SpecError([f"{node}: forwards no packets to {goal}: it is no LinuxRouter"])
             name = self.routes[node].way_out(destination)
             way = next((i for i in self.of(node) if i.name == name), None)
             if way is None:
@@ -91,7 +91,7 @@ class Graph:
         return tuple(passed)
 
     def ways_out(self, node: str, *, ipv6: bool) -> dict[str, str]:
-        """List a node's interfaces by destination prefix, with IPv6 those of both versions."""
+        """List a node's interfaces by destination prefix, for IPv4 and, if used, IPv6."""
         ways = self.routes[node].ways
         if not ipv6:
             return ways

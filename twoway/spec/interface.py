@@ -21,6 +21,6 @@ class Interface:
 
     @property
     def ip(self) -> IPv4Address:
-        """The address of an interface that is no port of a switch."""
+        """The address of an interface, which must not be a port of a switch."""
         assert self.address is not None
         return self.address.ip

@@ -1,4 +1,4 @@
-"""Sweeps: `matrix:` of an experiment, whose axes' product is run."""
+"""Sweeps: the `matrix:` of an experiment; every combination of its axes' values is run."""
 
 import copy
 import itertools
@@ -31,21 +31,21 @@ Label = (
 Point = Mapping[str, Value]
 
 _MOST_POINTS = 10_000
-# Start of a path of `set:` that leads into the link profile instead of the experiment: there to a
-# direction, or to what both share.
+# A path of `set:` that starts so leads into the link profile: to a direction, or to the part that
+# both share.
 _PROFILE, _SHARED = "profile.", "half_duplex."
 
 
 class Axis(Model):
-    """What varies together along one dimension of a sweep."""
+    """One axis of a sweep: the fields that it sets together, and their values."""
 
     set: Annotated[list[str], Field(min_length=1)] = Field(
         description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, "
         "profile.half_duplex.FIELD, or any other of this file's"
     )
     to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
-        description="the values in turn, or values by the names that points have instead; a list "
-        "has one for each field of `set`"
+        description="the values in turn, or values by the names that points get; a list has one "
+        "value for each field of `set`"
     )
 
     def given(self) -> Iterable[tuple[Scalar, Value]]:
@@ -66,7 +66,7 @@ Matrix = Mapping[Name, Axis]
 def points(matrix: Matrix) -> Iterator[Point]:
     """List all points, the last axis varying fastest.
 
-    Without axes there is a single, empty point.
+    Without axes there is one point, without values.
     """
     for values in itertools.product(*(axis.to for axis in matrix.values())):
         yield dict(zip(matrix, values, strict=True))
@@ -162,9 +162,9 @@ def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
 def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
     """Set a point's values in an experiment's document.
 
-    Values of the profile are left out.
+    Values of the profile are not set here.
 
-    Raises: SpecError naming a path that leads nowhere.
+    Raises: SpecError naming a path that names no field.
     """
     document = copy.deepcopy(document)
     for path, value in values.items():
@@ -176,12 +176,12 @@ def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str,
 def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
     """Set a point's values in a link profile's document.
 
-    Raises: SpecError naming a path that leads nowhere.
+    Raises: SpecError naming a path that names no field.
     """
     # deepcopy keeps directions that share a YAML anchor one object; separate them here.
     document = copy.deepcopy(document)
     directions = document.get("directions")
-    if isinstance(directions, dict):  # else validation refuses it
+    if isinstance(directions, dict):  # validation refuses the rest
         document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
     for path, value in values.items():
         if path.startswith(_PROFILE):
@@ -201,7 +201,8 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
         if step not in place:
             if parents[0] in ("flows", "datagrams", "programs", "directions") and depth == 1:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
-            place[step] = {}  # absent so far; validation refuses unknown fields
+            # a field that the document does not have yet; validation refuses unknown ones
+            place[step] = {}
         place = place[step]
     if not isinstance(place, dict):
         raise SpecError([f"{path}: leads to no field"])

@@ -17,11 +17,11 @@ _KBUILD = "Kbuild"
 
 @dataclass(frozen=True)
 class OwnModule:
-    """A kernel module that an experiment brings along.
+    """A kernel module that belongs to an experiment.
 
     Attributes:
         name: as the kernel has it.
-        sources: the contents of the files that it is built from, by name; a Kbuild among them.
+        sources: the contents of its source files, by name, with a Kbuild.
     """
 
     name: str
@@ -50,9 +50,9 @@ def read_own_modules(paths: Sequence[str], folder: Path) -> tuple[OwnModule, ...
 
     Args:
         paths: the experiment's `own_modules`.
-        folder: the experiment's folder, to which they are relative and which they do not leave.
+        folder: the experiment's folder; paths are relative to it and must not leave it.
 
-    Raises: SpecError with every path that is no module's.
+    Raises: SpecError with every path that names no module.
     """
     found, problems = [], []
     modules = {control.module for control in CONTROLS.values()}
@@ -76,7 +76,7 @@ def read_own_modules(paths: Sequence[str], folder: Path) -> tuple[OwnModule, ...
 
 
 def _read(folder: Path, path: str) -> OwnModule:
-    """Read a module; raise OSError or ValueError if it is none."""
+    """Read one module; raise OSError or ValueError if the path names none."""
     files = [file for _, file in files_below(folder, path, "*.c", "*.h", _KBUILD)]
     if (folder / path).is_dir() and _KBUILD not in [file.name for file in files]:
         raise ValueError(f"has no {_KBUILD}")

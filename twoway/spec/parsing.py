@@ -1,4 +1,4 @@
-"""YAML of anybody's: parsed within bounds, and quoted safely."""
+"""Parsing untrusted YAML within bounds, and quoting from it safely."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from yaml.constructor import ConstructorError
 
 from twoway.messages import cut
 
-# The most values that a file stands for, with what its aliases repeat.
+# The most values in a file; an alias counts as the values that it repeats.
 _MOST_VALUES = 20_000
 # The deepest nesting of lists and mappings.
 _DEEPEST = 100
@@ -17,10 +17,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class _Loader(yaml.CSafeLoader):
-    """A YAML loader in which a word is a word.
+    """A YAML loader with strict scalars.
 
-    Numbers are decimal, true and false alone are truth values, and a time is no number: else 1:30
-    would be 90 and 010 be 8. Duplicate keys, of which YAML silently keeps the last, are errors.
+    Numbers are decimal, only true and false are truth values, and a time is a string: otherwise
+    1:30 would be 90 and 010 would be 8. Duplicate keys are errors; YAML would silently keep the
+    last.
     """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, Any]]] = {}
@@ -54,7 +55,7 @@ for _tag, _pattern, _first in (
 def parse(text: str) -> Any:
     """Parse YAML.
 
-    Raises: yaml.YAMLError if it is none, is nested too deep, or stands for too much.
+    Raises: yaml.YAMLError if the text is not YAML, is nested too deep, or has too many values.
     """
     _refuse_deep(text)
     loader = _Loader(text)
@@ -66,7 +67,7 @@ def parse(text: str) -> Any:
         return loader.construct_document(node)
     except RecursionError as error:
         raise yaml.YAMLError("nested too deep") from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise yaml.YAMLError(str(error).partition(";")[0]) from error
     finally:
         loader.dispose()
@@ -85,18 +86,20 @@ def _refuse_deep(text: str) -> None:
 
 
 def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """Count the values that a node stands for, what its aliases repeat included.
+    """Count the values of a node, with those that aliases repeat.
 
     Args:
-        node: a node, to which several aliases may lead.
-        known: the counts of other nodes; 0 for those that this one is part of.
+        node: a node; several aliases may lead to it.
+        known: the counts of other nodes; 0 for the nodes that contain this one.
 
     Raises: ConstructorError for too many, for a node that is part of itself, and for control
         characters, which would reach a terminal.
     """
     if node in known:
         if not known[node]:
-            raise ConstructorError(None, None, "an alias of what it is part of", node.start_mark)
+            raise ConstructorError(
+                None, None, "an alias of a node that contains it", node.start_mark
+            )
         return known[node]
     known[node] = 0
     count = 1

@@ -16,7 +16,7 @@ _DELAY_STEP_US = 8
 
 
 def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
-    """List what an experiment's stack or kernel does not let a profile have."""
+    """List settings of the profile that the experiment's stack or kernel does not allow."""
     return [
         f"directions.{name}.{element.FIELD}{problem}"
         for name, direction in profile.directions.items()
@@ -63,9 +63,9 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
 
 
 def _without_place(profile: Profile, graph: Graph) -> list[str]:
-    """List what directions do behind their queues where the topology has no place for it.
+    """List elements behind the queue of directions for which the topology has no place.
 
-    A place has the delay of one direction. A direction without queues is not built.
+    Their place is the delay of the same direction. A direction without queues is not built.
     """
     problems = []
     taken: dict[str, str] = {}
@@ -91,9 +91,9 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
 
 
 def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> list[str]:
-    """List what is wrong with the delays on the path of a flow that passes a queue.
+    """List delays behind the last queue on the path of a flow.
 
-    What its packets meet behind the last queue is measured by that queue's direction.
+    That queue's direction measures everything its packets meet behind it.
     """
     queued = {i.name: name for name, placed in graph.queues.items() for i in placed}
     delayed = {i.name: name for name, placed in graph.delays.items() for i in placed}
@@ -106,11 +106,13 @@ def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> li
     if met == due:
         return []
     found = ", ".join(sorted(met)) or "no direction"
-    return [f"{start} to {goal}: behind its last queue, of {last}, it has the delay of {found}"]
+    return [
+        f"{start} to {goal}: its last queue is of {last}, and the delay behind it is of {found}"
+    ]
 
 
 def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
-    """List delays that serve several queues, or are several, and must not."""
+    """List elements that need one queue and delays of their own, and do not have them."""
     fed = [i.name for placed in graph.delays.values() for i in placed]
     problems = []
     for name, direction in profile.directions.items():

@@ -47,37 +47,37 @@ from twoway.spec.repetitions import at_matrix, repeated_points, split
 from twoway.spec.statements import said_at
 from twoway.spec.topology import load_topology
 
-# Names that the results folder uses for other things.
+# Names with another meaning in the results folder.
 _RESERVED_IDS = ("latest", "calibration", "papers", "score")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
 # Fields that name hosts.
 _HOSTS = {"flows": ("from", "to"), "datagrams": ("from", "to"), "programs": ("host",)}
-# Lists the metrics of a run, from the names of all that metrics are measured on.
+# A function that lists the metrics of a run, from the names of all its queues and connections.
 MetricNames = Callable[..., list[str]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment, or a point of a sweep, with all it refers to.
+    """An experiment, or one point of a sweep, with all files that it refers to, checked.
 
-    Everything is checked.
+    Loading checks every field and file.
 
     Attributes:
         id: the experiment's id, with "@" and the point's name.
         point: the point's values by axis of the matrix.
         experiment: the experiment's fields at this point.
-        predictions: what this project's theory says of the metrics at this point.
-        claims: what the paper says of them.
-        findings: what was seen before.
+        predictions: this project's predictions of metrics at this point.
+        claims: the paper's claims about them.
+        findings: results of earlier runs.
         metrics: the names of all its metrics.
         profile: the link profile at this point.
         graph: the topology.
         topology_source: the content of its file.
         connections: the connections of all flows.
-        datagrams: the UDP flows.
+        datagrams: the UDP flows of the experiment.
         flows: each connection's flow, by the connection's name.
-        own_modules: kernel modules that it brings along.
+        own_modules: kernel modules that belong to the experiment.
         files: the files of each program, by their paths in its folder, by the program's name.
     """
 
@@ -105,7 +105,7 @@ def find_experiment(name: str) -> Path:
     """
     if name.endswith((".yml", ".yaml")):
         if not Path(name).is_file():
-            raise SpecError([f"{name}: no such file"], "a path is taken from the current folder")
+            raise SpecError([f"{name}: no such file"], "a path is relative to the current folder")
         return Path(name)
     files = experiment_files()
     if name not in files:
@@ -122,7 +122,7 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
 
     Args:
         name: the profile's name.
-        beside: the experiment's file, whose folder is looked into first; None for none.
+        beside: the experiment's file, whose folder is searched first; None for none.
 
     Raises: SpecError if there is no such profile.
     """
@@ -134,12 +134,12 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
 
 
 def _find_topology(name: str, beside: Path | None) -> Path:
-    """Find a topology's file, which may not exist, by name."""
+    """Return the path of a topology's file, by name; the file may not exist."""
     return _beside(beside, f"{name}.py") or TOPOLOGIES / f"{name}.py"
 
 
 def _beside(experiment: Path | None, name: str) -> Path | None:
-    """Find a file beside an experiment's file that is not the checkout's own."""
+    """Return a file beside an experiment's file, unless it is the checkout's own."""
     if experiment is None or experiment.resolve().is_relative_to(EXPERIMENTS):
         return None
     path = experiment.parent / name
@@ -152,7 +152,7 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     Args:
         name: an id or a file; for a sweep with "@" and the point's name; for a repetition with its
             seed last, as "id@seed=2" or "id@AXIS=VALUE,seed=2".
-        metric_names: lists the metrics that there are.
+        metric_names: lists the names of the metrics.
 
     Raises: SpecError with every problem found.
     """
@@ -172,7 +172,7 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
 def case_names(name: str, seeds: int | None = None) -> list[str]:
     """List the names of an experiment's points, for `load_case`.
 
-    An experiment that is no sweep has one, or one for each seed.
+    An experiment without a matrix has one point, or one for each seed.
 
     Args:
         name: an id or a file; with "@" and values of some axes, the points that have them.
@@ -196,7 +196,7 @@ def case_names(name: str, seeds: int | None = None) -> list[str]:
 
 
 def _loaded(path: Path) -> Experiment:
-    """Load an experiment's file; to its problems add those of its profile and topology."""
+    """Load an experiment's file; add the problems of its profile and topology to its own."""
     try:
         return load_experiment(path)
     except SpecError as error:
@@ -205,7 +205,7 @@ def _loaded(path: Path) -> Experiment:
 
 
 def _problems_referred_to(path: Path) -> list[str]:
-    """List the problems of topology, hosts and profile, as far as a file with problems has them."""
+    """List problems of topology, hosts and profile in a file that has problems itself."""
     try:
         document = read_document(path)
     except SpecError:
@@ -216,7 +216,7 @@ def _problems_referred_to(path: Path) -> list[str]:
         graph = load_topology(_find_topology(topology.name, path), topology.parameters)
         problems += _unknown_hosts(document, graph)
     except ValidationError:
-        pass  # its shape has been complained about
+        pass  # the error on its shape is reported already
     except SpecError as error:
         problems += [f"topology: {problem}" for problem in error.problems]
     try:
@@ -230,7 +230,7 @@ def _problems_referred_to(path: Path) -> list[str]:
 
 
 def _named(name: str) -> tuple[str, Path]:
-    """Find an experiment's file; return its path for errors, and its path."""
+    """Find an experiment's file; return its name for errors, and its path."""
     path = find_experiment(name)
     if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
         raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
@@ -252,15 +252,15 @@ def make_case(
         where: the experiment's file or origin, for errors.
         name: the experiment's id.
         experiment: the experiment's fields at the point.
-        metric_names: lists the metrics that there are.
+        metric_names: lists the names of the metrics.
         point: the point of the experiment's matrix, with a seed if it is a repetition.
-        path: the experiment's file, beside which all that it brings along is, and topology and
-            profile may be; None if it has none.
+        path: the experiment's file; the files that it names are looked for beside it; None if it
+            has no file.
 
     Raises: SpecError with every problem found.
     """
     problems: list[str] = []
-    hints: dict[str, None] = {}  # a set in order
+    hints: dict[str, None] = {}  # a set, in order of appearance
     topology_path = _find_topology(experiment.topology.name, path)
     graph = profile = None
     try:
@@ -328,7 +328,7 @@ def make_case(
 
 
 def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
-    """List the hosts in a document that the topology has not, and flows that go nowhere."""
+    """List hosts in a document that the topology does not have, and flows from a host to itself."""
     known = ", ".join(graph.hosts)
     problems = [
         f'{where}: no host "{shown(host)}"; the topology has {known}'
@@ -337,7 +337,7 @@ def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
     ]
     for kind in ("flows", "datagrams"):
         problems += [
-            f'{kind}.{n}.to: "{shown(each["to"])}" is where the flow comes from'
+            f'{kind}.{n}.to: "{shown(each["to"])}" is also where the flow starts'
             for n, each in _entries(document, kind)
             if isinstance(each.get("to"), str) and each["to"] == each.get("from")
         ]
@@ -345,7 +345,7 @@ def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
 
 
 def _hosts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """List the hosts that a document names, as far as it is sound, each with its field."""
+    """List the hosts that a document names, each with its field; skip unsound entries."""
     for kind, ends in _HOSTS.items():
         for n, each in _entries(document, kind):
             yield from ((f"{kind}.{n}.{e}", each[e]) for e in ends if isinstance(each.get(e), str))
@@ -362,7 +362,7 @@ def _entries(document: Mapping[str, Any], field: str) -> list[tuple[int, dict[st
 
 
 def spec_document(case: Case) -> dict[str, Any]:
-    """Describe an experiment at its point, with what is said of it there."""
+    """Describe an experiment at its point, with the statements on it."""
     said = {"predictions": case.predictions, "claims": case.claims, "findings": case.findings}
     document = case.experiment.model_dump(
         by_alias=True, mode="json", exclude={*said, "unclaimed", "theory"}

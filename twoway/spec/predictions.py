@@ -1,4 +1,4 @@
-"""An experiment's statements at a point, with the numbers that theories compute."""
+"""An experiment's statements at one point, with numbers computed by theories."""
 
 import difflib
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def predictions_at(
             computed[theory] = _computed(where, theory, setup)
         if metric not in computed[theory][0]:
             known = ", ".join(sorted(computed[theory][0]))
-            problem = f"theory {theory} says nothing of {metric}; it has: {known}"
+            problem = f"theory {theory} does not predict {metric}; it has: {known}"
             raise SpecError([f"{where}: predictions.{index}: {problem}"])
         of_testbed = tests_testbed(theory, metric)
         yield each.of(metric, point, theory, computed[theory], of_testbed=of_testbed)
@@ -46,7 +46,7 @@ def predictions_at(
 def claims_at(
     where: str, name: str, experiment: Experiment, point: Point, setup: Setup
 ) -> Iterable[Claim]:
-    """List the paper's claims about a point, with its formulas' numbers.
+    """List the paper's claims about a point, with the numbers of its formulas.
 
     Args:
         where: the experiment, for errors.
@@ -69,7 +69,7 @@ def claims_at(
 
 
 def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> Iterable[str]:
-    """List the unknown metrics that are named at a point, and repeated predictions.
+    """List unknown metrics in statements at a point, and repeated predictions.
 
     Args:
         experiment: the experiment's fields at the point.
@@ -93,7 +93,7 @@ def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> I
 
 
 def _complete(claim: Claim, name: str, point: Point) -> Claim:
-    """Complete the runs that a claim refers to by this point's axes."""
+    """Complete the runs that a claim refers to with this point's axes."""
     against = claim.against and full_run(claim.against, name, point)
     differs = claim.differs
     if differs and differs.explained_by:

@@ -1,4 +1,4 @@
-"""Programs of the host's file system that an experiment runs on its hosts, and their files."""
+"""Programs of the host's file system that run on an experiment's hosts, and their files."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.files_below import files_below
 
-# All files of an experiment's programs together. They become part of plan.json, a third larger, in
-# the folder of each point: a sweep of 100 points keeps them 100 times.
+# Limit for the files of an experiment's programs together. They become part of plan.json, a third
+# larger, in the folder of each point: a sweep of 100 points keeps them 100 times.
 _MIB = 1 << 20
 _MOST_BYTES = 16 * _MIB
 _MOST_FILES = 1000
 _MOST_WORDS = 256
 
-# A word of a command, or a value of the environment.
+# One word of a command, or the value of a variable.
 _Word = Annotated[str, Field(max_length=16384)]
 _Variable = Annotated[
     str, text(r"^[A-Za-z_][A-Za-z0-9_]*$", "of letters, digits and _, no digit first", most=256)
@@ -27,31 +27,34 @@ _Variable = Annotated[
 
 
 class HostProgram(Model):
-    """A program on a host: a command, when it starts, and how it must end."""
+    """A program on a host: its command, start and end."""
 
-    name: Name = Field(description="as it appears in metrics, and names its folder and its output")
-    host: str = Field(description="host that it runs on")
+    name: Name = Field(description="its name in metrics, and the name of its folder and output")
+    host: str = Field(description="the host that runs it")
     command: Annotated[list[_Word], Field(min_length=1, max_length=_MOST_WORDS)] = Field(
-        description="the program and its arguments, without a shell; other hosts have their names"
+        description="the program and its arguments, without a "
+        "shell; hosts are reached by their names"
     )
-    start_s: NonNegative = Field(default=0, description="when it starts, after the traffic's start")
+    start_s: NonNegative = Field(default=0, description="start, after the traffic's start")
     stop_s: Positive | None = Field(
         default=None,
-        description="when it is asked to end (SIGTERM), after the traffic's start; at the end of "
-        "traffic by default",
+        description="time of the SIGTERM that asks it to end, after the traffic's start; "
+        "by default "
+        "the end of traffic",
     )
     exit_code: Annotated[int, Field(ge=0, le=255)] | None = Field(
         default=0,
-        description="what it must end with, by itself; null for a program that must run until it "
-        "is asked to end",
+        description="the exit status with which it must end by itself; null for a "
+        "program that must "
+        "run until the SIGTERM",
     )
     files: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
         default=[],
-        description="copied to the folder in which it starts: files, and folders with all that is "
-        "in them, by their paths from the experiment's file",
+        description="files and folders to copy into the folder in which it starts, by their paths "
+        "from the experiment's file",
     )
     environment: dict[_Variable, _Word] = Field(
-        default={}, description="variables beside PATH and HOME, which is its folder"
+        default={}, description="environment variables besides PATH and HOME (its folder)"
     )
 
 
@@ -79,10 +82,10 @@ def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[
     """Read the files of programs.
 
     Args:
-        programs: the experiment's.
-        folder: the experiment's folder, to which paths are relative and which they do not leave.
+        programs: the experiment's programs.
+        folder: the experiment's folder; paths are relative to it and must not leave it.
 
-    Returns: files by their paths in the folder of the program, by the program's name.
+    Returns: files by their paths in the program's folder, by the program's name.
     Raises: SpecError with every path that cannot be copied.
     """
     found: dict[str, dict[str, Path]] = {}
@@ -107,7 +110,7 @@ def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[
 
 
 def _excesses(found: Mapping[str, Mapping[str, Path]]) -> list[str]:
-    """List which limits all files of an experiment's programs together exceed."""
+    """List the limits that the files of all programs together exceed."""
     sizes = [
         (file.stat().st_size, f"{name}'s {path}")
         for name, files in found.items()

@@ -26,10 +26,10 @@ from twoway.spec.programs import read_files
 from twoway.spec.repetitions import at_matrix, repeated
 from twoway.spec.rules import experiment_problems, profile_problems
 
-# Limits of a file's size, and of the number of problems printed of one.
+# Limits of a file's size, and of the number of problems printed for one file.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
 
-# Parts of a place that name not a field but a type that a union might have been.
+# Parts of an error's place that name a member of a union, not a field.
 _OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union)\[")
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -160,8 +160,8 @@ def validated(where: str, document: dict[str, Any], model: type[ModelT]) -> Mode
 
     Args:
         where: the file, for errors.
-        document: its fields.
-        model: what describes them.
+        document: the fields of the file.
+        model: the model that describes the fields.
 
     Raises: SpecError with every problem found.
     """
@@ -183,7 +183,7 @@ def validated(where: str, document: dict[str, Any], model: type[ModelT]) -> Mode
 
 
 def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]:
-    """List the truth values and words that validation takes for numbers."""
+    """List truth values and words that validation would accept as numbers."""
     if isinstance(given, dict) and isinstance(valid, dict):
         for key, value in given.items():
             yield from _taken_for_numbers(value, valid.get(key), f"{where}.{key}".lstrip("."))
@@ -195,7 +195,7 @@ def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]
 
 
 def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
-    """List problems, a sentence for each place; a union is one place."""
+    """List problems, one sentence for each place; a union counts as one place."""
     found: dict[str, list[ErrorDetails]] = {}
     for detail in details:
         parts = (shown(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
@@ -204,7 +204,7 @@ def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
 
 
 def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
-    """Complain about one place."""
+    """Write the sentence for one place."""
     first = details[0]
     match first["type"]:
         case "extra_forbidden":
@@ -219,11 +219,11 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    """Suggest the known field that is most like an unknown one, or where it belongs."""
+    """Suggest the known field closest to an unknown one, or the place where it belongs."""
     if detail["loc"][:-1] == ("topology",):
         name = shown(str(detail["loc"][-1]))
         value = shown(repr(detail["input"]), 20)
-        return f"; a topology's own are under parameters: {{{name}: {value}}}"
+        return f"; a topology's own fields go under parameters: {{{name}: {value}}}"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     unknown = shown(str(detail["loc"][-1]))

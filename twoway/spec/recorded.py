@@ -1,8 +1,8 @@
-"""The commands by which Mininet makes a topology's network, read and checked.
+"""Read and check the commands by which Mininet makes a topology's network.
 
-The sandbox records them (describe_topology.py) and may write anything. What is none of the forms
-here is refused, and of the others only numbers, addresses and known names are kept: no text of the
-sandbox becomes part of a command.
+The sandbox records these commands (describe_topology.py) and may write anything. Only the forms
+listed here are accepted, and only numbers, addresses and known names are taken from them: no text
+from the sandbox becomes part of a command.
 """
 
 import re
@@ -22,12 +22,12 @@ _FORMS = (
     "ADDRESS/LENGTH dev INTERFACE` and `ip route add NETWORK via GATEWAY`, a switch what Mininet's "
     "LinuxBridge does"
 )
-_NO_LINK = "Mininet makes the links, each once, in the order of the topology"
+_NO_LINK = "each link must be made once, in the order of the topology"
 _VETH = re.compile(
     r"ip link add name (?P<one>\S+)(?: address \S+)? "
     r"type veth peer name (?P<other>\S+)(?: address \S+)? netns (?P<node>\S+)"
 )
-# Of a namespace that has just been made; and what the plan sets, by the node's class.
+# State of a namespace that was just made, and settings that the plan makes by the node's class.
 _WITHOUT_EFFECT = re.compile(
     r"ip route del default|sysctl (-w )?net\.ipv4\.ip_forward=[01]"
     r"|ifconfig \S+ down|brctl delbr \S+"
@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = re.compile(
 
 @dataclass(frozen=True)
 class Up:
-    """An interface is switched on."""
+    """Switches an interface on."""
 
     interface: str
 
@@ -47,7 +47,7 @@ class Up:
 
 @dataclass(frozen=True)
 class Address:
-    """An interface gets an address."""
+    """Gives an interface an address."""
 
     interface: str
     address: IPv4Interface
@@ -62,7 +62,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Route:
-    """A node gets a route."""
+    """Gives a node a route."""
 
     network: IPv4Network
     gateway: IPv4Address
@@ -76,19 +76,19 @@ class Route:
 
 @dataclass(frozen=True)
 class Bridge:
-    """A switch makes a bridge, of its own name."""
+    """Makes a switch's bridge, which has the switch's name."""
 
     interface: str
 
     def line(self, ip: IpVersion) -> str:
-        """Build the line of `ip -batch`; a plan has the table of addresses."""
+        """Build the line of `ip -batch`; the plan sets the table of addresses."""
         made = f"link add {self.interface} type bridge stp_state 0 mcast_snooping 0"
         return made if ip == 4 else ""
 
 
 @dataclass(frozen=True)
 class Port:
-    """An interface of a switch becomes a port of its bridge."""
+    """Makes an interface of a switch a port of its bridge."""
 
     bridge: str
     interface: str
@@ -128,7 +128,7 @@ def read_commands(
     interfaces: Mapping[str, Sequence[str]],
     links: Sequence[tuple[str, str]],
 ) -> dict[str, tuple[NodeCommand, ...]]:
-    """Read what each node runs, from the record of a topology.
+    """Read the commands of each node from the record of a topology.
 
     Args:
         path: the topology's file, for errors.
@@ -137,7 +137,7 @@ def read_commands(
         links: names of both ends of each link, in order.
 
     Returns: commands by node, each once.
-    Raises: SpecError naming the commands that are none of a network's.
+    Raises: SpecError naming commands that do not make a network.
     """
     found: dict[str, dict[NodeCommand, None]] = {node: {} for node in interfaces}
     made, problems = list[tuple[str, str]](), list[str]()
@@ -159,7 +159,7 @@ def read_commands(
 def _link(
     node: str, veth: re.Match[str], interfaces: Mapping[str, Sequence[str]]
 ) -> tuple[str, str]:
-    """Read the ends of a link.
+    """Read the command that makes a link; return its ends.
 
     Raises: ValueError if an end is not an interface of its node.
     """
@@ -170,9 +170,9 @@ def _link(
 
 
 def _read(node: str, command: str, interfaces: Sequence[str]) -> NodeCommand:
-    """Read a command of a node.
+    """Read one command of a node.
 
-    Raises: ValueError with what is wrong.
+    Raises: ValueError with the reason for refusing it.
     """
     for form, reader in _READERS:
         if words := re.fullmatch(form, command):

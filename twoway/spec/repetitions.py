@@ -1,7 +1,7 @@
-"""Repetitions of an experiment: the same at all points, with what chance decides drawn anew.
+"""Repetitions of an experiment: equal at all points, except that random values are drawn anew.
 
-All of a repetition follows from its seed, a number from 1. Seed 1 is the experiment as its file
-has it. Another seed
+A repetition follows from its seed alone, a number from 1. Seed 1 is the experiment as its file has
+it. Another seed
 
 - is the experiment's `seed`: the guest's kernel draws losses, marks, jitter, initial sequence
   numbers and the hashes of fair queues from it;
@@ -10,7 +10,7 @@ has it. Another seed
 - moves the ports of connections and UDP flows;
 - draws films, transfers and UDP's random times from other seeds.
 
-A draw depends on the seed and the flow's name alone: another flow beside it changes nothing.
+A draw depends on the seed and the flow's name alone: adding another flow does not change it.
 """
 
 import random
@@ -22,22 +22,22 @@ from twoway.errors import SpecError
 from twoway.spec.experiment import MOST_SEEDS, Experiment
 from twoway.spec.matrix import Point
 
-# By this the seeds of traffic differ between repetitions.
+# The distance between the traffic seeds of two repetitions.
 _APART = 1_000_000
-# Ports move by less than this.
+# The most by which ports move.
 _PORTS = 10_000
 
 
 def repeated_points(
     where: object, experiment: Experiment, points: Iterable[Point], seeds: int | None
 ) -> Iterator[Point]:
-    """List points of an experiment, each with every seed.
+    """List the points of an experiment, each with every seed.
 
     Args:
         where: the experiment's file, for errors.
         experiment: the experiment.
         points: points of its matrix.
-        seeds: how many repetitions; by default as its file says, which may be none.
+        seeds: number of repetitions; by default as the file says, which may be none.
 
     Raises: SpecError if an axis of the experiment sets the seed.
     """
@@ -52,19 +52,19 @@ def repeated_points(
 
 
 def seed_problems(experiment: Experiment) -> list[str]:
-    """List what sets the seed beside repetitions, which have the seeds from 1 on."""
+    """List settings of the seed that conflict with repetitions, whose seeds count from 1."""
     problems = [
         f"seeds: the axis {name} of matrix sets the seed already"
         for name, axis in experiment.matrix.items()
         if name == SEED or SEED in axis.set
     ]
     if experiment.seed != 1:
-        problems.append(f"seeds: repetitions have the seeds from 1 on, got seed {experiment.seed}")
+        problems.append(f"seeds: the seeds of repetitions count from 1, got seed {experiment.seed}")
     return problems
 
 
 def split(experiment: Experiment, name: str) -> tuple[str, int | None]:
-    """Split a point's name into that of the matrix and the seed of a repetition."""
+    """Split a point's name into the point of the matrix and the repetition's seed."""
     rest, _, last = name.rpartition(",")
     found = re.fullmatch(rf"{SEED}=([1-9]\d*)", last)
     if not found or seed_problems(experiment) or int(found[1]) > MOST_SEEDS:
@@ -73,12 +73,12 @@ def split(experiment: Experiment, name: str) -> tuple[str, int | None]:
 
 
 def at_matrix(experiment: Experiment, point: Point) -> Point:
-    """Leave the seed of a repetition out of a point."""
+    """Remove the seed of a repetition from a point."""
     return {axis: value for axis, value in point.items() if axis in experiment.matrix}
 
 
 def repeated(experiment: Experiment, seed: int) -> Experiment:
-    """Set the seed of a repetition in an experiment, and those of its traffic."""
+    """Set the seed of a repetition in an experiment and in its traffic."""
     later = (seed - 1) * _APART
     flows = [
         flow.model_copy(update={n: each.drawn_anew(later) for n, each in flow.traffics.items()})
@@ -96,12 +96,12 @@ def repeated(experiment: Experiment, seed: int) -> Experiment:
 
 
 def late_s(experiment: Experiment, name: str, duration_s: float) -> float:
-    """Draw how much later a connection or UDP flow starts in a repetition, s.
+    """Draw the delay of a flow's start in a repetition, s.
 
     Args:
         experiment: the experiment at its point.
         name: the flow's name.
-        duration_s: how long it lasts.
+        duration_s: the flow's duration.
     """
     if experiment.repetition == 1:
         return 0.0
@@ -110,7 +110,7 @@ def late_s(experiment: Experiment, name: str, duration_s: float) -> float:
 
 
 def ports_later(experiment: Experiment) -> int:
-    """Draw by how much the ports of a repetition are higher."""
+    """Draw the number that a repetition adds to all ports."""
     if experiment.repetition == 1:
         return 0
     return random.Random(experiment.repetition).randrange(_PORTS)  # noqa: S311 - repeatable

@@ -1,4 +1,4 @@
-"""The routes that a topology gives its nodes, of the commands that set them."""
+"""Routes of a topology's nodes, from the commands that set them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
@@ -19,12 +19,12 @@ def node_routes(
 ) -> dict[str, Routes]:
     """List the routes of all nodes.
 
-    A host's default route is the plan's: through the first link (twoway/plan/personality.py), if
-    that leads to no switch. A switch has a route to each address, and one to its router.
+    The plan sets a host's default route: through the first link (twoway/plan/personality.py),
+    unless that leads to a switch. A switch has a route to each address, and one to its router.
 
     Args:
         path: the topology's file, for errors.
-        commands: what each node runs.
+        commands: the commands of each node.
         hosts: the nodes that forward nothing.
         routers: the nodes that forward packets. All others are switches.
         interfaces: both ends of all links.

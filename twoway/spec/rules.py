@@ -1,4 +1,4 @@
-"""Checks between fields of an experiment or profile, each valid by itself."""
+"""Checks between fields of an experiment or profile that are valid by themselves."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from twoway.spec.repetitions import seed_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic.registry import kinds
 
-# Each has two processes in the guest, and two ports of 25 000.
+# Each connection has two processes in the guest, and two of 25 000 ports.
 _MOST_CONNECTIONS = 1000
 _LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5
 
@@ -64,7 +64,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
 
     Args:
         experiment: the experiment.
-        own: the modules that it brings along.
+        own: the modules that belong to the experiment.
     """
     controls = controls_with(own)
     problems = [
@@ -206,7 +206,7 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
         problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
     for name, traffic in given.items():
         if flow.count > 1 and traffic.arrivals(span) is not None:
-            problems.append(f".count: {name} says how many there are, got {flow.count}")
+            problems.append(f".count: {name} sets the number of connections, got {flow.count}")
         if span.seconds > 0:
             problems += [f".{name}{problem}" for problem in traffic.problems(span)]
     return problems
@@ -214,13 +214,13 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
 
 def _window_problems(window_packets: int, stack: Stack) -> list[str]:
     window_bytes = window_packets * stack.mtu_bytes
-    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
+    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers also hold headers.
     buffer = stack.receive_buffer_bytes or MOST_RECEIVE_BUFFER_BYTES
     if window_bytes <= buffer // 2:
         return []
     problem = (
         f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
         f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
-        f"({buffer // 2}) is what the receiver can offer"
+        f"({buffer // 2}) is the most that the receiver can offer"
     )
     return [problem]

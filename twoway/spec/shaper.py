@@ -5,7 +5,7 @@ from typing import Any
 
 from twoway.spec.interface import Interface
 
-# Paths into tc's output, with the values expected there.
+# Paths into tc's output, with the values expected at them.
 Readback = tuple[tuple[tuple[str, ...], Any], ...]
 
 
@@ -18,9 +18,9 @@ class Shaper:
         arguments: the qdisc's kind and options, as for tc.
         readback: what must be read back.
         inner: lines of a tc batch that add the classes, qdiscs and filters inside.
-        is_ours: its kind is a module of ours, with a plugin for tc.
-        home: words of tc for the namespace of its pool or medium, given when it is added.
-        older_tc: tc may be older than a qdisc of the kernel's, and needs our plugin.
+        is_ours: the kind is one of our modules, with a plugin for tc.
+        home: tc's words for the namespace of its pool or medium, used when the qdisc is added.
+        older_tc: tc may be older than this qdisc of the kernel, and then needs our plugin.
     """
 
     interface: Interface
@@ -32,24 +32,24 @@ class Shaper:
     home: tuple[str, ...] = ()
 
     def in_namespace(self, node: str) -> "Shaper":
-        """Join a pool or medium of a node's namespace, which tc names unless it is its own."""
+        """Join a pool or medium in a node's namespace, which tc must name if it is another's."""
         if node == self.interface.node:
             return self
         return replace(self, home=("netns", node))
 
     @property
     def is_channel(self) -> bool:
-        """True for our qdisc dtm, which has its own clock and events to record."""
+        """True for our qdisc dtm, which has a clock and events to record."""
         return self.arguments[0] == "dtm"
 
     @property
     def module(self) -> str | None:
-        """The module of ours that it needs; None for the kernel's own."""
+        """The module of ours that the qdisc needs; None for qdiscs of the kernel."""
         return f"sch_{self.arguments[0]}" if self.is_ours else None
 
 
 def options(kind: str, values: dict[str, Any]) -> Readback:
-    """Expect a qdisc of one kind, with options of some values."""
+    """Expect a qdisc of one kind, with certain values of options."""
     return ((("kind",), kind), *((("options", name), value) for name, value in values.items()))
 
 
@@ -61,9 +61,9 @@ def htb(
     *,
     older_tc: bool = False,
 ) -> Shaper:
-    """Build an HTB that keeps a rate, of packets with an overhead, for the qdiscs inside.
+    """Build an HTB that keeps a rate for the qdiscs inside; packets count with an overhead.
 
-    tc refuses a table of sizes that changes none, `stab overhead 0`.
+    tc refuses `stab overhead 0`, a table of sizes that changes nothing.
     """
     sizes = ("stab", "overhead", str(overhead)) if overhead else ()
     rate = f"htb rate {round(rate_mbit * 1e6)}bit burst 1 cburst 1"

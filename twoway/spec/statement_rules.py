@@ -1,7 +1,7 @@
-"""Checks of an experiment's statements on its metrics.
+"""Checks of an experiment's statements on metrics.
 
-Nothing is left out in silence: a statement that leaves points out says why, and so does a file that
-says nothing of a point.
+No point is left out silently: a statement that leaves points out must give a reason, and so must a
+file without a statement for a point.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def _problems(statement: Statement, experiment: Experiment) -> Iterator[str]:
         return
     left_out = [p for p in points(experiment.matrix) if not matches(statement.at, p)]
     if left_out and not statement.elsewhere:
-        yield f".elsewhere: why is nothing said of {_some(left_out)}, which `at` leaves out?"
+        yield f".elsewhere: give the reason why `at` leaves out {_some(left_out)}"
     if statement.elsewhere and not left_out:
         yield ".elsewhere: `at` leaves no point out"
     if isinstance(statement, Predicted):
@@ -51,13 +51,16 @@ def _at_problems(at: At, experiment: Experiment) -> Iterator[str]:
         known = [label(value) for value in experiment.matrix[axis].to]
         for value in wanted if isinstance(wanted, list) else [wanted]:
             if label(value) not in known:
-                yield f".{axis}: {label(value)} is none of its values: {', '.join(known)}"
+                yield f".{axis}: {label(value)} is not one of its values: {', '.join(known)}"
 
 
 def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Iterator[str]:
     given = [n for n in ("value", "at_least", "at_most") if getattr(prediction, n) is not None]
     if len(given) != 1:
-        yield f": one of value, at_least, at_most is the theory's; got {', '.join(given) or 'none'}"
+        yield (
+            ": one of value, at_least, at_most must be the theory's; got "
+            f"{', '.join(given) or 'none'}"
+        )
     if (prediction.tolerance is None) != (prediction.value is None):
         yield f".tolerance: goes with a value, got {prediction.tolerance}"
     if prediction.theory is None and experiment.theory is None:
@@ -70,7 +73,7 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
     bounded = low is not None or high is not None
     if bounded == (claim.value is not None):
         given = "both" if bounded else "neither"
-        yield f": value, or at_least or at_most, says what the paper says; got {given}"
+        yield f": value, or at_least or at_most, must give the paper's number; got {given}"
     if (claim.precision is None) != (claim.value is None):
         yield f".precision: goes with a value, got {claim.precision}"
     size = abs(claim.value) if isinstance(claim.value, float) else 0
@@ -83,17 +86,17 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
     yield from _known_problems("differs", claim.differs, claim, experiment)
     for index, differs in enumerate(claim.differs):
         if differs.not_comparable and differs.explained_by:
-            yield f".differs.{index}.explained_by: nothing to explain in what is not comparable"
+            yield f".differs.{index}.explained_by: not allowed for metrics that are not comparable"
         if bool(differs.removes) != bool(differs.explained_by):
-            yield f".differs.{index}.removes: names what `explained_by` removes; give both or none"
+            yield f".differs.{index}.removes: goes with `explained_by`; give both or none"
         if differs.chance and not differs.explained_by:
-            yield f".differs.{index}.chance: `explained_by` names the run in which the claim holds"
+            yield f".differs.{index}.chance: needs `explained_by`, the run in which the claim holds"
 
 
 def _known_problems(
     field: str, listed: Sequence[Known], said: Statement, experiment: Experiment
 ) -> Iterator[str]:
-    """List problems of the exceptions that statements have on record."""
+    """List problems of the known exceptions to statements."""
     for index, known in enumerate(listed):
         where = f".{field}.{index}"
         at = [f"{where}.at{problem}" for problem in _at_problems(known.at, experiment)]
@@ -112,7 +115,7 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
         for name in finding.measured.keys() - known:
             yield f".measured.{name}: no such point, or not one of `at`"
         if missing := sorted(known - finding.measured.keys()):
-            yield f".measured: what came out at {', '.join(missing)}?"
+            yield f".measured: no result for {', '.join(missing)}"
     for point in here:
         got = finding.measured_at(point)
         if isinstance(got, list) and len(got) != len(finding.metrics):
@@ -128,7 +131,7 @@ def _silent_points(experiment: Experiment) -> Iterator[str]:
     told = [statement.at for statement in statements] + [each.at for each in experiment.unclaimed]
     silent = [p for p in points(experiment.matrix) if not any(matches(at, p) for at in told)]
     if silent:
-        yield f"unclaimed: nothing is said of {_some(silent)}, and not why"
+        yield f"unclaimed: {_some(silent)} has no statement, and no reason"
 
 
 def _some(found: list[Point]) -> str:

@@ -1,7 +1,7 @@
-"""What an experiment's file says of its metrics: predictions, claims and findings.
+"""The statements in an experiment's file on its metrics: predictions, claims and findings.
 
-All three name metrics and points. Predictions are this project's and existed before the run: their
-numbers are code's. Claims are the paper's. Findings were written after looking.
+All three name metrics and points. Predictions are this project's and exist before the run; code
+computes their numbers. Claims are the paper's. Findings were written after looking.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from twoway.contract.statements import Claim, Contradicted, Differs, Finding, Pr
 from twoway.spec.matrix import Label, Point, matches, point_name
 
 At = dict[Name, Label | list[Label]]
-# A run to look at: an experiment's id, with "@" and the point's name if it is a sweep.
+# A run to compare with: an experiment's id, with "@" and the point's name for a sweep.
 Run = Annotated[
     str,
     text(
@@ -35,26 +35,26 @@ Percent = Annotated[str, text(r"^[0-9]+(\.[0-9]+)? ?%$", "a number and %", most=
 Sentence = Annotated[str, text(r"\S", "more than spaces")]
 # A metric's value; None if it is undefined.
 Number = float | None
-# A theory's values by the name of a metric: its prediction, and the paper's printed form.
+# A theory's values by the metric's name: the prediction, and the paper's printed form.
 Computed = tuple[Mapping[str, float], Mapping[str, float]]
 
 
 class Statement(Model):
-    """What is said of one metric, or the same of several, at some points."""
+    """A statement on one metric, or the same statement on several, at some points."""
 
     metric: str | Annotated[list[str], Field(min_length=1)] = Field(
         description="a name from metrics.json, or several with the same statement"
     )
     at: At = Field(
-        default={}, description="the points that it is about, values by axis; all by default"
+        default={}, description="the points of the statement, values by axis; by default all"
     )
     elsewhere: Sentence | None = Field(
-        default=None, description="why nothing is said of the points that `at` leaves out"
+        default=None, description="the reason for leaving out the other points"
     )
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it is about."""
+        """The metrics of the statement."""
         return [self.metric] if isinstance(self.metric, str) else self.metric
 
 
@@ -62,16 +62,18 @@ StatementT = TypeVar("StatementT", bound=Statement)
 
 
 class Known(Model):
-    """Where runs are known not to be as a statement says, with what is known of the reason."""
+    """Runs that are known to differ from a statement, and the known reason."""
 
     why: Sentence = Field(description="the reason, as far as it is known")
     metrics: list[str] | None = Field(
         default=None, description="the metrics of the statement that differ; all by default"
     )
-    at: At = Field(default={}, description="where; at all points of the statement by default")
+    at: At = Field(
+        default={}, description="the points that differ; by default all points of the statement"
+    )
 
     def about(self, metric: str, point: Point) -> bool:
-        """Tell whether it is about a metric at a point."""
+        """Tell whether the exception covers a metric at a point."""
         return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
 
 
@@ -79,22 +81,22 @@ KnownT = TypeVar("KnownT", bound=Known)
 
 
 def _known(listed: Sequence[KnownT], metric: str, point: Point) -> KnownT | None:
-    """Find the first that is about a metric at a point."""
+    """Return the first exception that covers a metric at a point; None without one."""
     return next((each for each in listed if each.about(metric, point)), None)
 
 
 class ContradictedAt(Known):
-    """A contradiction of a prediction by runs, on record."""
+    """A recorded case of runs that contradict a prediction."""
 
-    since: date = Field(description="the day on which it was seen first, as 2026-11-24")
+    since: date = Field(description="the day of the first such run, as 2026-11-24")
 
     def as_record(self) -> Contradicted:
-        """Return it as runs record it."""
+        """Return the form that runs record."""
         return Contradicted(since=self.since, why=_line(self.why))
 
 
 class Predicted(Statement):
-    """What this project's theory predicts; a miss that is not on record fails the run."""
+    """A prediction of this project's theory; a miss that is not on record fails the run."""
 
     value: Literal["theory"] | None = Field(
         default=None, description="`theory`: the number is the theory's, for each point"
@@ -108,11 +110,11 @@ class Predicted(Statement):
         description="largest difference from `value` that passes: in its unit, or `0.5 %` of it",
     )
     theory: Name | None = Field(
-        default=None, description="which theory, if not the experiment's `theory`"
+        default=None, description="the theory, if not the experiment's `theory`"
     )
-    why: Sentence = Field(description="where value and tolerance come from")
+    why: Sentence = Field(description="the source of value and tolerance")
     contradicted: list[ContradictedAt] = Field(
-        default=[], description="where runs contradict it: on record, and fails no run"
+        default=[], description="runs that contradict it: on record, and no failure"
     )
 
     def of(
@@ -147,32 +149,35 @@ def _line(text: str) -> str:
 
 
 class DiffersAt(Known):
-    """A difference from a claim that is known, with its reason."""
+    """A known difference from a claim, with its reason."""
 
     explained_by: Run | None = Field(
         default=None,
-        description="an experiment or point without that reason, where the claim agrees; without "
-        "it the difference is unexplained",
+        description="an experiment or point to which the reason does not apply, and "
+        "where the claim "
+        "agrees; if missing, the difference is unexplained",
     )
     removes: list[Parameter] = Field(
         default=[],
-        description="the parameters in which that run differs from the one here, by their paths as "
-        "`twoway compare` prints them; a path stands for all below it; no other may differ",
+        description="the only parameters in which that run differs from this one, by "
+        "their paths as "
+        "`twoway compare` prints them; a path covers all paths below it",
     )
     chance: bool = Field(
         default=False,
-        description="the parameters that it removes are chance's, as a start: the claim holds in "
-        "one run and not in another, so that it cannot be told",
+        description="the removed parameters are random, as a start time is: the claim "
+        "holds in some "
+        "runs only, so it cannot be decided",
     )
     metric_there: str | None = Field(
-        default=None, description="the claim's metric there, if its name is another"
+        default=None, description="the name of the claim's metric in that run, if different"
     )
     not_comparable: bool = Field(
-        default=False, description="the paper's number and the metric are of different things"
+        default=False, description="the paper's number and the metric measure different quantities"
     )
 
     def as_record(self) -> Differs:
-        """Return it as runs record it."""
+        """Return the form that runs record."""
         return Differs(
             why=_line(self.why),
             explained_by=self.explained_by,
@@ -184,10 +189,10 @@ class DiffersAt(Known):
 
 
 class Claimed(Statement):
-    """What the paper prints; judged by the precision of the print alone."""
+    """A claim that the paper prints; judged by the precision of the print alone."""
 
     claim: Sentence = Field(
-        description="what the paper says, in our words; the same claim counts once"
+        description="the paper's claim in our words; the same claim counts once"
     )
     where: Sentence = Field(description="section, figure or table")
     by: Literal["paper", "simulation"] = Field(
@@ -195,22 +200,24 @@ class Claimed(Statement):
     )
     value: float | Literal["printed"] | None = Field(
         default=None,
-        description="the number in print, in the metric's unit; `printed`: what the paper's own "
-        "formula gives for our parameters",
+        description="the number in print, in the metric's unit; `printed`: the paper's "
+        "own formula, "
+        "for our parameters",
     )
     precision: NonNegative | None = Field(
-        default=None, description="half of the value's last digit, or how well a figure can be read"
+        default=None,
+        description="half of the value's last digit, or the accuracy of reading a figure",
     )
     at_least: float | None = Field(default=None, description="instead of a value, a bound")
     at_most: float | None = Field(default=None, description="likewise")
     against: Run | None = Field(
         default=None,
-        description="an experiment or point: the claim is about the metric here less there; the "
-        "point's axes that are missing are those of this point",
+        description="an experiment or point: the claim is about the metric here minus the metric "
+        "there; axes that are left out have this point's values",
     )
-    reading: Sentence = Field(description="where the precision or the bound comes from")
+    reading: Sentence = Field(description="the source of the precision or the bound")
     differs: list[DiffersAt] = Field(
-        default=[], description="where the runs are known to differ from the claim"
+        default=[], description="runs that are known to differ from the claim"
     )
 
     def of(self, metric: str, point: Point, printed: Mapping[str, float]) -> Claim:
@@ -233,16 +240,16 @@ class Claimed(Statement):
 
 
 class Found(Statement):
-    """What the runs showed, written after looking, at every point of the sweep."""
+    """A result of runs, written after looking, for every point of the sweep."""
 
     finding: Sentence = Field(description="the finding, as a sentence")
     measured: Number | list[Number] | dict[str, Number | list[Number]] = Field(
-        description="what came out: a number, one for each metric, or either by the point's name"
+        description="the result: a number, one for each metric, or either by the point's name"
     )
     tolerance: NonNegative = Field(description="half of the last digit given")
 
     def measured_at(self, point: Point) -> Number | list[Number]:
-        """Return what came out at a point; None if it is undefined, or not said."""
+        """Return the result at a point; None if it is undefined or missing."""
         if isinstance(self.measured, dict):
             return self.measured.get(point_name(point))
         return self.measured
@@ -261,7 +268,7 @@ class Found(Statement):
 
 
 class Unclaimed(Model):
-    """Points of a sweep of which the file says nothing."""
+    """Points of a sweep without any statement."""
 
     at: At = Field(description="the points, values by axis")
     why: Sentence = Field(description="why they are run")
@@ -270,14 +277,14 @@ class Unclaimed(Model):
 def said_at(
     point: Point, statements: Iterable[StatementT]
 ) -> Iterable[tuple[int, StatementT, str]]:
-    """List what is said of a point: index, statement, metric."""
+    """List the statements on a point: index, statement, metric."""
     for index, statement in enumerate(statements):
         if matches(statement.at, point):
             yield from ((index, statement, metric) for metric in statement.metrics)
 
 
 def full_run(run: str, name: str, point: Point) -> str:
-    """Complete the name of a run by the axes of this point that it leaves out.
+    """Complete the name of a run with this point's values of the axes that it leaves out.
 
     Only a point of the same experiment may leave axes out.
     """

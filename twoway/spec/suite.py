@@ -1,4 +1,4 @@
-"""Suites: what congestion controls are tried in, `suites/<name>.yml`.
+"""Suites: situations in which congestion controls are tried, `suites/<name>.yml`.
 
 A row of a suite is an experiment in the folder `suites/<name>`, whose axis `control` sets the
 controls of the flows under test. Adding a row is adding its file, and adding a suite is adding a
@@ -20,9 +20,9 @@ from twoway.spec.files_below import files_below
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.reading import load_experiment, read_document, validated
 
-# All files of a suite's folder together.
+# Limit for all files of a suite's folder together.
 _MOST_BYTES = 16 << 20
-# Fields with statements about the suite's own columns; another control has none.
+# Fields with statements on the suite's own columns; another control has no statements.
 _SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
 
 
@@ -53,7 +53,7 @@ def load_suite(name: str) -> ReadSuite:
 def _digest(path: Path, folder: Path) -> str:
     """Hash a suite's list and the files of its folder.
 
-    Raises: SpecError if the folder has more than a suite needs, or leads elsewhere.
+    Raises: SpecError if the folder has other files than a suite needs, or a link out of it.
     """
     found = hashlib.sha256(path.read_bytes())
     for name, file in _files(folder):
@@ -64,7 +64,7 @@ def _digest(path: Path, folder: Path) -> str:
 def _files(folder: Path) -> list[tuple[str, Path]]:
     """List the files of a suite's folder, by their paths from it.
 
-    Raises: SpecError if they are too many bytes, no plain files, or links that lead elsewhere.
+    Raises: SpecError if they are too large, no plain files, or links out of the folder.
     """
     try:
         files = [
@@ -93,7 +93,8 @@ def _problems(row: str, folder: Path, columns: Sequence[str]) -> list[str]:
 def control_of(name: str) -> tuple[str, OwnModule | None]:
     """Return a control's name, and its module if it is a C file or a folder.
 
-    Raises: SpecError if a module is none, or registers no control, or several; UsageError if there
+    Raises: SpecError if the file is no module or does not register exactly one control; UsageError
+    if there
         is no such control.
     """
     path = Path(name)
@@ -114,12 +115,12 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
 
 
 def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Path) -> list[Path]:
-    """Write the experiments of a suite for a control that is none of its columns.
+    """Write the experiments of a suite for a control that the suite does not list.
 
     Args:
         suite: the suite.
         control: the control's name.
-        module: what registers it; None if the kernel has it.
+        module: the module that registers the control; None if the kernel has it.
         to: a folder to make.
 
     Returns: the experiments, in the suite's order.

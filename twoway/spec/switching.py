@@ -1,4 +1,4 @@
-"""Where frames go: over a link, or over switches to all that these lead to."""
+"""The paths of frames: over a link, or over switches to all their other ends."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -8,7 +8,7 @@ _MOST_ROUTES = 50_000
 
 
 class Segments:
-    """The links of a network, and the switches that join some of them.
+    """The links of a network, and the switches that join some of these links.
 
     Args:
         interfaces: both ends of all links.
@@ -24,14 +24,14 @@ class Segments:
                 self._ports[each.node].append(each)
 
     def reached(self, start: Interface) -> tuple[Interface, ...]:
-        """List the interfaces of hosts and routers that frames from an interface may reach.
+        """List the interfaces of hosts and routers that frames from an interface can reach.
 
-        Raises: ValueError naming a switch that they reach twice.
+        Raises: ValueError naming a switch that frames reach twice.
         """
         return tuple(self._follow([start], {start.node} & self._ports.keys()))
 
     def joined(self) -> Iterator[tuple[list[str], list[Interface]]]:
-        """List once what each link or group of switches joins: the switches, and the ends.
+        """List each link and each group of switches once, as pairs of switches and ends.
 
         Raises: ValueError as `reached`.
         """
@@ -53,7 +53,9 @@ class Segments:
             if end.node not in self._ports:
                 found.append(end)
             elif end.node in passed:
-                raise ValueError(f"{end.node}: its frames come back to it, and no tree is spanned")
+                raise ValueError(
+                    f"{end.node}: its frames come back to it, and there is no spanning tree"
+                )
             else:
                 passed.add(end.node)
                 arrived += [self._peers[i.name] for i in self._ports[end.node] if i is not end]
@@ -63,7 +65,7 @@ class Segments:
 def joining_problems(
     interfaces: Collection[Interface], switches: Collection[str], routers: Collection[str]
 ) -> Iterator[str]:
-    """List what links and switches join and must not: circles, networks and routers."""
+    """List what links and switches must not join: circles, several networks, several routers."""
     try:
         joined = [*Segments(interfaces, switches).joined()]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tables by which a link changes, as a schedule and as the qdisc `timetable` has them."""
+"""Tables of a link's changes: the schedule of a profile, and steps of the qdisc `timetable`."""
 
 import itertools
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from twoway.contract.timetable import Timetable
 from twoway.spec.interface import Interface
 from twoway.spec.shaper import Shaper, options
 
-# The steps of one message to the kernel.
+# Steps in one message to the kernel.
 _MESSAGE_STEPS = 2000
 
 
@@ -28,7 +28,7 @@ def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | No
 
 
 def by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:
-    """Build a qdisc that releases packets by a table, from the traffic's start."""
+    """Build a qdisc that releases packets by a table that starts with the traffic."""
     said = {
         "table": table.kind,
         "steps": len(table.steps),
@@ -38,7 +38,7 @@ def by_table(interface: Interface, table: Timetable, limit: int, overhead: int =
         "limit": limit,
         "overhead": overhead,
     }
-    # As many steps as a message takes; changes add the rest.
+    # One message carries this many steps; changes add the rest.
     words = (
         f"timetable {table.kind} {_steps(table, 0)} period {table.period_ns}ns "
         f"start {START_NS}ns limit {limit} overhead {overhead}"

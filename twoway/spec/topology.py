@@ -2,7 +2,7 @@
 
 The file `topologies/<name>.py` defines a `Topo` with the attributes `queues` and `delays`. For each
 direction of a profile, these list (node, towards) pairs: the interfaces with the rate and queue,
-and those with the delay. The file is Python of anybody's, and is run in the sandbox.
+and those with the delay. The file is untrusted Python, and runs in the sandbox.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ from twoway.spec.recorded import Address, NodeCommand, Up, read_commands
 from twoway.spec.routing import node_routes
 from twoway.spec.switching import joining_problems
 
-# The program that loads a topology in the sandbox, here and there.
+# The program that loads a topology: its path outside of the sandbox, and inside.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
-# It may compute for some seconds, and write 4 MiB; in the time of an emulated processor.
+# Loading may take some seconds of an emulated processor, and write 4 MiB.
 _LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
@@ -90,7 +90,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
 
 @memoised
 def _load(path: Path, content: bytes, parameters: str) -> Graph:
-    """Load a topology, and only once with the same content and parameters."""
+    """Load a topology, once for the same content and parameters."""
     decisive = (
         path.stem,
         content,
@@ -104,7 +104,7 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
         described = _Described.model_validate_json(known.read_bytes())
     except (OSError, ValueError):
         described = _described(path, parameters)
-        with contextlib.suppress(OSError):  # where the cache is not ours, it loads again
+        with contextlib.suppress(OSError):  # without a cache of ours, loading runs again
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, described.model_dump(mode="json"))
     interfaces = _interfaces(path, described)
@@ -129,7 +129,7 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
 def _described(path: Path, parameters: str) -> _Described:
     """Have the sandbox describe a topology.
 
-    Raises: SpecError if what it writes is no description.
+    Raises: SpecError if the sandbox writes no description.
     """
     document = _answer(path, parameters)
     try:
@@ -164,7 +164,7 @@ def _answer(path: Path, parameters: str) -> Any:
 def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
     """List both ends of each link.
 
-    Raises: SpecError with all that the topology says and a network here cannot have.
+    Raises: SpecError with everything in the topology that a network here cannot have.
     """
     problems = [*_without_effect(described), *_misnamed(described)]
     interfaces: list[Interface] = []
@@ -189,7 +189,7 @@ def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
 def _node_commands(
     path: Path, described: _Described, interfaces: Sequence[Interface]
 ) -> dict[str, tuple[NodeCommand, ...]]:
-    """Read what each node runs.
+    """Read the commands of each node.
 
     Raises: SpecError if an interface does not get its address, or is not switched on.
     """
@@ -219,9 +219,9 @@ def _address_needed(each: Interface) -> Iterator[tuple[NodeCommand, str]]:
 
 
 def _without_effect(described: _Described) -> Iterator[str]:
-    """List settings of a topology that would have no effect."""
+    """List settings of a topology that have no effect here."""
     for each in described.unused:
-        why = "has no effect: a link profile has rates, delays and losses, the plan all else"
+        why = "has no effect: a link profile sets rates, delays and losses, the plan the rest"
         yield f"{each} {why}"
 
 
@@ -237,7 +237,7 @@ def _misnamed(described: _Described) -> Iterator[str]:
 
 
 def _needs_address(described: _Described, end: _End, peer: _End) -> str:
-    """Say how a link's end gets the address that it lacks."""
+    """Return the line that would give a link's end its missing address."""
     if end.node in described.hosts:
         how = f'addHost("{end.node}", ip="10.0.1.2/24"); Mininet\'s numbers are not used'
     else:
@@ -246,7 +246,7 @@ def _needs_address(described: _Described, end: _End, peer: _End) -> str:
 
 
 def _addressing(described: _Described, interfaces: Sequence[Interface]) -> Iterator[str]:
-    """List nodes without a link, and addresses that no two ends of links may have."""
+    """List nodes without a link, and addresses that two ends share."""
     linked = {i.node for i in interfaces}
     nodes = {*described.hosts, *described.routers, *described.switches}
     yield from (f"{node} has no link" for node in sorted(nodes - linked))

@@ -76,7 +76,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"warm_up_s": 9}, "warm_up_s: must be below duration_s (1.5), got 9"),
         ({"flows": []}, "flows: must be 1 to 1000 connections together, got 0"),
         ({"flows": [_flow(to="h9")]}, 'flows.0.to: no host "h9"; the topology has h1, h2'),
-        ({"flows": [_flow(to="h1")]}, 'flows.0.to: "h1" is where the flow comes from'),
+        ({"flows": [_flow(to="h1")]}, 'flows.0.to: "h1" is also where the flow starts'),
         ({"flows": [_flow(), _flow()]}, 'flows.1.name: "left" is used twice'),
         ({"flows": [_flow(window_packets=None)]}, "flows.0.window_packets: required with"),
         ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
@@ -133,7 +133,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         (
             {"flows": [_flow(transfers=_TRANSFERS, count=2)]},
-            "flows.0.count: transfers says how many there are, got 2",
+            "flows.0.count: transfers sets the number of connections, got 2",
         ),
         (
             {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 1000})]},

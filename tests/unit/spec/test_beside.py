@@ -70,5 +70,5 @@ def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:
     """Who forgets `parameters` is told where they belong."""
     (found,) = _problems(tmp_path, topology={"name": "two_node", "hops": 3})
     assert found == (
-        "topology.hops: unknown field; a topology's own are under parameters: {hops: 3}"
+        "topology.hops: unknown field; a topology's own fields go under parameters: {hops: 3}"
     )

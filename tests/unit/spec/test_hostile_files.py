@@ -33,7 +33,7 @@ def _refused(folder: Path, text: str) -> str:
     [
         (BOMB, "stands for more than 20000 values"),
         (MERGES, "stands for more than 20000 values"),
-        ("a: &a [*a]", "an alias of what it is part of"),
+        ("a: &a [*a]", "an alias of a node that contains it"),
         (f"{BASE}x: {'[' * 3000}", "nested too deep"),
         (f"{BASE}x: {'{a: ' * 3000}", "nested too deep"),
         (f"{BASE}x: {'[' * 60_000}{']' * 60_000}", "nested too deep"),

@@ -57,9 +57,9 @@ ATTACKS = {
     "tc qdisc add dev r1-eth0 root netem": "no command of a network",
     "sysctl net.ipv4.ip_forward=2": "no command of a network",
     "sysctl kernel.core_pattern=|/tmp/x": "no command of a network",
-    "ip link add name r1-eth0 type veth peer name x netns 1": "Mininet makes the links",
-    "ip link add name eth0 type veth peer name r1-eth0 netns r1": "Mininet makes the links",
-    MAKE: "Mininet makes the links",
+    "ip link add name r1-eth0 type veth peer name x netns 1": "each link must be made once",
+    "ip link add name eth0 type veth peer name r1-eth0 netns r1": "each link must be made once",
+    MAKE: "each link must be made once",
 }
 
 
@@ -76,7 +76,7 @@ def test_other_commands_are_refused(command: str) -> None:
 @pytest.mark.parametrize("made", [[], [MAKE, MAKE]])
 def test_each_link_is_made_once(made: list[str]) -> None:
     """A link that Mininet does not make, or makes twice, is an error."""
-    with pytest.raises(SpecError, match="each once, in the order of the topology"):
+    with pytest.raises(SpecError, match="each link must be made once, in the order of the topology"):
         read_commands("t.py", [("h1", command) for command in made], INTERFACES, LINKS)
 
 

@@ -111,7 +111,7 @@ def test_a_seed_that_is_set_already(tmp_path: Path) -> None:
     ]
     with pytest.raises(SpecError, match=said):
         case_names(str(write_experiment(tmp_path, SMALL | {"matrix": axis})), 2)
-    with pytest.raises(SpecError, match="seeds from 1 on, got seed 7"):
+    with pytest.raises(SpecError, match="count from 1, got seed 7"):
         case_names(str(write_experiment(tmp_path, SMALL | {"seed": 7})), 2)
 
 

@@ -53,12 +53,12 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, says"),
+        ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, must"),
         (
             {"claims": [{**CLAIMED, "value": -13, "precision": 13}]},
             "claims.0.precision: must be below the value's size (13), got 13",
         ),
-        ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, says"),
+        ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, must"),
         ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
         (
             {"claims": [{**CLAIMED, "value": "printed"}]},
@@ -70,11 +70,11 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"claims": [{**CLAIMED, "at": {"window": 7}}]},
-            "claims.0.at.window: 7 is none of its values: 4, 8",
+            "claims.0.at.window: 7 is not one of its values: 4, 8",
         ),
         (
             {"claims": [{**CLAIMED, **AT_8}]},
-            "claims.0.elsewhere: why is nothing said of window=4, which `at` leaves out?",
+            "claims.0.elsewhere: give the reason why `at` leaves out window=4",
         ),
         (
             {"claims": [{**CLAIMED, "elsewhere": "everywhere"}]},
@@ -82,11 +82,11 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"claims": [{**CLAIMED, **AT_8, "elsewhere": "enough"}]},
-            "unclaimed: nothing is said of window=4, and not why",
+            "unclaimed: window=4 has no statement, and no reason",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "at": {"window": 5}}]}]},
-            "claims.0.differs.0.at.window: 5 is none of its values: 4, 8",
+            "claims.0.differs.0.at.window: 5 is not one of its values: 4, 8",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "metrics": ["jain_index"]}]}]},
@@ -101,19 +101,19 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
                     }
                 ]
             },
-            "claims.0.differs.0.explained_by: nothing to explain in what is not comparable",
+            "claims.0.differs.0.explained_by: not allowed for metrics that are not comparable",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "explained_by": "aqm"}]}]},
-            "claims.0.differs.0.removes: names what `explained_by` removes; give both or none",
+            "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [ISOLATED]}]},
-            "claims.0.differs.0.removes: names what `explained_by` removes; give both or none",
+            "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "chance": True}]}]},
-            "claims.0.differs.0.chance: `explained_by` names the run in which the claim holds",
+            "claims.0.differs.0.chance: needs `explained_by`, the run in which the claim holds",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
@@ -121,7 +121,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"predictions": [{**PREDICTED, "contradicted": [{**ON_RECORD, "at": {"window": 5}}]}]},
-            "predictions.0.contradicted.0.at.window: 5 is none of its values: 4, 8",
+            "predictions.0.contradicted.0.at.window: 5 is not one of its values: 4, 8",
         ),
         (
             {
@@ -147,7 +147,10 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"theory": "kalampoukas", "predictions": [{**PREDICTED, "at_most": "theory"}]},
-            "predictions.0: one of value, at_least, at_most is the theory's; got value, at_most",
+            (
+                "predictions.0: one of value, at_least, at_most must be the theory's; got "
+                "value, at_most"
+            ),
         ),
         (
             {"theory": "kalampoukas", "predictions": [{**PREDICTED, "tolerance": None}]},
@@ -159,7 +162,10 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"theory": "kalampoukas", "predictions": [{**PREDICTED, "metric": "jain_index"}]},
-            "point window=4: predictions.0: theory kalampoukas says nothing of jain_index; it has:",
+            (
+                "point window=4: predictions.0: theory kalampoukas does not predict "
+                "jain_index; it has:"
+            ),
         ),
         (
             {"theory": "kalampoukas", "predictions": [PREDICTED, PREDICTED]},
@@ -167,7 +173,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ),
         (
             {"findings": [{**FOUND, "measured": {"window=4": 0.5}}]},
-            "findings.0.measured: what came out at window=8?",
+            "findings.0.measured: no result for window=8",
         ),
         (
             {"findings": [{**FOUND, "measured": {"window=4": 0.5, "window=5": 1, "window=8": 1}}]},

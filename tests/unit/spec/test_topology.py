@@ -53,7 +53,7 @@ def _problem(folder: Path, code: str) -> str:
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth"),
         ("bytearray(4 << 30)", "MemoryError"),
         ("import os\nwhile True: os.write(2, b'x' * 65536)", "File too large"),
-        ("topos = {}", 'topos = {"pair": Pair} must be its end'),
+        ("topos = {}", 'topos = {"pair": Pair} must be its last line'),
         ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'links'"),
         ("Pair.queues = 5", "queues: must be a valid dictionary, got 5"),
         ("Pair.queues = {'forward': [('a', 'z')]}", "queues.forward: no link a - z"),
@@ -113,7 +113,7 @@ class Line(Topo):
         self.addLink("r1", "r2", params1={"ip": "10.0.0.1/24"}, params2={"ip": "10.0.0.2/24"})
 topos = {"line": Line}
 """
-NO_EFFECT = "has no effect: a link profile has rates, delays and losses, the plan all else"
+NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the plan the rest"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ NO_EFFECT = "has no effect: a link profile has rates, delays and losses, the pla
             '.2/24", cls=type("Own", (LinuxRouter.__base__,), {"config": lambda *_, **p: p}),',
             "h1: no command gives h1-eth0 its address, 10.0.1.2/24",
         ),
-        ("topos =", "unused =", 'topos = {"line": Line} must be its end'),
+        ("topos =", "unused =", 'topos = {"line": Line} must be its last line'),
         (
             "topos =",
             "import beside\ntopos =",
@@ -298,7 +298,7 @@ def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> 
         (
             '        self.addLink("s1", "s2")',
             '        self.addLink("s1", "s2"); self.addLink("s1", "s2")',
-            "s2: its frames come back to it, and no tree is spanned",
+            "s2: its frames come back to it, and there is no spanning tree",
         ),
         (
             'self.addHost(f"h{n}")',

@@ -1,8 +1,7 @@
-"""What a link's elements are to the kernel: a file each, with tc's words.
+"""The elements of a link as the kernel has them: one file each, with the words for tc.
 
-A file's class adds to the fields of `twoway/contract/links` their contradictions and their words.
-Its base says where on the link it acts: before the queue, as the queue, as the delay, or behind the
-queue.
+Each file's class adds checks and tc's words to a class of `twoway/contract/links`. Its base class
+says where on the link it acts: before the queue, as the queue, as the delay, or behind the queue.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,10 +19,10 @@ _WHOLE = 2**32 - 1
 
 
 class Element(links.Element):
-    """Something that a link does to packets, checked and in tc's words."""
+    """One element of a link: it acts on packets, checks its fields and writes tc's words."""
 
     def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
-        """Read the files that it names, from its profile's folder.
+        """Read the files that the element names, from the folder of its profile.
 
         Raises: ValueError with a sentence after the field that names the file, as ".x: ...".
         """
@@ -34,7 +33,7 @@ class Element(links.Element):
         return []
 
     def link_problems(self, direction: "Direction", profile: "Profile") -> list[str]:  # noqa: ARG002
-        """List likewise contradictions with others of its direction or profile."""
+        """List contradictions with other fields of the direction or profile."""
         return []
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:  # noqa: ARG002
@@ -45,24 +44,24 @@ class Element(links.Element):
     def needs_guest(self) -> bool:
         """True if it needs the guest of user-mode Linux.
 
-        Traffic starts there at a time known before set-up, and captures are exact to the
+        In user-mode Linux the traffic's start is known before set-up, and captures are exact to the
         nanosecond.
         """
         return False
 
     @property
     def has_own_delay(self) -> bool:
-        """True if it takes one queue, and delays that no other direction has."""
+        """True if it needs a direction with one queue and with delays of its own."""
         return False
 
     @property
     def has_one_delay(self) -> bool:
-        """True if it takes one of these delays alone."""
+        """True if it needs a direction with one delay."""
         return False
 
 
 def egress_action(dev: str, action: str) -> tuple[str, ...]:
-    """Build the tc batch lines of an action on all that leaves an interface."""
+    """Build the tc batch lines of an action on all packets that leave an interface."""
     return (
         f"qdisc add dev {dev} clsact",
         f"filter add dev {dev} egress matchall action {action}",
@@ -70,17 +69,17 @@ def egress_action(dev: str, action: str) -> tuple[str, ...]:
 
 
 def six_digits(kind: str, values: Mapping[str, float]) -> Readback:
-    """Expect numbers of netem's: `tc -j qdisc show` prints six digits of each."""
+    """Expect numbers with six digits, as `tc -j qdisc show` prints netem's."""
     return tuple((("options", kind, name), float(f"{value:.6g}")) for name, value in values.items())
 
 
 def shares_read(kind: str, values: Mapping[str, float]) -> Readback:
-    """Expect shares of packets, which netem has as whole numbers of 32 bits."""
+    """Expect shares of packets as netem stores them: whole numbers of 32 bits."""
     return six_digits(kind, {n: round(_WHOLE * value) / _WHOLE for n, value in values.items()})
 
 
 class BeforeQueue(Element):
-    """Something before the queue of an interface."""
+    """An element before the queue of an interface."""
 
     def lines(self, dev: str) -> tuple[str, ...]:
         """List the tc batch lines that add it to an interface."""
@@ -88,11 +87,11 @@ class BeforeQueue(Element):
 
 
 class Queue(Element):
-    """A queue instead of a drop-tail one of a rate_mbit."""
+    """An element that takes the place of a drop-tail queue with a rate_mbit."""
 
     @property
     def leaves_at_start(self) -> bool:
-        """True if packets leave at the begin of transmission, not its end.
+        """True if packets leave when their transmission begins, not when it ends.
 
         cake and HTB do so, netem and dtm do not (docs/decisions/0021).
         """
@@ -109,11 +108,11 @@ class Queue(Element):
 
 
 class RatedQueue(links.RatedQueue, Queue):
-    """A queue with a rate of its own, instead of a rate_mbit."""
+    """A queue with its own rate, in place of rate_mbit."""
 
 
 class ManagedQueue(links.ManagedQueue, Queue):
-    """Queues of a rate_mbit that a word names."""
+    """Queues that keep rate_mbit and are chosen by a word."""
 
     @property
     def leaves_at_start(self) -> bool:
@@ -127,7 +126,7 @@ class ManagedQueue(links.ManagedQueue, Queue):
 
 
 class Delay(links.Delay, Element):
-    """A propagation delay instead of a delay_ms."""
+    """A propagation delay in place of delay_ms."""
 
     def shaper(self, interface: Interface, limit: int) -> Shaper:
         """Build the root qdisc of the delay's interface, for a limit of packets."""
@@ -135,21 +134,21 @@ class Delay(links.Delay, Element):
 
 
 class BehindQueue(links.BehindQueue, Element):
-    """Something that the netem of the delay does, too, or an action before it."""
+    """An element that is an argument of the delay's netem, or an action before it."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of netem behind those of its delay."""
+        """The element's arguments of netem, which follow those of the delay."""
         return ()
 
     def readback(self) -> Readback:
-        """List what `tc -j qdisc show` must print of them."""
+        """List what `tc -j qdisc show` must print of these arguments."""
         return ()
 
     def changes(self, stop_ns: int) -> Iterable[tuple[int, Self]]:  # noqa: ARG002 - for subclasses
-        """List what it becomes during the traffic, with times in ns on the plan's clock."""
+        """List the element's states during the traffic, with times in ns on the plan's clock."""
         return ()
 
     def lines(self, dev: str) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
-        """List the tc batch lines that add more to the interface."""
+        """List the tc batch lines that the element needs besides netem."""
         return ()

@@ -17,16 +17,16 @@ from twoway.spec.shaper import Shaper, htb
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction
 
-# TCP, and less than 128 bytes: a pure ACK has 40 bytes, or 60 of IPv6, and at most 40 of options.
+# TCP packets below 128 bytes: a pure ACK has 40 bytes (IPv6: 60), and at most 40 of options.
 _ARE_ACKS = (
     "prio 1 protocol ip u32 match ip protocol 6 0xff match u16 0 0xff80 at 2",
-    # IPv6 counts what follows its header.
+    # IPv6 counts the bytes that follow its header.
     "prio 2 protocol ipv6 u32 match ip6 protocol 6 0xff match u16 0 0xffc0 at 4",
 )
 _BANDS = {
     # Strict priority: ACKs (band 1) first, data (band 2) if no ACK waits.
     "priority": ("prio bands 2 priomap" + " 1" * 16, ()),
-    # In turn: ACKs of an MTU in all, then a segment of data.
+    # In turn: ACKs up to one MTU in total, then one segment of data.
     "own": ("drr", ("1", "2")),
 }
 
@@ -36,7 +36,7 @@ class AckQueue(ack_queue.AckQueue, ManagedQueue):
 
     @property
     def has_own_delay(self) -> bool:
-        """True: the delay adds the transmission time, which it can do for one queue only."""
+        """True: the delay adds the transmission time, which is known for one queue only."""
         return True
 
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:

@@ -11,10 +11,10 @@ from twoway.spec.shaper import Shaper, htb, options
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Experiment
 
-# What marks packets if asked, and what marks them without being asked.
+# AQMs with an option that makes them mark, and AQMs that always mark.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
 _ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
-# What red takes for a packet.
+# The packet size that red assumes.
 _AVERAGE_BYTES = 1500
 
 
@@ -28,13 +28,13 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
 
     @property
     def why_no_ecn(self) -> str:
-        """Why it does not take the field `ecn`; empty if it does."""
+        """The reason why the field `ecn` is refused; empty if it is allowed."""
         if self.word in _ALWAYS_MARKS:
             return f"{self.word} always marks, without it"
         return "" if self.word in _MARKS else f"{self.word} marks nothing"
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:
-        """Refuse dualpi2 with a kernel that has none."""
+        """Refuse dualpi2 on a kernel without it."""
         if self.word != "dualpi2" or experiment.kernel not in (None, "guest"):
             return []
         problem = ": dualpi2 came with Linux 6.17: an experiment with `kernel: newest` may have it"
@@ -67,14 +67,14 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
         return Shaper(interface, tuple(words.split()), options("cake", said))
 
     def _managed(self, direction: "Direction") -> str:
-        """Build the arguments of a managed queue; what is not given is tc's default."""
+        """Build the arguments of a managed queue; a field that is not given keeps tc's default."""
         limit, rate_bit = direction.queue_packets, round(direction.start_mbit * 1e6)
         words = f"{self.word} limit {limit}"
-        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds its memory
+        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds memory
             words = self.word
         if self.word == "choke":
             words += f" bandwidth {rate_bit}bit"
-        if self.word == "red":  # which counts bytes
+        if self.word == "red":  # red counts bytes
             size = _AVERAGE_BYTES
             words = f"red limit {limit * size} avpkt {size} bandwidth {rate_bit}bit"
         if direction.ecn:

@@ -21,7 +21,7 @@ class ChangingDelay(delay.ChangingDelay, Delay):
 
     @property
     def has_own_delay(self) -> bool:
-        """True: it keeps packets in order, which is known of one queue only."""
+        """True: it keeps packets in order, which holds for one queue only."""
         return True
 
     def shaper(self, interface: Interface, limit: int) -> Shaper:

@@ -123,7 +123,7 @@ def _arguments(allocator: Any) -> str:
 
 @singledispatch
 def _said(allocator: Any) -> dict[str, Any]:
-    """List the options that tc must show for an allocator."""
+    """List the options of an allocator as tc must show them."""
     assert allocator is None
     return {}
 
@@ -202,7 +202,7 @@ def _(trace: dtm.Trace) -> dict[str, Any]:
 
 
 def pool_nodes(profile: "Profile", graph: Graph) -> Mapping[str, str]:
-    """Find each pool's node, in whose network namespace it is: the first that has a channel."""
+    """Find each pool's node, the first with a channel; the pool lives in its network namespace."""
     nodes: dict[str, str] = {}
     for name, direction in profile.directions.items():
         channel = direction.elements.find(Channel)

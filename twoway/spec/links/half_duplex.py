@@ -20,9 +20,10 @@ class Place(NamedTuple):
 
 
 class HalfDuplex(medium.HalfDuplex):
-    """One medium for both directions of a link: one packet at a time, the ends take turns.
+    """One medium for both directions of a link.
 
-    There are no collisions and no random back-off.
+    It carries one packet at a time, and the ends alternate. There are no collisions and no random
+    back-off.
     """
 
     @property
@@ -51,7 +52,7 @@ class HalfDuplex(medium.HalfDuplex):
 
 
 def media(graph: Graph) -> Mapping[str, Place]:
-    """Place a medium for each link whose queues share one: each link's by its interfaces."""
+    """Place a medium for each link whose queues share one; by the link's interfaces."""
     places: dict[str, Place] = {}
     for name, interface in _shaped(graph).items():
         if name not in places:
@@ -61,11 +62,11 @@ def media(graph: Graph) -> Mapping[str, Place]:
 
 
 def one_way_links(graph: Graph) -> list[str]:
-    """List what is wrong with links that have a queue at one end alone."""
+    """List links with a medium that have a queue at one end only."""
     shaped = _shaped(graph)
     return [
         f"half_duplex: {name} has a queue, and the link's other end, {interface.peer_name}, has "
-        "none: a medium is shared by two"
+        "none: two ends share a medium"
         for name, interface in shaped.items()
         if interface.peer_name not in shaped
     ]

@@ -9,12 +9,12 @@ from twoway.spec.shaper import Readback
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
-# A rate at which a packet takes less than a ns: netem keeps the order of packets that have a rate.
+# A rate at which a packet takes less than 1 ns: with a rate, netem keeps packets in order.
 _ORDER = "rate 100tbit"
 
 
 class Impairments(impairments.Impairments, BehindQueue):
-    """What netem does to packets besides losing them."""
+    """Effects of netem on packets besides loss."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""tc's words for losses: netem's, or those of an action that counts, before it."""
+"""tc's words for losses: netem's, or an action before it that counts packets."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from twoway.spec.timetable import order_problems
 if TYPE_CHECKING:
     from twoway.spec.experiment import Experiment
 
-# Each is a process in the guest.
+# Each change of a schedule is a process in the guest.
 _MOST_CHANGES = 1000
 
 
@@ -40,7 +40,10 @@ class Loss(loss.Loss, BehindQueue):
         ends_s = [s for s, _ in self.schedule[1:]] + ([self.repeat_s] if self.repeat_s else [])
         steps = [end_s - s for (s, _), end_s in zip(self.schedule, ends_s, strict=False)]
         if steps and 0 < min(steps) < CHANGE_NS / 1e9:
-            yield f".schedule: a share lasts {CHANGE_NS / 1e6:g} ms at least, got {min(steps):g} s"
+            yield (
+                f".schedule: each share must last at least {CHANGE_NS / 1e6:g} ms, got "
+                f"{min(steps):g} s"
+            )
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:
         """Refuse a schedule with more changes than a run can have."""
@@ -52,11 +55,11 @@ class Loss(loss.Loss, BehindQueue):
 
     @property
     def needs_guest(self) -> bool:
-        """True if it changes: the schedule starts with the traffic."""
+        """True if the loss follows a schedule, which starts with the traffic."""
         return self.schedule is not None
 
     def changes(self, stop_ns: int) -> Iterator[tuple[int, Self]]:
-        """List the shares that follow the first, each as a loss without a schedule."""
+        """List the shares after the first, each as a loss without a schedule."""
         if self.schedule:
             times_ns, values = self.table.laps(START_NS, START_NS, stop_ns)
             for at_ns, value in zip(times_ns.tolist(), values.tolist(), strict=True):
@@ -68,7 +71,7 @@ class Loss(loss.Loss, BehindQueue):
 
     @property
     def has_one_delay(self) -> bool:
-        """True if it counts: the packets of one queue, at one place."""
+        """True if it counts packets: those of one queue, at one place."""
         return self.every is not None
 
     @property
@@ -97,6 +100,6 @@ class Loss(loss.Loss, BehindQueue):
         return shares_read(kind, values)
 
     def lines(self, dev: str) -> tuple[str, ...]:
-        """Build an action that drops by count, before the delay."""
+        """Build an action before the delay that drops every n-th packet."""
         drop = f"gact pass random determ drop {self.every}"
         return egress_action(dev, drop) if self.every else ()

@@ -9,7 +9,7 @@ from twoway.spec.links import BeforeQueue, egress_action
 if TYPE_CHECKING:
     from twoway.spec.experiment import Experiment
 
-# tc tells the kernel the bucket's size in ticks of 64 ns, 32 bits of them.
+# tc gives the kernel the bucket's size as 32 bits of ticks of 64 ns.
 _MOST_BURST_S = 274
 
 
@@ -33,7 +33,7 @@ class Policer(policer.Policer, BeforeQueue):
         return [f".burst_bytes: a full frame has {frame_bytes}, got {self.burst_bytes}"]
 
     def lines(self, dev: str) -> tuple[str, ...]:
-        """Build an action of the way out of the interface, which comes before its queue."""
-        # By default it refuses whatever is longer than 2047 bytes.
+        """Build an egress action of the interface, which acts before its queue."""
+        # By default police refuses packets longer than 2047 bytes.
         police = f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"
         return egress_action(dev, f"{police} conform-exceed drop/pass")

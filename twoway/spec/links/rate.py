@@ -58,7 +58,7 @@ class Rate(rate.Rate, RatedQueue):
                 f"got {' and '.join(given) or 'none'}"
             )
         if self.repeat_s and not self.schedule:
-            found.append(f".repeat_s: grants and traces need none, got {self.repeat_s:g}")
+            found.append(f".repeat_s: not allowed with grants or traces, got {self.repeat_s:g}")
         if self.schedule:
             found += self._schedule_problems(self.schedule)
         times = [ms for ms, _ in self.opportunities or ()]
@@ -83,7 +83,7 @@ class Rate(rate.Rate, RatedQueue):
         elif self.repeat_s and not found and not self.table.soon_placed:
             found.append(
                 f".schedule: {len(schedule)} changes are too many for the "
-                f"{self.table.lap_bytes:.0f} bytes that are sent until they are repeated"
+                f"{self.table.lap_bytes:.0f} bytes sent in one repetition"
             )
         if not self.repeat_s and not schedule[-1][1]:
             found.append(f".schedule.{len(schedule) - 1}: the last rate must be above 0, got 0")
@@ -96,7 +96,7 @@ class Rate(rate.Rate, RatedQueue):
 
 
 def _read(path: Path) -> list[tuple[int, int]]:
-    """Read a mahimahi trace: times in ms, and how many opportunities each has."""
+    """Read a mahimahi trace: times in ms, and the number of opportunities at each."""
     with path.open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""What may stand together on a link.
+"""The rules on which elements a link may combine.
 
 A packet passes a policer, a queue, a delay, and losses, jitter and copies behind the queue:
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
 _UNTOLD = (
-    "drops cannot be told from those of a channel, of an aqm or of two queues; it needs a "
-    "drop-tail queue of rate_mbit or rate"
+    "its drops look like those of a channel, an aqm or two queues; it needs a drop-tail "
+    "queue of rate_mbit or rate"
 )
-_NO_NETEM = "netem's, which a delay that changes is without"
+_NO_NETEM = "netem does it, and a delay that changes does not use netem"
 
-# Of each row's fields a link has one. Of two that are given the second is refused, and the first
-# says why.
+# A link may have one field of each row. If two are given, the second is refused with the first's
+# reason.
 _STAGES: tuple[dict[str, str], ...] = (
     {
         "half_duplex": "an end of a half-duplex link has one drop-tail queue of a rate_mbit, "
@@ -33,7 +33,7 @@ _STAGES: tuple[dict[str, str], ...] = (
         "ack_queue": "",
     },
     {
-        "half_duplex": "an end of a half-duplex link has none",
+        "half_duplex": "not possible at an end of a half-duplex link",
         "dtm": _UNTOLD,
         "aqm": _UNTOLD,
         "ack_queue": _UNTOLD,
@@ -41,7 +41,7 @@ _STAGES: tuple[dict[str, str], ...] = (
     },
     {
         "delay": _NO_NETEM,
-        "ack_queue": "netem's, which ack_queue uses",
+        "ack_queue": "netem does it, and ack_queue uses netem in another way",
         "impairments": "",
     },
     {"delay": _NO_NETEM, "loss": ""},
@@ -51,12 +51,12 @@ _STAGES: tuple[dict[str, str], ...] = (
         "impairments.duplicate_percent": "",
     },
 )
-# The values by which a link has nothing of it.
+# The values that stand for the absence of an element.
 _NOTHING = ("drop-tail", "shared", 0, None)
 
 
 def stage_problems(direction: "Direction", profile: "Profile") -> list[str]:
-    """List what of a direction cannot stand together, each after its field."""
+    """List the combinations of elements that a direction may not have, each after its field."""
     refused: dict[str, str] = {}
     for stage in _STAGES:
         first, *others = [field for field in stage if _given(direction, profile, field)] or [""]
@@ -73,7 +73,7 @@ def stage_problems(direction: "Direction", profile: "Profile") -> list[str]:
 
 
 def _unless_one(direction: "Direction", fields: list[str], what: str) -> list[str]:
-    """Refuse a direction that has none of some fields, or several."""
+    """Refuse a direction that has none or several of some fields."""
     given = [field for field in fields if getattr(direction, field) is not None]
     if len(given) == 1:
         return []

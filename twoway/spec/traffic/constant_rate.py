@@ -11,7 +11,7 @@ Rate = Annotated[float, Field(ge=1e-6, le=100_000)]
 
 
 class ConstantRate(RootModel[Rate], Traffic):
-    """A segment at equal intervals; the value is the rate, Mbit/s."""
+    """Segments at equal intervals; the value is the rate, Mbit/s."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
     FIELD: ClassVar = "rate_mbit"
@@ -19,7 +19,7 @@ class ConstantRate(RootModel[Rate], Traffic):
 
     @override
     def source_options(self, span: Span) -> list[str]:
-        """Write a segment each time that a full packet takes at this rate."""
+        """Return the options that write one segment per packet time at this rate."""
         interval_ns = round(span.mtu_bytes * 8e3 / self.root)
         return [f"interval {interval_ns}", f"sizes {span.segment_bytes}"]
 

@@ -21,16 +21,16 @@ from twoway.spec.traffic.traffic import Span, Traffic
 _GROUP = "IBBPBBPBBPBB"
 _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
 _NEW_SCENE = 1 / 4  # probability, at each group
-# The most that the program `stream` writes at once.
+# The most bytes that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
-# The most frames in its command line: an argument of a program has at most 128 KiB.
+# The most frames in `stream`'s command line: an argument has at most 128 KiB.
 _MOST_FRAMES = 15_000
 
 
 class Film(Model, Traffic):
     """Frames at equal intervals, each written at once.
 
-    The first is at the flow's `start_s`.
+    The first frame is at the flow's `start_s`.
     """
 
     FIELD: ClassVar = "film"
@@ -48,7 +48,7 @@ class Film(Model, Traffic):
 
     @override
     def problems(self, span: Span) -> list[str]:
-        """Refuse more frames than `stream` takes, or larger than it writes at once."""
+        """Refuse more frames than `stream` accepts, or frames larger than it writes at once."""
         count = span.seconds * self.frames_per_s
         if count > _MOST_FRAMES:
             return [f".frames_per_s: {count:g} frames, at most {_MOST_FRAMES} are sent"]
@@ -61,7 +61,7 @@ class Film(Model, Traffic):
 
     @override
     def source_options(self, span: Span) -> list[str]:
-        """Write a frame in each interval."""
+        """Return the options that write one frame in each interval."""
         sizes = ",".join(map(str, self.frame_bytes(span.seconds)))
         return [f"interval {round(1e9 / self.frames_per_s)}", f"sizes {sizes}"]
 

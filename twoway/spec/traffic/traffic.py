@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True)
 class Span:
-    """What a kind of traffic knows of its experiment.
+    """What a kind of traffic needs from its experiment.
 
     Attributes:
-        seconds: from the flow's start to its end.
-        mtu_bytes: a full IP packet.
+        seconds: time from the flow's start to its end.
+        mtu_bytes: size of a full IP packet.
         segment_bytes: the payload of a full segment.
     """
 
@@ -20,7 +20,7 @@ class Span:
 
 
 class Traffic:
-    """A flow's data. Subclasses are pydantic models of the field's value.
+    """The data of a flow. Subclasses are pydantic models of the field's value.
 
     Attributes:
         FIELD: the flow's field.
@@ -32,7 +32,7 @@ class Traffic:
 
     @property
     def payload_bytes(self) -> int | None:
-        """What each connection has to send; None if unlimited, or if `arrivals` tells."""
+        """The payload of each connection; None if unlimited, or if `arrivals` gives it."""
         return None
 
     def problems(self, span: Span) -> list[str]:  # noqa: ARG002 - for subclasses
@@ -40,18 +40,18 @@ class Traffic:
         return []
 
     def drawn_anew(self, later: int) -> Self:  # noqa: ARG002 - likewise
-        """Return such traffic from a seed higher by `later`; itself if nothing is drawn."""
+        """Return the same traffic with a seed higher by `later`; itself if nothing is random."""
         return self
 
     def arrivals(self, span: Span) -> list[tuple[float, int]] | None:  # noqa: ARG002 - likewise
-        """List starts, s after the flow's, and payloads, bytes, of connections.
+        """List the connections: start in s after the flow's start, and payload in bytes.
 
-        Returns: None if the flow has `count` connections, all from its start on.
+        Returns: None if the flow has `count` connections that all start with it.
         """
         return None
 
     def source_options(self, span: Span) -> list[str]:  # noqa: ARG002 - likewise
-        """List the options by which a source, `stream` or the kernel's, writes such data."""
+        """List the options that make a source, `stream` or the kernel's, write such data."""
         return []
 
     def packet_mbit(self, span: Span) -> float | None:  # noqa: ARG002 - likewise

@@ -10,10 +10,10 @@ from twoway.spec.traffic.traffic import Traffic
 
 
 class Transfer(Model, Traffic):
-    """A flow whose connections have so much to send, and then nothing."""
+    """A flow whose connections send a given payload, and then nothing."""
 
     FIELD: ClassVar = "transfer"
-    DESCRIPTION: ClassVar = "each connection has so much to send, and then nothing"
+    DESCRIPTION: ClassVar = "payload of each connection, which sends no more after it"
 
     bytes_: Annotated[int, Field(ge=1, le=10**12, alias="bytes", description="payload of each")]
 

@@ -1,7 +1,7 @@
 """Transfers that arrive at random, from a seed.
 
-Arrivals are a Poisson process; sizes are exponential, equal, or Pareto's, of which a few have most
-of the bytes. All transfers are part of the plan (docs/decisions/0026).
+Arrivals are a Poisson process. Sizes are exponential, equal, or Pareto: a few have most of the
+bytes. All transfers are part of the plan (docs/decisions/0026).
 """
 
 import math
@@ -22,7 +22,7 @@ class Transfers(Model, Traffic):
     """A flow whose connections arrive one by one, each with a payload to send."""
 
     FIELD: ClassVar = "transfers"
-    DESCRIPTION: ClassVar = "connections that come one by one, each with so much to send"
+    DESCRIPTION: ClassVar = "connections that start one by one, each with its own payload"
 
     per_s: Annotated[float, Field(ge=0.001, le=1_000_000)] = Field(
         description="mean number of arrivals per second"
@@ -32,9 +32,11 @@ class Transfers(Model, Traffic):
         default="exponential", description="the distribution of payloads"
     )
     shape: Annotated[float, Field(gt=1, le=100)] | None = Field(
-        default=None, description="Pareto's shape: the closer to 1, the more a few payloads have"
+        default=None,
+        description="Pareto's shape: the closer to 1, the larger the share of the few largest "
+        "payloads",
     )
-    seed: Whole = Field(default=1, description="which arrivals and sizes they are")
+    seed: Whole = Field(default=1, description="seed of arrivals and sizes")
 
     @override
     def drawn_anew(self, later: int) -> Self:
@@ -42,7 +44,7 @@ class Transfers(Model, Traffic):
 
     @override
     def problems(self, span: Span) -> list[str]:
-        """Refuse more transfers than can be run, and none."""
+        """Refuse no transfers, and more than can be run."""
         if (self.shape is None) == (self.sizes == "pareto"):
             given = "none" if self.shape is None else f"{self.shape:g}"
             return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
@@ -65,8 +67,9 @@ class Transfers(Model, Traffic):
         return found
 
     def _relative_size(self, source: random.Random) -> float:
-        """Draw a payload, in means."""
-        exponential = _exponential(source)  # in any case: arrivals are the same for all sizes
+        """Draw a payload as a multiple of the mean."""
+        # always drawn: arrivals are the same for all kinds of sizes
+        exponential = _exponential(source)
         if self.sizes == "constant":
             return 1
         if self.shape is None:

@@ -43,8 +43,14 @@ def test_a_schedule_is_a_table_of_delays() -> None:
         ({"delay": None}, ": delay_ms or delay says how long packets travel; got none"),
         ({"delay": {"schedule": [[1, 2]]}}, ".delay.schedule.0: the first is from 0 s on, got 1"),
         ({"delay": {**SCHEDULE, "repeat_s": 15}}, ".delay.repeat_s: must be after the last (15 s)"),
-        ({"loss": {"percent": 1}}, ".loss: netem's, which a delay that changes is without"),
-        ({"ack_queue": "own"}, ".ack_queue: netem's, which a delay that changes is without"),
+        (
+            {"loss": {"percent": 1}},
+            ".loss: netem does it, and a delay that changes does not use netem",
+        ),
+        (
+            {"ack_queue": "own"},
+            ".ack_queue: netem does it, and a delay that changes does not use netem",
+        ),
     ],
 )
 def test_contradictory_delay_names_its_field(fields: dict[str, Any], sentence: str) -> None:

@@ -88,12 +88,12 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
         ({"schedule": [[0, 0.001]], "repeat_s": 1}, ".rate.repeat_s: must be long enough"),
         (
             {"grants": {"every_ms": 4, "bytes": 40}, "repeat_s": 1},
-            ".rate.repeat_s: grants and",
+            ".rate.repeat_s: not allowed with grants",
         ),
         ({"grants": {"every_ms": 4, "bytes": 40}, "schedule": [[0, 8]]}, ".rate: takes one of"),
         ({"opportunities": [[0, 1]]}, ".rate.opportunities: the last must be after 0 ms, got 0"),
         ({"opportunities": [[4, 1], [4, 1]]}, ".rate.opportunities.1: must be later than"),
-        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: grants and"),
+        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: not allowed with grants"),
         ({"mahimahi": "none"}, ".rate.mahimahi: none: No such file or directory"),
         (
             {"mahimahi": "/etc/passwd"},

@@ -65,7 +65,10 @@ def test_what_is_read_back() -> None:
             {"impairments": {"duplicate_percent": 1}, "loss": {"percent": 1}},
             ".duplicate_percent: a copy that is lost leaves no trace",
         ),
-        ({"impairments": {}, "ack_queue": "own"}, ": netem's, which ack_queue uses"),
+        (
+            {"impairments": {}, "ack_queue": "own"},
+            ": netem does it, and ack_queue uses netem in another way",
+        ),
     ],
 )
 def test_contradictory_impairment_names_its_field(fields: dict[str, Any], sentence: str) -> None:

@@ -69,7 +69,10 @@ def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
                 ".ack_queue: a dtm channel has one drop-tail queue, without cells; got 'own'",
             ],
         ),
-        (["ack_queue", "impairments"], [".impairments: netem's, which ack_queue uses"]),
+        (
+            ["ack_queue", "impairments"],
+            [".impairments: netem does it, and ack_queue uses netem in another way"],
+        ),
     ],
 )
 def test_the_first_says_why(names: list[str], sentences: list[str]) -> None:

@@ -21,7 +21,7 @@ def _write(folder: Path, *flows: dict[str, Any], **fields: Any) -> Path:
     ("fields", "problem"),
     [
         ({"to": "h9"}, 'datagrams.0.to: no host "h9"; the topology has h1, h2'),
-        ({"to": "h1"}, 'datagrams.0.to: "h1" is where the flow comes from'),
+        ({"to": "h1"}, 'datagrams.0.to: "h1" is also where the flow starts'),
         (
             {"packet_bytes": 9181},
             "datagrams.0.packet_bytes: must be at most stack.mtu_bytes (9180)",
