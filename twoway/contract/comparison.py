@@ -1,4 +1,4 @@
-"""comparison.json: what differs between runs."""
+"""comparison.json: the differences between runs."""
 
 from typing import Any, Literal
 
@@ -15,17 +15,19 @@ class Values(Record):
 
 
 class Parting(Record):
-    """Where the captures of two runs at one interface part."""
+    """The point where the captures of two runs at one interface begin to differ."""
 
     run: int = Field(description="number of the run that is compared with run 0")
     interface: str = Field(description="the interface")
     packet: int = Field(description="number of the first packet that differs, from 1")
-    first: str | None = Field(description="that packet in run 0; null if it has no more")
-    second: str | None = Field(description="that packet in the other; null if it has no more")
+    first: str | None = Field(description="the packet in run 0; null if run 0 has no more packets")
+    second: str | None = Field(
+        description="the packet in the other run; null if that has no more packets"
+    )
 
 
 class Comparison(Document):
-    """What differs between two runs or more; what they have in common is left out."""
+    """The differences between two or more runs; equal parts are left out."""
 
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
     runs: tuple[str, ...] = Field(description="<experiment>/<run>, the first is the reference")
@@ -33,12 +35,13 @@ class Comparison(Document):
         description="of experiment, links, kernel, tools: by path"
     )
     metrics: dict[str, Values] = Field(description="by name")
-    common_metrics: int = Field(description="how many metrics are the same in all runs")
+    common_metrics: int = Field(description="number of metrics that are the same in all runs")
     partings: tuple[Parting, ...] = Field(description="by run, the earliest packet first")
     without_captures: tuple[int, ...] = Field(
-        default=(), description="numbers of runs whose captures were left out: none is compared"
+        default=(),
+        description="numbers of runs without captures; if there is one, no captures are compared",
     )
-    common_captures: int = Field(description="how many captures are the same in all runs")
+    common_captures: int = Field(description="number of captures that are the same in all runs")
 
     @property
     def same(self) -> bool:

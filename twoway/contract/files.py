@@ -1,8 +1,8 @@
-"""The files of a run's folder, opened here and nowhere else; and digests that identify files.
+"""The files of a run's folder, which are opened only here; and digests that identify files.
 
-A guest wrote them, or who packed an archive. A link leads wherever either pointed it, opening a
-pipe blocks, and a file that is there already may be another's. So no part of a path below the
-folder is followed if it is a link, nothing but plain files is read, and what is written is new.
+A guest, or the packer of an archive, wrote these files. A link may lead anywhere, opening a pipe
+blocks, and an existing file may belong to somebody else. So links below the folder are never
+followed, only plain files are read, and written files are always new.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-# The most that is read of one file as text: a guest may have written without end.
+# Limit for reading one file as text: a guest may have written without end.
 _MOST_BYTES = 64 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe does not wait for a writer.
@@ -67,7 +67,7 @@ def open_run_file(folder: Path, name: str, *, new: bool = False) -> Iterator[Bin
 
 
 def read_run_file(folder: Path, name: str) -> str:
-    """Read the text of a file as open_run_file() opens it: its last 64 MiB if it is larger."""
+    """Read the text of a file opened by open_run_file(): its last 64 MiB if it is larger."""
     with open_run_file(folder, name) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
         return file.read(_MOST_BYTES).decode(errors="replace")

@@ -1,7 +1,7 @@
-"""Folders that another filled: removed and measured however deep they are nested.
+"""Removing and measuring folders with untrusted content, however deep they are nested.
 
-shutil.rmtree and Path.rglob of Python 3.11 call themselves for every level, and rmtree holds a
-descriptor for each.
+In Python 3.11 shutil.rmtree and Path.rglob recurse for each level, and rmtree holds a descriptor
+for each.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 def remove_folder(path: Path) -> None:
     """Remove a folder and everything in it; follow no link.
 
-    Each folder found moves up to the top and is emptied there, so that paths stay short.
+    Each folder found is moved to the top and emptied there, so that paths stay short.
 
     Raises: OSError if something in it cannot be removed.
     """
@@ -45,7 +45,7 @@ def _open(path: Path | str, inside: int | None = None) -> int:
     try:
         opened = os.open(path, _FOLDER, dir_fd=inside)
     except PermissionError:
-        os.chmod(path, 0o700, dir_fd=inside)  # a folder: O_NOFOLLOW says else of a link
+        os.chmod(path, 0o700, dir_fd=inside)  # a folder: O_NOFOLLOW gives the same error for a link
         opened = os.open(path, _FOLDER, dir_fd=inside)
     with contextlib.suppress(PermissionError):
         os.fchmod(opened, 0o700)
@@ -63,7 +63,7 @@ def _empty(opened: int) -> list[str]:
 
 
 def disk_bytes(paths: Sequence[Path]) -> list[int]:
-    """Ask `du` for the room that files and folders take on the disk; 0 if it cannot tell."""
+    """Ask `du` for the disk space of files and folders; 0 if it cannot tell."""
     argv = ["du", "-s", "-0", "-B1", "--files0-from=-"]
     named = b"".join(os.fsencode(path) + b"\0" for path in paths)
     said = subprocess.run(argv, input=named, capture_output=True, check=False).stdout

@@ -11,8 +11,8 @@ from twoway.contract.statements import Bounds
 class Verdict(Enum):
     """The outcome of a comparison, by the words for it.
 
-    PASS and FAIL are of predictions and fidelity checks, WARNING of these alone, which then fails
-    no run; CONTRADICTED is of predictions. AGREES to NO_RUN are of claims, AS_STATED and CHANGED of
+    PASS and FAIL are for predictions and fidelity checks. WARNING is for checks, and fails no run.
+    CONTRADICTED is for predictions. AGREES to NO_RUN are for claims, AS_STATED and CHANGED for
     findings.
     """
 
@@ -52,9 +52,10 @@ def judge(said: Bounds, measured: float | None, error: float | None = 0.0) -> Ve
     CANNOT_TELL: everything else; never without an error.
 
     Args:
-        said: what is said: value and tolerance, or at_least, at_most, or both.
-        measured: the metric; None if undefined, which nobody says.
-        error: how far the metric may be off, in its unit; None if it says nothing.
+        said: the statement: value and tolerance, or at_least, at_most, or both.
+        measured: the metric; None if undefined, which no statement expects.
+        error: the largest error of the metric, in its unit; None if the run's clock does not
+            resolve it.
     """
     if measured is None:
         return Verdict.FAIL
@@ -74,7 +75,7 @@ def judge(said: Bounds, measured: float | None, error: float | None = 0.0) -> Ve
 
 
 def marked(verdict: Verdict, text: str) -> str:
-    """Put a verdict, in its colour, before a line, as rich's markup."""
+    """Put a coloured verdict in front of a line, as rich's markup."""
     return f"[{_COLOURS.get(verdict, 'yellow')}]{verdict.value:<4}[/] {escape(text)}"
 
 

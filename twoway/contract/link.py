@@ -16,7 +16,7 @@ class Link(Framing):
     """Rate, queue and delay of one direction of a link.
 
     Attributes:
-        KINDS: what else it may have, by field.
+        KINDS: the other elements of a link, by field.
     """
 
     KINDS: ClassVar[Mapping[str, type[Element]]] = {}
@@ -30,7 +30,9 @@ class Link(Framing):
     )
     ecn: bool = Field(
         default=False,
-        description="what manages the queue marks packets of flows with stack.ecn, not drops them",
+        description="the queue's manager marks packets of flows with stack.ecn, instead "
+        "of dropping "
+        "them",
     )
     delay_ms: Annotated[float, Field(ge=0, le=274_000)] | None = Field(
         default=None,
@@ -40,20 +42,20 @@ class Link(Framing):
 
     @property
     def elements(self) -> Elements:
-        """What else the link does to packets, in the order of its fields."""
+        """The link's other elements, in the order of its fields."""
         found = (kind.of(getattr(self, name)) for name, kind in self.KINDS.items())
         return Elements(element for element in found if element is not None)
 
     @property
     def delay_ns(self) -> int:
-        """Propagation delay, of one that changes the longest, ns."""
+        """Propagation delay, ns; the longest if it changes."""
         if changing := self.elements.find(Delay):
             return changing.longest_ns
         return round((self.delay_ms or 0) * 1e6)
 
     @property
     def start_mbit(self) -> float:
-        """The link's rate at the start of traffic, of a trace its mean, Mbit/s."""
+        """The link's rate at the start of traffic, Mbit/s; the mean rate for a trace."""
         queue = self.elements.find(RatedQueue)
         return queue.start_mbit if queue else self.rate_mbit or 0
 

@@ -1,6 +1,7 @@
-"""manifest.json: all that the analysis may know of a run.
+"""manifest.json: everything that the analysis may know of a run.
 
-experiment.json beside it has what changed later, machine.json what a host of several was.
+experiment.json beside it has later changes of the experiment, machine.json the data of one host of
+several.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"
-# The experiment as its file describes it now, if that differs from manifest.json.
+# The experiment as its file describes it now, if different from manifest.json.
 EXPERIMENT = "experiment.json"
-# What one host of a multi-host run writes beside its share's artifacts.
+# The file that each host of a multi-host run writes beside its artifacts.
 MACHINE = "machine.json"
 CLOCKS = "clock.json"
 # The folder of a run's captures, and that of the samples of its connections and queues.
@@ -36,8 +37,8 @@ ClockSource = Literal["virtual", "instructions", "host"]
 class _Quoted(Record):
     """A part of an experiment's or profile's file.
 
-    Fields that no analysis reads stay as they are. `twoway schema experiment` and `twoway
-    schema profile` describe them.
+    Fields that no analysis uses are kept as they are. `twoway schema experiment` and `twoway schema
+    profile` describe them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -64,10 +65,10 @@ class Stack(_Quoted):
 
 
 class Axis(_Quoted):
-    """What varies in a sweep."""
+    """An axis of a sweep."""
 
     to: tuple[Any, ...] | dict[str, Any] = Field(
-        description="its values in order, or by the names that points have instead"
+        description="its values in order, or values by the names that points get"
     )
 
 
@@ -75,7 +76,7 @@ class Scatter(_Quoted):
     """A figure of one metric against another."""
 
     y: str = Field(description="a metric, of all connections or queues")
-    x: str = Field(description="the metric to draw it against, of the same ones")
+    x: str = Field(description="the metric to draw it against, of the same connections or queues")
     for_each: str | None = Field(
         description="the axis with a figure for each of its values; null: one figure"
     )
@@ -100,9 +101,9 @@ class Experiment(_Quoted):
     findings: tuple[Finding, ...] = Field(description="what was seen at this point before")
 
     def said_of(self, metric: str) -> list[tuple[str, float]]:
-        """List the sources of expected values of a metric, each with its value.
+        """List the sources of expected values of a metric, with the values.
 
-        A prediction is of "theory", a claim of "paper" or "simulation".
+        The source of a prediction is "theory", that of a claim "paper" or "simulation".
         """
         rows = [
             *(("theory", row) for row in self.predictions),
@@ -122,7 +123,7 @@ class Profile(_Quoted):
     directions: dict[FileName, Direction] = Field(description="by name")
 
 
-# The axis of repetitions, which is in no matrix.
+# The axis of repetitions, which no matrix has.
 SEED = "seed"
 _MEASURED = {"experiment", "point", "clock", "profile"}
 
@@ -144,7 +145,8 @@ class Window(Record):
 class Described(Document):
     """The experiment of a run, as its files describe it.
 
-    If they change after the run in texts, statements or warm-up, experiment.json has it anew.
+    If the files change after the run in texts, statements or warm-up, experiment.json has the new
+    experiment.
     """
 
     schema_: Literal[4] = Field(default=4, description="version of this format: 4")
@@ -158,7 +160,7 @@ class Described(Document):
 
     @property
     def measured_sha256(self) -> str:
-        """Hash what a measurement depends on: all but texts and statements."""
+        """Hash everything that a measurement depends on: all but texts and statements."""
         texts = {"title", "summary", "source", "matrix", "predictions", "claims", "findings"}
         document = self.model_dump_json(include=_MEASURED, exclude={"experiment": texts})
         return hashlib.sha256(document.encode()).hexdigest()
@@ -190,21 +192,21 @@ class Platform(Record):
 
     backend: str = Field(description="the value of `--backend`, or `multihost`")
     clock_source: ClockSource = Field(
-        description="`virtual`: time stands still while the kernel works; `instructions`: it "
-        "counts instructions; `host`: it is the host's"
+        description="`virtual`: time stands still while the kernel works; `instructions`: time "
+        "counts instructions; `host`: the host's clock"
     )
     kernel: Kernel
     qemu: str | None = Field(default=None, description="QEMU's version and accelerator")
     modules: dict[str, Module] = Field(description="by file name")
     sandbox: Literal["bubblewrap", "container"] | None = Field(
         default=None,
-        description="what held the backend uml's guest; null for others, and in runs from before "
-        "this was kept",
+        description="the confinement of the backend uml's guest; null for other backends and for "
+        "older runs",
     )
 
 
 class Origin(Record):
-    """Versions of what planned and carried out a run."""
+    """Versions of the programs that planned and carried out a run."""
 
     git: str = Field(description="the checkout's revision")
     tools: dict[str, str] = Field(description="versions by name")
@@ -215,11 +217,11 @@ class Machine(Document, Platform, Origin):
 
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
     nodes: tuple[FileName, ...] = Field(description="the nodes that it played")
-    decisive: dict[str, Any] = Field(description="what beside the plan decides its bytes")
+    decisive: dict[str, Any] = Field(description="what decides its bytes besides the plan")
 
 
 class Machines(Platform):
-    """What carried a run out, with the hosts of a multi-host run."""
+    """The machines of a run, with the hosts of a multi-host run."""
 
     machines: dict[str, Machine] = Field(default={}, description="hosts by name")
 
@@ -228,7 +230,7 @@ class Nodes(Record):
     """The topology's nodes."""
 
     hosts: tuple[FileName, ...] = Field(description="they send and receive")
-    routers: tuple[FileName, ...] = Field(description="they forward packets, or frames")
+    routers: tuple[FileName, ...] = Field(description="the nodes that forward packets or frames")
 
 
 class Interface(Record):
@@ -237,7 +239,7 @@ class Interface(Record):
     node: FileName = Field(description="the node")
     name: FileName = Field(description="NODE-ethN")
     address: str | None = Field(description="IPv4; null for a port of a switch")
-    address6: str | None = Field(default=None, description="IPv6; null if the run had none")
+    address6: str | None = Field(default=None, description="IPv6; null in a run without IPv6")
     peer: FileName = Field(description="the interface at the link's other end")
 
 
@@ -247,9 +249,11 @@ class HostClock(Record):
     handed_ns: int = Field(
         default=0, description="the offset that the host's programs subtract from their times"
     )
-    offset_ns: int = Field(default=0, description="how far it was ahead at the start of traffic")
+    offset_ns: int = Field(
+        default=0, description="its offset at the start of traffic, positive if ahead"
+    )
     drift_ppb: float = Field(
-        default=0.0, gt=-1e8, lt=1e8, description="how much faster it runs, parts per billion"
+        default=0.0, gt=-1e8, lt=1e8, description="its drift, parts per billion, positive if faster"
     )
     uncertainty_ns: int = Field(
         default=0, description="the largest error of offset and drift at any time of the run"
@@ -257,18 +261,18 @@ class HostClock(Record):
 
 
 class Clocks(Record):
-    """clock.json: how the clocks of a run without virtual time are off."""
+    """clock.json: offsets of the clocks of a run without virtual time."""
 
-    offset_ns: int = Field(default=0, description="from the plan's clock to the kernel's")
+    offset_ns: int = Field(default=0, description="time from the plan's clock to the kernel's")
     nodes: dict[FileName, HostClock] = Field(
-        default={}, description="of a multi-host run: clocks of the hosts, by the nodes they played"
+        default={}, description="clocks of the hosts of a multi-host run, by the nodes they played"
     )
 
 
 class Timing(Record):
     """The speed of a run."""
 
-    wall_s: float = Field(description="the time that it took")
+    wall_s: float = Field(description="duration of the run")
     simulated_s: float = Field(description="simulated seconds of traffic")
     speed: float = Field(description="simulated over wall time")
 
@@ -277,7 +281,7 @@ class Manifest(Described, Machines, Origin):
     """A finished run, written once."""
 
     run: FileName = Field(description="the run's name, that of its folder")
-    identity: str = Field(description="runs with the same one have the same captures")
+    identity: str = Field(description="runs with the same identity have the same captures")
     nodes: Nodes
     interfaces: tuple[Interface, ...]
     queues: tuple[Queue, ...]
@@ -285,9 +289,7 @@ class Manifest(Described, Machines, Origin):
     datagrams: tuple[DatagramFlow, ...] = ()
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
     captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")
-    clock_offset_ns: int = Field(
-        default=0, description="how far the kernel's clock is ahead of the plan's"
-    )
+    clock_offset_ns: int = Field(default=0, description="the kernel's clock minus the plan's")
     clocks: dict[FileName, HostClock] = Field(
         default={}, description="clocks of the hosts that played nodes, by node"
     )
@@ -296,19 +298,19 @@ class Manifest(Described, Machines, Origin):
     )
     files: tuple[FilePath, ...] = Field(description="the run's artifacts")
     digests: dict[FilePath, str] = Field(
-        default={}, description="sha256 of each artifact; none in runs from before these were kept"
+        default={}, description="sha256 of each artifact; empty in older runs"
     )
     timing: Timing
 
     @property
     def repetition(self) -> int | None:
-        """The seed of the repetition that the run is; None if it is none."""
+        """The seed of this repetition; None for a run that is no repetition."""
         return None if SEED in self.experiment.matrix else self.point.get(SEED)
 
     def damaged(self, folder: Path) -> list[str]:
         """List the artifacts in the run's folder that are missing or have changed.
 
-        Captures that were left out are not among them, nor samples left out with them.
+        Captures that were left out do not count as missing, nor samples left out with them.
         """
         gone = [f"{name}/" for name in (CAPTURES, SAMPLES) if not os.path.lexists(folder / name)]
         out = tuple(gone) if without_captures(folder) else ()
@@ -327,35 +329,35 @@ class Manifest(Described, Machines, Origin):
 
     @property
     def lost_by_captures(self) -> str:
-        """Name the captures that lost packets, with how many; empty if none did."""
+        """Write which captures lost packets, with the numbers; empty if none did."""
         lost = [f"{name} {packets}" for name, packets in self.capture_drops.items() if packets]
         return ", ".join(lost)
 
     def describes(self, described: Described) -> bool:
-        """Tell whether the experiment is described in the same words."""
+        """Tell whether the run's description of the experiment is the same."""
         return all(getattr(self, name) == value for name, value in described)
 
 
 def without_captures(folder: Path) -> bool:
-    """Tell whether a run's captures were left out, all of them."""
+    """Tell whether all captures of a run were left out."""
     return not os.path.lexists(folder / CAPTURES)
 
 
 def captures_left_out(folder: Path, name: str) -> str:
-    """Say that a run's captures were left out, and how to make them anew.
+    """Write that a run's captures were left out, and how to make them again.
 
     Args:
         folder: the run's folder.
         name: the experiment's or point's id.
     """
     command = f"twoway run {shlex.quote(name)}"
-    return f"{folder}: its captures were left out: `{command}` makes them anew"
+    return f"{folder}: its captures were left out: `{command}` makes them again"
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read a run's manifest.json, updated with experiment.json if any.
 
-    Raises: ValueError with a sentence if the folder has no manifest, or a document is not sound.
+    Raises: ValueError with a sentence if the folder has no manifest, or a document is invalid.
     """
     try:
         manifest = Manifest.read(folder / MANIFEST)

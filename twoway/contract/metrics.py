@@ -1,4 +1,4 @@
-"""metrics.json: a run's metrics by name, and what its captures say of the testbed."""
+"""metrics.json: a run's metrics by name, and its fidelity checks."""
 
 from typing import Literal
 
@@ -18,7 +18,8 @@ class Metric(Record):
     unit: str = Field(description="1 for shares and counts")
     error: float | None = Field(
         default=0.0,
-        description="how far the run's clock may put it off; null if it resolves too little",
+        description="largest error due to the run's clock; null if the clock does not resolve the "
+        "metric",
     )
 
 
@@ -29,8 +30,9 @@ class Way(Record):
     payload_bytes: int = Field(description="of these packets")
     lost: int = Field(description="packets that never arrived")
     metrics: dict[str, Metric] = Field(
-        description="of a TCP connection: what capture-analysis measures from both ends' captures; "
-        "of it and of echoes: round trips, at their sender"
+        description="for a TCP connection the measures "
+        "of capture-analysis from the captures of both "
+        "ends; for TCP and echoes the round trips at their sender"
     )
 
 
@@ -38,7 +40,7 @@ class FoundFlow(Record):
     """A flow in the captures that the experiment does not declare, such as a program's."""
 
     name: str = Field(description="both ends, that of the first packet first")
-    protocol: str = Field(description="tcp, udp, icmp, or IP's number of another")
+    protocol: str = Field(description="tcp, udp, icmp, or the protocol's number in IP")
     hosts: tuple[str, str] = Field(description="the ends' hosts, in the order of the name")
     start_s: float = Field(description="its first packet, after the start of traffic")
     end_s: float = Field(description="the arrival of its last packet")
@@ -54,7 +56,7 @@ class FidelityRow(Record):
     bound: str = Field(description="the bound, in words")
     verdict: Verdict = Field(description="pass, FAIL, warning or cannot be told")
     needed: bool = Field(
-        default=False, description="a run of which this cannot be told says too little"
+        default=False, description="if the check cannot be told, the run tells too little"
     )
 
 
@@ -71,7 +73,7 @@ class Metrics(Document):
     analysis: str = Field(default="", description="hash of the code that measured")
     metrics: dict[str, Metric] = Field(description="by name")
     found: tuple[FoundFlow, ...] = Field(
-        default=(), description="flows that the experiment does not declare, by time"
+        default=(), description="flows that the experiment does not declare, in order of time"
     )
     fidelity: tuple[FidelityRow, ...] = Field(description="verdicts on the testbed")
 

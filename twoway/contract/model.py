@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from twoway.contract.files import open_run_file
 from twoway.contract.writing import written_aside
 
-# Numbers that a computation in 64 bits cannot carry out of range.
+# Limits of numbers, so that a computation in 64 bits does not overflow.
 Positive = Annotated[float, Field(gt=0, le=1e15)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
@@ -20,13 +20,13 @@ _FORMS: dict[str, str] = {}
 
 
 def text(pattern: str, form: str, most: int | None = None) -> Any:
-    """Describe a string's pattern, in words for errors; at most so long."""
+    """Describe a string's pattern in words for errors; also limit its length."""
     _FORMS[pattern] = form
     return Field(pattern=pattern, max_length=most)
 
 
 def demand(error: ErrorDetails) -> str:
-    """Say what a value must be, by an error of its validation."""
+    """Write what a value must be, from the error of its validation."""
     if error["type"] == "string_pattern_mismatch":
         pattern = error["ctx"]["pattern"]
         return f"must be {_FORMS[pattern]}" if pattern in _FORMS else f"must match {pattern}"
@@ -41,7 +41,7 @@ Name = Annotated[
         "at most 32 letters, digits, _ and -, a letter or digit first",
     ),
 ]
-# In documents of runs, which may be another's: one part of a path, and a path below the run's
+# Names in documents of runs, which are untrusted: one part of a path, and a path below the run's
 # folder. No part begins with a dot.
 _PART = r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,254}"
 FileName = Annotated[str, Field(pattern=f"^{_PART}$")]
@@ -49,9 +49,10 @@ FilePath = Annotated[str, Field(pattern=f"^{_PART}(/{_PART}){{0,9}}$")]
 
 
 def read_json(content: str | bytes) -> Any:
-    """Read JSON that another may have written.
+    """Read untrusted JSON.
 
-    Raises: ValueError with a phrase if it is none, is nested too deep for Python, or has a number
+    Raises: ValueError with a phrase if the text is not JSON, is nested too deep for Python, or has
+    a number
         that 64 bits do not hold.
     """
     try:
@@ -61,28 +62,28 @@ def read_json(content: str | bytes) -> Any:
 
 
 def _whole(digits: str) -> int:
-    # Without a sign, too: the digest of a timetable is such a number.
+    # Unsigned numbers count, too: the digest of a timetable is one.
     if len(digits) < 21 and -(2**63) <= (number := int(digits)) < 2**64:
         return number
-    raise ValueError(f"a number that 64 bits do not hold: {digits:.20}")
+    raise ValueError(f"a number that does not fit in 64 bits: {digits:.20}")
 
 
 def _fraction(digits: str) -> float:
     if abs(number := float(digits)) < 2**63:
         return number
-    raise ValueError(f"a number that 64 bits do not hold: {digits:.20}")
+    raise ValueError(f"a number that does not fit in 64 bits: {digits:.20}")
 
 
 class Model(BaseModel):
-    """A part of a file: unknown fields are errors, and nothing changes."""
+    """A part of a file: unknown fields are errors, and values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Record(Model):
-    """A part of a document that twoway writes for itself to read.
+    """A part of a document that twoway writes and reads itself.
 
-    A field whose name Python reserves ends in an underscore here, and has none in the document.
+    A field with a name that Python reserves ends in an underscore here, and not in the document.
     """
 
     model_config = ConfigDict(
@@ -100,7 +101,8 @@ class Document(Record):
     def read(cls, path: Path) -> Self:
         """Read a document.
 
-        Raises: OSError if it cannot be read; ValueError with a sentence that names the file if it
+        Raises: OSError if it cannot be read; ValueError with a sentence that names the file if the
+        document
             is not JSON, of another schema or does not fit its own.
         """
         try:

@@ -14,7 +14,8 @@ CONNECT_NS = BOOT_NS + 10_000_000_000
 START_NS = BOOT_NS + 30_000_000_000
 # From the end of traffic to the end of the captures: tcpdump's ring may keep a block for 1 s.
 SETTLE_NS = 3_000_000_000
-# How long a change of links during the traffic may take: a command a node, of some 15 us.
+# The longest time that a change of links during the traffic may take: one command per node, of some
+# 15 us.
 CHANGE_NS = 1_000_000
 
 IpVersion = Literal[4, 6]
@@ -27,7 +28,7 @@ def ip_version(address: str) -> IpVersion:
 
 
 class Framing(Model):
-    """What a link adds to a frame."""
+    """The bytes that a link adds to a frame."""
 
     overhead_bytes: int = Field(
         default=0,
@@ -64,8 +65,9 @@ class Queue(Record, Framing):
     )
     interface: FileName = Field(description="the router's outgoing interface")
     rate_bit: int = Field(
-        description="link rate, bit/s; of one that changes the rate at the start of traffic, "
-        "or a trace's mean"
+        description="link rate, bit/s; for a rate that changes "
+        "the one at the start of traffic, or a "
+        "trace's mean"
     )
     reallocations: FilePath | None = Field(
         default=None,
@@ -77,33 +79,34 @@ class Queue(Record, Framing):
     )
     ways_out: dict[str, str] | None = Field(
         default=None,
-        description="interfaces by destination prefix, of which the longest decides: where packets "
-        "leave the queue's router, `lo` for those to itself; null in older runs",
+        description="interfaces by destination prefix, of which the longest match decides where "
+        "packets leave the queue's router; `lo` for packets to the router; null in older "
+        "runs",
     )
-    delay_ns: int = Field(description="propagation delay behind the queue, the longest")
+    delay_ns: int = Field(description="the longest propagation delay behind the queue")
     leaves_at_start: bool = Field(
         default=False,
-        description="captures see a packet leave when its transmission begins, not when it ends",
+        description="true if captures show a packet when its transmission begins, not when it ends",
     )
     credit_ns: int = Field(
-        default=0, description="how much too early a packet may leave after an idle time"
+        default=0, description="the most by which a packet may leave too early after an idle time"
     )
 
     def service_ns(self, frame_bytes: Any) -> Any:
-        """Compute transmission times, cut to whole ns as in netem.
+        """Compute transmission times, cut to whole ns as netem does.
 
-        netem has rates in whole bytes/s.
+        netem counts rates in whole bytes/s.
         """
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
 
 
 def mean_interval_ns(packet_bytes: int, rate_mbit: float) -> int:
-    """Compute the mean time between two packets of a rate, ns."""
+    """Compute the mean time between two packets at a rate, ns."""
     return round(packet_bytes * 8e3 / rate_mbit)
 
 
 class _Sent(Record):
-    """What one host sends to another."""
+    """Data from one host to another."""
 
     name: FileName = Field(description="its name in metrics")
     from_: FileName = Field(description="the host that sends data")
@@ -118,22 +121,24 @@ class _Sent(Record):
 
 
 class DatagramFlow(_Sent):
-    """UDP from one host to another, at times of its own."""
+    """A UDP flow from one host to another, with times from the experiment alone."""
 
     packet_bytes: int = Field(description="size of its IP packets")
     rate_mbit: float = Field(description="rate of its packets while it sends")
-    poisson: bool = Field(description="its packets are a Poisson process; else at equal intervals")
-    mean_on_s: float | None = Field(description="how long it sends; null: always")
-    mean_off_s: float | None = Field(description="how long it then pauses")
-    start_ns: int = Field(description="when it starts, ns on the plan's clock")
-    stop_ns: int = Field(description="when it stops, ns on the plan's clock")
+    poisson: bool = Field(
+        description="true if its packets are a Poisson process; otherwise they have equal intervals"
+    )
+    mean_on_s: float | None = Field(description="mean time of sending; null: it never pauses")
+    mean_off_s: float | None = Field(description="mean time of a pause")
+    start_ns: int = Field(description="start, ns on the plan's clock")
+    stop_ns: int = Field(description="end, ns on the plan's clock")
 
 
 class Ended(Record):
-    """How a program that the experiment names ended."""
+    """The end of a program that the experiment names."""
 
-    end_ns: int = Field(description="when it ended, ns on the plan's clock")
-    exit_status: int = Field(description="its exit code; a signal's number, negative")
+    end_ns: int = Field(description="time of the end, ns on the plan's clock")
+    exit_status: int = Field(description="its exit code; minus the signal's number")
 
 
 class ProgramRun(Ended):
@@ -142,8 +147,8 @@ class ProgramRun(Ended):
     name: FileName = Field(description="its name in metrics")
     host: FileName = Field(description="the host that it ran on")
     command: tuple[str, ...] = Field(description="the program and its arguments")
-    start_ns: int = Field(description="when it started, ns on the plan's clock")
-    by_itself: bool = Field(description="it ended before it was asked to")
+    start_ns: int = Field(description="start, ns on the plan's clock")
+    by_itself: bool = Field(description="true if it ended by itself")
 
 
 class Connection(_Sent):
@@ -165,12 +170,14 @@ class Connection(_Sent):
         default=None, description="payload to send; null if unlimited"
     )
     paced: bool = Field(
-        default=False, description="the application limits its sending: it has a kind of traffic"
+        default=False,
+        description="true if the application limits its sending, by a kind of traffic",
     )
-    connect_ns: int = Field(description="when it is set up, ns on the plan's clock")
-    start_ns: int = Field(description="when it has its first data, ns on the plan's clock")
+    connect_ns: int = Field(description="time of its set-up, ns on the plan's clock")
+    start_ns: int = Field(description="time of its first data, ns on the plan's clock")
     stop_ns: int | None = Field(
-        default=None, description="when it ends, ns on the plan's clock; null: as traffic does"
+        default=None,
+        description="time of its end, ns on the plan's clock; null: the end of traffic",
     )
 
     @property

@@ -1,10 +1,10 @@
-"""plan.json: every command of a run in order, and what each is for.
+"""plan.json: every command of a run in order, with its purpose.
 
-Those that make nodes, links, addresses and routes are among them: Mininet's, as it builds the
-topology in the sandbox (twoway/spec/describe_topology.py).
+The plan includes the commands that make nodes, links, addresses and routes: Mininet's, recorded as
+it builds the topology in the sandbox (twoway/spec/describe_topology.py).
 
-A step's kind says what the step does. Who needs to know more than a command reads the step's
-fields, never the words of the command.
+A step's kind says what the step does. Code that needs more than the command reads the step's
+fields, and never parses the command.
 """
 
 from pathlib import Path
@@ -21,15 +21,15 @@ PLAN = "plan.json"
 GUEST_BIN = "/mnt/bin"
 # A run's folder in a guest.
 GUEST_RUN = "/mnt/run"
-# The folder of modules that a run's experiment brings along, in a guest.
+# The guest's folder for modules that belong to the experiment.
 OWN_MODULES = "/mnt/own-modules"
 # The folder of samples in a guest.
 SOCKETS = f"{GUEST_RUN}/sockets"
-# The folder of reports of connections' ends, in a run's folder.
+# The folder, in a run's folder, of reports from the ends of connections.
 TRAFFIC = "traffic"
-# What became of the programs that the experiment names.
+# The file with the ends of the experiment's programs.
 ENDED = "programs/ended.json"
-# How long a program may take to end by itself, unless it says otherwise.
+# Default limit of a program's time to end by itself.
 PATIENCE_S = 5.0
 
 Node = Annotated[
@@ -45,7 +45,8 @@ class _Step(Record):
 class _Derived(_Step):
     """A step whose command follows from its other fields.
 
-    Documents show the command to the guest and to people; a step that is read makes it anew.
+    Documents contain the command for the guest and for people; reading a step computes the command
+    again.
     """
 
     @model_validator(mode="before")
@@ -55,14 +56,14 @@ class _Derived(_Step):
 
 
 class LoadModule(_Derived):
-    """Load a kernel module: one of ours, or one that the experiment brings along."""
+    """Load a kernel module: one of ours, or one that belongs to the experiment."""
 
     kind: Literal["load_module"] = "load_module"
     node: None = Field(default=None, description="none: it changes the whole kernel")
     module: str = Field(description="the module's name")
     parameters: dict[str, str] = Field(description="values by name")
     sources: dict[str, str] = Field(
-        default={}, description="what to build it from, by file name; none: it is one of ours"
+        default={}, description="its sources by file name; none for one of ours"
     )
 
     @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
@@ -79,7 +80,7 @@ class LoadModule(_Derived):
 
     @property
     def words(self) -> Words:
-        """The parameters as insmod takes them."""
+        """The parameters as arguments of insmod."""
         return tuple(f"{name}={value}" for name, value in self.parameters.items())
 
 
@@ -105,10 +106,10 @@ class MakeNetwork(_Derived):
         """Build the command."""
         return ("ip", "-batch", "-")
 
-    @computed_field(description="lines of its standard input")  # type: ignore[prop-decorator]
+    @computed_field(description="lines for its standard input")  # type: ignore[prop-decorator]
     @property
     def stdin(self) -> Words:
-        """Build its lines."""
+        """Build the lines of its standard input."""
         return (
             *(f"netns add {node}" for node in self.nodes),
             *(f"link add {_made(one)} type veth peer {_made(other)}" for one, other in self.links),
@@ -139,14 +140,14 @@ class Command(_Step):
 
     kind: Literal["command"] = "command"
     run: Words = Field(description="the command")
-    stdin: Words = Field(default=(), description="lines of its standard input")
+    stdin: Words = Field(default=(), description="lines for its standard input")
 
 
 class TimedCommand(Command):
     """Run a command at a time during the traffic."""
 
-    at_ns: int = Field(description="when, ns on the plan's clock")
-    by_ns: int = Field(description="when it must be over")
+    at_ns: int = Field(description="start, ns on the plan's clock")
+    by_ns: int = Field(description="latest end, ns on the plan's clock")
 
 
 class Save(_Step):
@@ -154,21 +155,21 @@ class Save(_Step):
 
     kind: Literal["save"] = "save"
     run: Words = Field(description="the command")
-    file: str = Field(description="where its output is kept, in the run's folder")
+    file: str = Field(description="file for its output, in the run's folder")
 
 
 class Readback(Record):
     """A value that a command must print."""
 
-    path: Words = Field(description="keys into the output; in a list they select by name or number")
+    path: Words = Field(description="keys into the output; in a list a key is a name or a number")
     value: Any = Field(description="the value there")
 
 
 class Reading(Record):
     """A JSON document that a command prints."""
 
-    file: str = Field(description="where it is kept, in the run's folder")
-    expect: tuple[Readback, ...] = Field(description="values that it must have")
+    file: str = Field(description="file for the document, in the run's folder")
+    expect: tuple[Readback, ...] = Field(description="values that it must contain")
 
 
 class Check(_Step):
@@ -176,7 +177,7 @@ class Check(_Step):
 
     kind: Literal["check"] = "check"
     run: Words = Field(description="the command")
-    stdin: Words = Field(default=(), description="lines of its standard input")
+    stdin: Words = Field(default=(), description="lines for its standard input")
     readings: tuple[Reading, ...] = Field(description="the documents, in order")
 
 
@@ -195,18 +196,19 @@ class Line(_Step):
 class _Daemon(_Step):
     name: str = Field(description="the name of its files in log/")
     stdout: str | None = Field(
-        default=None, description="where its output goes, in the run's folder; null: log/NAME.out"
+        default=None, description="file for its output, in the run's folder; null: log/NAME.out"
     )
     reports: Words = Field(default=(), description="files that it writes, in the run's folder")
     ready: str | None = Field(
-        default=None, description="what its standard error says when it is ready, if anything"
+        default=None, description="the text on standard error that says that it is ready, if any"
     )
     patience_s: float = Field(
-        default=PATIENCE_S, description="how long it may go on after the end of traffic, s"
+        default=PATIENCE_S,
+        description="the longest time that it may run after the end of traffic, s",
     )
-    stdin: Words = Field(default=(), description="lines of its standard input")
+    stdin: Words = Field(default=(), description="lines for its standard input")
     lines: tuple[Line, ...] = Field(
-        default=(), description="what an instrument in the kernel is told; a program gets none"
+        default=(), description="the line for an instrument in the kernel; a program gets none"
     )
 
 
@@ -218,7 +220,7 @@ class Program(_Daemon):
 
 
 class PlannedFile(Record):
-    """A file that an experiment brings along."""
+    """A file that belongs to an experiment."""
 
     base64: str = Field(description="its content")
     executable: bool = Field(description="it is a program")
@@ -229,13 +231,14 @@ class UserProgram(_Daemon):
 
     kind: Literal["user_program"] = "user_program"
     run: Words = Field(description="the command")
-    at_ns: int = Field(description="when it starts, ns on the plan's clock")
-    stop_ns: int = Field(description="when it is asked to end, ns on the plan's clock")
+    at_ns: int = Field(description="start, ns on the plan's clock")
+    stop_ns: int = Field(description="time of the SIGTERM, ns on the plan's clock")
     exit_code: int | None = Field(
-        description="what it must end with, by itself; null: it must run until it is asked to end"
+        description="the exit status with which it must end by itself; null: it must run until the "
+        "SIGTERM"
     )
-    environment: dict[str, str] = Field(description="its variables, beside PATH and HOME")
-    files: dict[str, PlannedFile] = Field(description="by their paths in its folder")
+    environment: dict[str, str] = Field(description="its variables besides PATH and HOME")
+    files: dict[str, PlannedFile] = Field(description="its files, by their paths in its folder")
 
 
 class Capture(_Daemon):
@@ -252,12 +255,12 @@ class Observe(_Derived, _Daemon):
 
     kind: Literal["observe"] = "observe"
     node: None = Field(default=None, description="none: it sees all nodes")
-    start_ns: int = Field(description="first sample, ns on the plan's clock")
-    stop_ns: int = Field(description="last sample, ns on the plan's clock")
+    start_ns: int = Field(description="time of the first sample, ns on the plan's clock")
+    stop_ns: int = Field(description="time of the last sample, ns on the plan's clock")
     interval_ns: int = Field(description="time between samples")
     progress_interval_ns: int = Field(description="time between reports of progress")
-    sockets: Words = Field(description="nodes whose connections of IPv4 are sampled")
-    sockets6: Words = Field(default=(), description="nodes whose connections of IPv6 are sampled")
+    sockets: Words = Field(description="nodes whose IPv4 connections are sampled")
+    sockets6: Words = Field(default=(), description="nodes whose IPv6 connections are sampled")
     queues: dict[str, str] = Field(description="nodes of the queues that are sampled, by interface")
 
     @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
@@ -277,7 +280,7 @@ class Observe(_Derived, _Daemon):
         )
 
     def of(self, nodes: Words) -> "Observe":
-        """Reduce it to the sockets and queues of some nodes."""
+        """Reduce the samples to the sockets and queues of some nodes."""
         return self.model_copy(
             update={
                 "sockets": tuple(node for node in self.sockets if node in nodes),
@@ -291,7 +294,7 @@ Daemon = Program | UserProgram | Capture | Observe
 
 
 class Topology(Record):
-    """The Mininet topology, as Mininet's prompt is to have it."""
+    """The Mininet topology for Mininet's prompt."""
 
     name: str = Field(description="the file's stem")
     source: str = Field(description="the file's content")
@@ -302,11 +305,11 @@ class Times(Record):
     """The times of a run, ns on the plan's clock."""
 
     boot_ns: int = Field(default=BOOT_NS, description="when a guest boots")
-    ready_by_ns: int = Field(default=READY_NS, description="when set-up is over")
+    ready_by_ns: int = Field(default=READY_NS, description="end of set-up")
     start_ns: int = Field(default=START_NS, description="when traffic starts")
     stop_ns: int = Field(default=START_NS, description="when traffic stops")
     settle_ns: int = Field(
-        default=SETTLE_NS, description="from the end of traffic to the end of captures"
+        default=SETTLE_NS, description="time from the end of traffic to the end of captures"
     )
 
 
@@ -322,7 +325,7 @@ class Share(Record):
 class Plan(Document):
     """The commands of a run, written before the first one runs.
 
-    Without steps it is the plan of a guest that runs another program.
+    A plan without steps is for a guest that runs another program.
     """
 
     schema_: Literal[6] = Field(default=6, description="version of this format: 6")
@@ -331,8 +334,8 @@ class Plan(Document):
         default="run", description="`shell` stops after set-up with Mininet's prompt"
     )
     memory_mib: int = Field(description="memory of a guest, MiB")
-    seed: int = Field(default=1, description="of the guest kernel's random numbers")
-    topology: Topology | None = Field(default=None, description="of the mode `shell` alone")
+    seed: int = Field(default=1, description="seed of the guest kernel's random numbers")
+    topology: Topology | None = Field(default=None, description="for the mode `shell` only")
     ipv6: bool = Field(default=False, description="nodes have IPv6, too")
     clock: Times = Times()
     guest_only: Words = Field(
@@ -341,8 +344,12 @@ class Plan(Document):
     share: Share | None = Field(
         default=None, description="one host's share of a multi-host run; null for a whole plan"
     )
-    setup: tuple[Step, ...] = Field(default=(), description="between boot and traffic, in order")
-    recorders: tuple[Program, ...] = Field(default=(), description="from before traffic to its end")
+    setup: tuple[Step, ...] = Field(
+        default=(), description="steps between boot and traffic, in order"
+    )
+    recorders: tuple[Program, ...] = Field(
+        default=(), description="captures, from before traffic to its end"
+    )
     captures: tuple[Capture, ...] = Field(default=(), description="likewise")
     sinks: tuple[Program, ...] = Field(default=(), description="they receive datagrams")
     sources: tuple[Annotated[Observe | Program, Field(discriminator="kind")], ...] = Field(
@@ -350,7 +357,7 @@ class Plan(Document):
     )
     at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
     changes: tuple[TimedCommand, ...] = Field(
-        default=(), description="of links during the traffic, by time"
+        default=(), description="changes of links during the traffic, by time"
     )
     user_programs: tuple[UserProgram, ...] = Field(
         default=(), description="programs that the experiment names, by time"
@@ -364,12 +371,12 @@ class Plan(Document):
 
     @property
     def modules(self) -> list[str]:
-        """The file names of our kernel modules that it loads."""
+        """The file names of our kernel modules that the plan loads."""
         return [step.file for step in self._loads() if not step.sources]
 
     @property
     def own_modules(self) -> list[LoadModule]:
-        """The steps that load modules that the experiment brings along."""
+        """The steps that load modules of the experiment."""
         return [step for step in self._loads() if step.sources]
 
     def _loads(self) -> list[LoadModule]:

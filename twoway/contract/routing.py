@@ -5,7 +5,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 
-# The way of packets to the node itself, which leave nowhere.
+# The interface of packets to the node itself, which do not leave it.
 ITSELF = "lo"
 
 
@@ -17,7 +17,7 @@ class _Length(NamedTuple):
 
 
 class Routes:
-    """A node's ways out; of the prefixes that a destination has the longest decides.
+    """A node's routes; the longest prefix that matches a destination decides.
 
     Args:
         ways: interfaces by prefix, as in "10.0.1.0/24" or "fd00::/96"; ITSELF for addresses of its

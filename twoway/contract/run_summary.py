@@ -12,16 +12,16 @@ class RunSummary:
     """One finished run.
 
     Attributes:
-        folder: where it is, below the results.
+        folder: its path below the results.
         experiment: id of its experiment, or of the point of a sweep.
-        title: the experiment's.
-        run: its name, which is the time of its start, UTC.
-        identity: runs with the same one have the same captures.
-        backend: where it ran.
-        kernel: the release.
+        title: the experiment's title.
+        run: its name, the time of its start, UTC.
+        identity: runs with the same identity have the same captures.
+        backend: the backend that ran it.
+        kernel: the kernel's release.
         verdict: in words; empty if it has no report.
-        exit_code: that of its report; -1 if it has none.
-        has_page: whether report.html is there.
+        exit_code: the report's exit code; -1 without a report.
+        has_page: True if report.html exists.
     """
 
     folder: str
@@ -45,7 +45,7 @@ def summarize(folder: Path, results: Path) -> RunSummary:
     try:
         verdicts = Verdicts.read(folder / VERDICTS)
         verdict, exit_code = verdicts.headline, verdicts.exit_code
-    except (OSError, ValueError):  # missing, cut short or another version's
+    except (OSError, ValueError):  # missing, truncated or of another version
         verdict, exit_code = "", -1
     return RunSummary(
         folder=str(folder.relative_to(results)),

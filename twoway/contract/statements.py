@@ -1,7 +1,7 @@
-"""What somebody says of one metric at one point, before or after a run.
+"""Statements on one metric at one point, made before or after a run.
 
-A prediction is this project's and a number of its code; a claim is the paper's, or its authors'
-simulator's; a finding was written after looking.
+A prediction is a number from this project's code; a claim is from the paper, or its authors'
+simulator; a finding was written after looking.
 """
 
 from datetime import date
@@ -18,28 +18,28 @@ class Bounds(Record):
     value: float | None = Field(default=None, description="the value")
     tolerance: float | None = Field(
         default=None,
-        description="the largest difference from it; of a claim, its precision",
+        description="the largest difference from the value; for a claim, its precision",
     )
     at_least: float | None = Field(default=None, description="instead of a value, a bound")
     at_most: float | None = Field(default=None, description="likewise")
 
 
 class Statement(Bounds):
-    """What is said of one metric at one point."""
+    """A statement on one metric at one point."""
 
     metric: str = Field(description="the metric's name")
-    why: str = Field(description="where value and tolerance come from")
+    why: str = Field(description="the source of value and tolerance")
 
 
 class Contradicted(Record):
-    """A contradiction of a prediction by its run that the experiment's file has on record."""
+    """A recorded case in which the run contradicts a prediction."""
 
-    since: date = Field(description="the day on which it was seen first")
-    why: str = Field(description="what is known of the reason")
+    since: date = Field(description="the day of the first such run")
+    why: str = Field(description="the reason, as far as it is known")
 
 
 class Prediction(Statement):
-    """What this project's own theory says; a miss fails the run."""
+    """A number of this project's own theory; a miss fails the run."""
 
     theory: str = Field(description="the code that computes it: twoway/theory/predictions/NAME.py")
     of_testbed: bool = Field(
@@ -48,10 +48,12 @@ class Prediction(Statement):
         "as fidelity",
     )
     printed: float | None = Field(
-        default=None, description="what the paper's own formula gives for the same parameters"
+        default=None, description="the result of the paper's own formula for the same parameters"
     )
     contradicted: Contradicted | None = Field(
-        default=None, description="null: the file says that the run keeps it"
+        default=None,
+        description="the case on record in which the run contradicts it; null: the run "
+        "must meet it",
     )
 
 
@@ -60,39 +62,44 @@ class Differs(Record):
 
     why: str = Field(description="the reason")
     explained_by: str | None = Field(
-        default=None, description="the experiment or point without that reason, where they agree"
+        default=None,
+        description="the experiment or point to which the "
+        "reason does not apply, and where they agree",
     )
     removes: tuple[str, ...] = Field(
         default=(), description="the parameters in which that run differs from this one"
     )
     chance: bool = Field(
-        default=False, description="true: those parameters are chance's, and nothing is explained"
+        default=False, description="true: those parameters are random, and explain nothing"
     )
     metric: str | None = Field(
-        default=None, description="what the claim is about there, if its name is another"
+        default=None, description="the name of the claim's metric there, if different"
     )
-    comparable: bool = Field(default=True, description="false: the numbers are of different things")
+    comparable: bool = Field(
+        default=True, description="false: the numbers measure different quantities"
+    )
 
 
-# What a claim is compared with, the strictest first.
+# The statements to compare with, the strictest first.
 Form = Literal["number", "formula", "words"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
 class Claim(Statement):
-    """What the paper prints."""
+    """A claim that the paper prints."""
 
-    claim: str = Field(description="what the paper says, in our words")
+    claim: str = Field(description="the paper's claim in our words")
     where: str = Field(description="section, figure or table")
     by: Literal["paper", "simulation"] = Field(
         description="`paper`: its text and analysis; `simulation`: a number of its simulator"
     )
     formula: bool = Field(
-        default=False, description="the value is what the paper's own formula gives"
+        default=False, description="true if the paper's own formula gives the value"
     )
     against: str | None = Field(
         default=None,
-        description="an experiment or point: the claim is about the metric here less there",
+        description="an experiment or point: the claim is about the metric here minus the metric "
+        "there",
     )
     differs: Differs | None = Field(default=None, description="null: the file says that they agree")
 
@@ -105,13 +112,13 @@ class Claim(Statement):
 
 
 class Finding(Statement):
-    """What a run showed, written after looking."""
+    """A result of a run, written after looking."""
 
     finding: str = Field(description="the finding, as a sentence")
 
 
 def in_words(said: Bounds, digits: int = 5) -> str:
-    """Write what is said for people, as "0.65 +- 0.002" or "at most 4.95"."""
+    """Write a statement's bounds for people, as "0.65 +- 0.002" or "at most 4.95"."""
     if said.value is not None:
         return f"{said.value:.{digits}g} +- {said.tolerance or 0:.2g}"
     bounds = {"at least": said.at_least, "at most": said.at_most}
@@ -121,7 +128,7 @@ def in_words(said: Bounds, digits: int = 5) -> str:
 
 
 def label(value: Any) -> str:
-    """Write a value of a sweep's axis as it stands in names and tables."""
+    """Write the value of a sweep's axis as names and tables have it."""
     if isinstance(value, list):
         return "+".join(label(each) for each in value)
     if isinstance(value, bool):

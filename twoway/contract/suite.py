@@ -1,4 +1,4 @@
-"""A suite as reports read it: situations, and what is looked at in each."""
+"""A suite for reports: its situations, and the metrics shown for each."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class Shown(Model):
 
 
 class Row(Model):
-    """One situation: an experiment, and what is looked at."""
+    """One situation: an experiment, and the metrics shown."""
 
     asks: Words = Field(description="the question, as a sentence")
     source: Words = Field(description="who asks for it")
@@ -34,7 +34,7 @@ class Suite(Model):
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
     title: Words = Field(description="one line for people")
     columns: Annotated[list[Name], Field(min_length=1)] = Field(
-        description="the controls that every other one stands beside"
+        description="the controls with which every other control is compared"
     )
     rows: Annotated[dict[Name, Row], Field(min_length=1)] = Field(
         description="the experiments of the suite's folder, by id"
@@ -43,13 +43,13 @@ class Suite(Model):
 
 @dataclass(frozen=True)
 class ReadSuite:
-    """A suite that has been read.
+    """A suite as read from its files.
 
     Attributes:
         name: the file's name.
-        said: its content.
-        folder: where the rows' experiments are.
-        sha256: of the list and of all files of the folder.
+        said: the content of the file.
+        folder: the folder of the rows' experiments.
+        sha256: hash of the list and of all files of the folder.
     """
 
     name: str

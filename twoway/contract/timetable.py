@@ -1,10 +1,10 @@
 """Links that change by a table: their steps, and when packets leave them.
 
-Let W(t) be the work that a link has offered by time t: of rates their integral, in 10^-9 bytes; of
-opportunities the bytes of those up to t. A packet of L bytes that arrives at time a leaves when W
-reaches its tag, max(tag of the packet before it, W(a)) + L. Of delays, it leaves d(a) after a, and
-never before the packet before it. The kernel's sch_timetable keeps no tags, and is compared with
-these.
+Let W(t) be the work that a link has offered by time t: for rates their integral, in 10^-9 bytes;
+for opportunities the sum of their bytes up to t. A packet of L bytes that arrives at time a leaves
+when W reaches its tag, max(tag of the packet before it, W(a)) + L. With a delay d the packet leaves
+at a + d(a), and never before the packet before it. The kernel's sch_timetable keeps no tags, and is
+compared with this model.
 """
 
 import math
@@ -21,7 +21,7 @@ Kind = Literal["rates", "opportunities", "delays", "shares"]
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
 Repeat = Annotated[float, Field(gt=0, le=100_000)]
 
-# What an opportunity of a mahimahi trace may carry (Netravali et al. 2015).
+# Bytes that one opportunity of a mahimahi trace may carry (Netravali et al. 2015).
 OPPORTUNITY_BYTES = 1500
 # The kernel's TC_TIMETABLE_LARGEST_PACKET, bytes, and TC_TIMETABLE_MAX_STEPS.
 _LARGEST_PACKET, _MOST_STEPS = 1 << 16, 1 << 20
@@ -34,11 +34,11 @@ class Timetable:
     """A table of steps, the first at 0.
 
     Attributes:
-        kind: what the values are: bytes/s from the step on, bytes that may leave at its time, ns
-            from arrival to departure from the step on, or millionths of a percent of packets that
-            are lost from the step on.
+        kind: the meaning of the values: bytes/s from the step on; bytes that may leave at its time;
+            ns from arrival to departure from the step on; or millionths of a percent of packets
+            lost from the step on.
         steps: times in ns since the start, ascending, and values.
-        period_ns: ns after which the table starts again; 0: its last step lasts.
+        period_ns: ns after which the table starts again; 0: its last step stays.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class Timetable:
 
     @property
     def digest(self) -> int:
-        """FNV-1a of the steps, a word at a time, as the kernel computes it."""
+        """FNV-1a of the steps, one word at a time, as the kernel computes it."""
         words = (word for step in self.steps for word in step)
         return reduce(lambda digest, word: (digest ^ word) * _FNV_PRIME % 2**64, words, _FNV_START)
 
@@ -58,19 +58,19 @@ class Timetable:
 
     @property
     def lap_bytes(self) -> float:
-        """What the link offers from the table's start to its repetition."""
+        """The bytes that the link offers from the table's start to its repetition."""
         return self.offered_bytes(0, 0, self.period_ns)
 
     @property
     def soon_placed(self) -> bool:
-        """Tell whether the largest packet passes so few steps as the kernel demands."""
+        """Tell whether the largest packet spans as few steps as the kernel demands."""
         laps = math.ceil(_LARGEST_PACKET / min(int(self.lap_bytes), _LARGEST_PACKET))
         return laps * len(self.steps) <= _MOST_STEPS
 
     def laps(self, start_ns: int, first_ns: int, last_ns: int) -> tuple[IntArray, IntArray]:
         """Repeat the table from before one time to after another.
 
-        Before its start a table with a period has been repeated, and another's first step holds.
+        Before its start a table with a period repeats; without one the first step holds.
 
         Args:
             start_ns: when the table starts.
@@ -88,7 +88,7 @@ class Timetable:
         return (lap_ns[:, None] + at_ns).ravel(), np.tile(value, len(lap_ns))
 
     def offered_bytes(self, start_ns: int, first_ns: int, last_ns: int) -> float:
-        """Compute what the link offers between two times, of rates or opportunities."""
+        """Compute the bytes that the link offers between two times, by rates or opportunities."""
         time_ns, value = self.laps(start_ns, first_ns, last_ns)
         if self.kind == "opportunities":
             return float(value[(time_ns >= first_ns) & (time_ns < last_ns)].sum())
@@ -104,16 +104,16 @@ class Timetable:
         """Compute when packets leave.
 
         Args:
-            start_ns: when the table starts.
-            arrived_ns: shape (n,), when they arrive, ascending; the link is idle before.
-            size_bytes: shape (n,), their sizes on the link.
+            start_ns: start of the table.
+            arrived_ns: shape (n,), arrivals, ascending; the link is idle before.
+            size_bytes: shape (n,), the packets' sizes on the link.
         """
         if not len(arrived_ns):
             return np.zeros(0, dtype=np.int64)
         first_ns, last_ns = int(arrived_ns[0]), int(arrived_ns[-1])
         if self.kind == "delays":
             return np.maximum.accumulate(arrived_ns + self.value_at(start_ns, arrived_ns))
-        # A backlog at the last arrival takes laps more: twice as many until they do.
+        # A backlog at the last arrival needs more laps: double their number until they suffice.
         ahead_ns = self.period_ns
         while True:
             found = self._by_tags(

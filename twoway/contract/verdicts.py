@@ -1,4 +1,4 @@
-"""verdicts.json: a run's metrics beside what was said of them."""
+"""verdicts.json: a run's metrics beside the statements on them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -11,8 +11,8 @@ from twoway.contract.model import Document, FileName, Record
 from twoway.contract.statements import Bounds, Claim, Finding, Prediction, Statement, in_words
 
 VERDICTS = "verdicts.json"
-# Exit codes of a run: all as the experiment's file says; something is not; the run's clock tells
-# fewer than half of what the file says.
+# Exit codes of a run: everything is as the experiment's file says; something is not; the run's
+# clock decides fewer than half of the statements.
 GOOD, BAD, TELLS_LITTLE = 0, 1, 3
 
 
@@ -22,7 +22,7 @@ class Judged(Record):
     measured: float | None = Field(description="the metric's value; null if undefined")
     unit: str = Field(description="the metric's unit, 1 for shares and counts")
     verdict: Verdict = Field(description="the outcome")
-    note: str | None = Field(default=None, description="what the verdict rests on besides")
+    note: str | None = Field(default=None, description="other grounds of the verdict")
     listed: bool = Field(
         default=True,
         description="false if a prediction's or claim's verdict is not what its file lists",
@@ -52,7 +52,7 @@ class ClaimRow(Claim, Judged):
     """A claim and its verdict."""
 
     compared: float | None = Field(
-        default=None, description="what is compared with the claim, if `against` another run"
+        default=None, description="the number compared with the claim, if `against` another run"
     )
 
 
@@ -90,17 +90,17 @@ class Verdicts(Document):
 
     @property
     def told(self) -> int:
-        """Number of rows that the run's clock can tell."""
+        """Number of rows that the run's clock can decide."""
         return sum(row.verdict is not Verdict.CANNOT_TELL for row in self.rows)
 
     @property
     def untold_checks(self) -> list[FidelityRow]:
-        """Checks that need a verdict, and have none in this run."""
+        """Checks that need a verdict and have none in this run."""
         return [row for row in self.fidelity if row.needed and row.verdict is Verdict.CANNOT_TELL]
 
     @property
     def tells_little(self) -> bool:
-        """True if the clock tells fewer than half of the rows, or not all checks that it must."""
+        """True if the clock decides fewer than half of the rows, or not all required checks."""
         return 2 * self.told < len(self.rows) or bool(self.untold_checks)
 
     @property
@@ -110,12 +110,12 @@ class Verdicts(Document):
 
     @property
     def contradicted(self) -> list[PredictionRow]:
-        """The predictions that the run contradicts, as the experiment's file has on record."""
+        """The predictions that the run contradicts as the experiment's file has on record."""
         return [row for row in self.predictions if row.verdict is Verdict.CONTRADICTED]
 
     @property
     def changed(self) -> list[FindingRow]:
-        """The findings that the run does not show; they fail no run."""
+        """The findings that the run does not confirm; they fail no run."""
         return [row for row in self.findings if row.verdict is Verdict.CHANGED]
 
     @property
@@ -141,7 +141,7 @@ class Verdicts(Document):
         if self.untold_checks:
             return f"this run's clock is too coarse: {self.untold_checks[0].check}"
         if self.tells_little:
-            return f"this run's clock tells only {self.told} of {len(self.rows)} numbers"
+            return f"this run's clock decides only {self.told} of {len(self.rows)} numbers"
         warnings = [check for check in self.fidelity if check.verdict is Verdict.WARNING]
         return "; ".join(_counted((*self.rows, *warnings))) or "every fidelity check holds"
 
@@ -149,13 +149,13 @@ class Verdicts(Document):
 def fails(row: Row | FidelityRow) -> bool:
     """Tell whether a row fails its run.
 
-    A prediction or claim does if its verdict is not the one that its file lists.
+    A prediction or claim fails its run if its verdict is not the one that its file lists.
     """
     return row.verdict is Verdict.FAIL or (isinstance(row, Judged) and not row.listed)
 
 
 def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
-    """Count the verdicts by kind of row, in words; a sentence counts once."""
+    """Count the verdicts by kind of row, in words; a claim counts once."""
     found: dict[tuple[str, Verdict], set[object]] = {}
     for row in rows:
         said: object = id(row)
@@ -173,12 +173,12 @@ def _kind(row: Row | FidelityRow) -> str:
 
 
 def points_in_words(points: int, missed: int, changed: int) -> str:
-    """Say how many points are as their files say.
+    """Write how many points are as their files say.
 
     Args:
-        points: how many there are.
-        missed: how many have no run, or one that something fails.
-        changed: how many others have a finding that is not as stated.
+        points: number of points.
+        missed: number of points without a run, or with a failed one.
+        changed: number of other points with a finding that is not as stated.
     """
     found = f"{points - missed - changed} of {points} points are as their files say"
     more = f"; of {changed} a finding is not as stated, which fails no run"
@@ -186,7 +186,7 @@ def points_in_words(points: int, missed: int, changed: int) -> str:
 
 
 def row_in_words(row: Row | FidelityRow) -> str:
-    """Write a row as a line."""
+    """Write a row as one line."""
     if isinstance(row, FidelityRow):
         return f"{row.check}: {row.value}, bound {row.bound}"
     measured = "none" if row.measured is None else f"{row.measured:.4g}"

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from twoway.contract.files import open_run_file
 from twoway.errors import DiskFullError
 
-# A guest on a full disk loses data without an error, so a run ends while this much is left. A guest
-# writes some 30 MB/s, in bursts, and the free space is checked ten times a second.
+# Free disk space at which a run ends, because a guest on a full disk loses data without an error. A
+# guest writes some 30 MB/s, in bursts, and the free space is checked ten times a second.
 _LEAST_FREE_BYTES = 64 << 20
 
 
@@ -40,7 +40,7 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
 
 
 def refuse_full_disk(folder: Path) -> None:
-    """Check that a guest has room on the disk until the next check.
+    """Check that the disk has room for a guest until the next check.
 
     Args:
         folder: a run's folder.

@@ -1,10 +1,10 @@
-"""A DTM channel's decisions on a clock that runs while the host works.
+"""Checking a DTM channel's decisions on a clock that runs while the host works.
 
-The kernel counts a packet a little later than the capture shows it, so that a packet near the end
-of a sample may count in the next one. Each sample's rate is therefore an interval. Estimate and
-wanted slots grow with the rate, so that they are intervals as well: each decision that was seen
-must be possible, and where a decision is certain one must have been seen. Samples end on time: the
-kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm/dtm_core.h).
+The kernel counts a packet a little later than the capture shows it, so a packet near the end of a
+sample may count in the next one. Each sample's rate is therefore an interval. Estimate and wanted
+slots grow with the rate, so they are intervals as well: each decision seen must be possible, and
+each certain decision must have been seen. Samples end on time: the kernel decides as of the
+sample's end, however late its timer is (kernel-modules/dtm/dtm_core.h).
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,17 +26,17 @@ from twoway.theory.dtm import (
     slots_for,
 )
 
-# A decision's time is exact but for conversions between clocks.
+# A decision's time is exact apart from conversions between clocks.
 DECISION_ERROR_NS = 1000
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The kernel's decisions against the paper's algorithm.
+    """The kernel's decisions compared with the paper's algorithm.
 
     Attributes:
-        off: decisions that are not possible, and certain ones that are missing.
-        width_bit: shape (k,), how well each sample's end knows the estimate, bit/s.
+        off: number of impossible decisions and of missing certain ones.
+        width_bit: shape (k,), uncertainty of the estimate at each sample's end, bit/s.
     """
 
     off: int
@@ -44,21 +44,21 @@ class Agreement:
 
 
 class Interval(NamedTuple):
-    """Whole numbers between two bounds, which are included."""
+    """Whole numbers between two inclusive bounds."""
 
     low: int
     high: int
 
 
 class Held(NamedTuple):
-    """Whether a drop holds the allocator, as far as captures tell."""
+    """Whether a drop holds the allocator, as far as captures show."""
 
     surely: bool
     maybe: bool
 
 
 class _Seen(NamedTuple):
-    """A decision of the kernel: slots, and the estimate that it reported, if it did."""
+    """A decision of the kernel: the slots, and the estimate if it reported one."""
 
     slots: int
     estimate: int | None
@@ -77,12 +77,12 @@ def agreement(
 
     Args:
         queue: the channel.
-        slots: its slots and what its allocator wanted, with the estimates that the kernel
+        slots: its slots and those that its allocator wanted, with the estimates that the kernel
             reported.
-        passed: the packets that came and those that were dropped.
+        passed: the packets that arrived, with those that were dropped.
         stop_ns: end of the traffic.
-        late_ns: how much later than its capture a packet may come to the channel.
-        drift_ppb: how much faster than the plan's the host's clock runs.
+        late_ns: the longest time from a packet's capture to its arrival at the channel.
+        drift_ppb: drift of the host's clock against the plan's.
     """
     rate, signalling_ns = slots.options.rate, round(slots.options.signalling_ms * 1e6)
     assert rate
@@ -109,9 +109,10 @@ def agreement(
 
 
 def latest_ns(queue: Queue, slots: Slots, passed: Passage, late_ns: int) -> IntArray:
-    """Compute the latest time at which each packet can have come to a channel.
+    """Compute the latest time at which each packet can have reached a channel.
 
-    That is `late_ns` after its capture, and before its transmission and all later ones began.
+    It is `late_ns` after the packet's capture, and before its transmission and all later ones
+    began.
 
     Returns: shape (n,), ns.
     """
@@ -144,7 +145,7 @@ def _bytes_before(time_ns: IntArray, size: IntArray, edges: IntArray) -> IntArra
 def _held(
     first_ns: IntArray, last_ns: IntArray, ticks: IntArray, slots: Slots
 ) -> tuple[BoolArray, BoolArray]:
-    """Tell at which ticks the allocator is surely held after a drop, and at which it may be."""
+    """Mark the ticks at which a drop certainly holds the allocator, and those at which it may."""
     rate = slots.options.rate
     assert rate
     hold_ns = round(rate.hold_on_loss_ms * 1e6)
@@ -163,7 +164,7 @@ def _decisions(
 ) -> tuple[dict[int, _Seen], int]:
     """List the kernel's decisions by the number of their sample.
 
-    Returns: the decisions, and how many were at no sample's end or beside another.
+    Returns: the decisions, and the number of others: at no sample's end, or two at one end.
     """
     seen: dict[int, _Seen] = {}
     astray = 0
@@ -180,13 +181,13 @@ def _decisions(
 
 @dataclass
 class Followed:
-    """The paper's allocator, as far as captures tell its state.
+    """The paper's allocator, with its state as far as captures show it.
 
     Attributes:
-        channel: a channel's slots; those at the start, and its options, are used.
+        channel: a channel's slots; only those at the start and the options are used.
         estimate: the estimate, bit/s.
         lower: the corridor's lower edge, bit/s.
-        upper: its upper edge, bit/s.
+        upper: the corridor's upper edge, bit/s.
     """
 
     channel: Slots
@@ -210,7 +211,7 @@ class Followed:
         self._may_decide_ns = self._interval_ns
 
     def sample(self, rate: Interval, held: Held) -> None:
-        """Take a sample's rate, bit/s, and whether a drop holds the estimate, or the slots."""
+        """Take a sample's rate, bit/s, and whether a drop holds the estimate or the slots."""
         self._held = held
         low, high = (
             moved(now, new, self._rate) for now, new in zip(self.estimate, rate, strict=True)
@@ -222,13 +223,13 @@ class Followed:
         self.estimate = Interval(low, high)
 
     def decide(self, at_ns: int, seen: _Seen | None) -> bool:
-        """Take what the kernel decided at a sample's end, if anything.
+        """Take the kernel's decision at a sample's end, if any.
 
         Args:
-            at_ns: the sample's end, after the start.
+            at_ns: the sample's end, after the traffic's start.
             seen: the kernel's decision.
 
-        Returns: True if the paper's algorithm may decide so.
+        Returns: True if the paper's algorithm allows the decision.
         """
         earliest_ns = max(self._may_decide_ns, at_ns - self._sample_ns + 1)
         may_decide = earliest_ns <= decision_ns(at_ns, self._options)
@@ -257,7 +258,7 @@ class Followed:
         return Interval(low, high)
 
     def _narrow(self, seen: _Seen) -> bool:
-        """Leave those estimates that lead to a decision; False if there are none."""
+        """Keep the estimates that lead to a decision; return False if there are none."""
         good = True
         if seen.estimate is not None:
             good = self.estimate.low <= seen.estimate <= self.estimate.high
@@ -267,7 +268,7 @@ class Followed:
         return good and leading is not None
 
     def _stay(self) -> bool:
-        """Take it that the slots did not change; False if they must have."""
+        """Assume that the slots did not change; return False if they must have changed."""
         if not self._maybe_outside:
             return True
         leading = self._leading_to(self._slots)
@@ -275,12 +276,12 @@ class Followed:
             self.estimate = leading or self.estimate
             self._centre()
             return leading is not None
-        if leading is None:  # any decision would have been seen, so that there was none
+        if leading is None:  # any decision would have been seen, so there was none
             low, high = self.estimate
             most = self.upper.high + max(self._rate.grain_kbit * 1000 - 1, 0)
             if not (self._holds_slots and self._held.maybe):
                 self.estimate = Interval(max(low, self.lower.low), min(high, most))
-        else:  # perhaps there was one, for the slots as they are
+        else:  # a decision for the same number of slots is possible
             lower, upper = self._edges(leading)
             self.lower, self.upper = _hull(self.lower, lower), _hull(self.upper, upper)
         return True

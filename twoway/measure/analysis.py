@@ -1,4 +1,4 @@
-"""Everything measured on one run, shared by metrics, figures and report."""
+"""All measurements of one run, shared by metrics, figures and report."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -48,14 +48,15 @@ class QueueView:
         passed: every packet offered, with the end of its transmission.
         all_packets: the queue's length over time.
         kernel_least: lower bound of the kernel's count: without the packet in transmission, if the
-            queue hands it over when its transmission starts.
+            queue releases it when its transmission starts.
         kernel_most: upper bound of the kernel's count: with packets that a managed queue holds and
             will drop. Both bounds equal `all_packets` for a drop-tail queue.
         data_packets: the queue's length over time, data packets alone.
         slots: a DTM channel's slots; None for other queues.
-        table: the table by which the rate changes; None for other queues.
-        holds: when its packets had the medium of a half-duplex link; None for other queues.
-        error_ns: shape (m,), how late each departure was.
+        table: the table of its changing rate; None for other queues.
+        holds: the times at which its packets had the medium of a half-duplex link; None for other
+            queues.
+        error_ns: shape (m,), lateness of each departure.
     """
 
     queue: Queue
@@ -80,7 +81,7 @@ class QueueView:
 
     @property
     def has_one_rate(self) -> bool:
-        """True if the link's rate, hence transmission time, never changes."""
+        """True if the link's rate, and so each transmission time, never changes."""
         return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
 
     @cached_property
@@ -108,7 +109,7 @@ class Departed:
 class ConnectionView:
     """One connection: data and ACKs at both ends, data in the queue.
 
-    What is large is selected from the captures whenever it is asked for.
+    Large columns are selected from the captures on each use.
 
     Attributes:
         connection: the connection.
@@ -126,22 +127,22 @@ class ConnectionView:
 
     @property
     def sent(self) -> Packets:
-        """The packets of its sender, there."""
+        """The packets of the data's sender, in the capture at the sender."""
         return self.run.between(self.connection.source_interface, self.connection, forward=True)
 
     @property
     def arrived(self) -> Packets:
-        """The packets of its sender that reached its sink, there."""
+        """The packets of the data's sender that reached its sink, in the sink's capture."""
         return self.run.between(self.connection.sink_interface, self.connection, forward=True)
 
     @property
     def acks_in(self) -> Packets:
-        """The packets of its sink that reached its sender, there."""
+        """The packets of the sink that reached the data's sender, in the sender's capture."""
         return self.run.between(self.connection.source_interface, self.connection, forward=False)
 
     @property
     def acks_out(self) -> Packets:
-        """The packets of its sink, there."""
+        """The packets of the sink, in the sink's capture."""
         return self.run.between(self.connection.sink_interface, self.connection, forward=False)
 
     @property
@@ -151,12 +152,12 @@ class ConnectionView:
 
     @property
     def acks_lost(self) -> int:
-        """How many ACKs of the steady window never arrived."""
+        """Number of ACKs of the steady window that never arrived."""
         return self._matched[1]
 
     @property
     def acks_sent(self) -> int:
-        """How many ACKs were sent in the steady window."""
+        """Number of ACKs sent in the steady window."""
         return len(self.acks.sent_ns) + self.acks_lost
 
     @cached_property
@@ -183,7 +184,7 @@ class ConnectionView:
             return Occupancy(data.time_ns[:0], data.time_ns[:0])
         origin, segment = int(data.seq[0]), int(data.payload_bytes.max())
         sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
-        # An ACK of the handshake is of the byte before the first.
+        # The ACK of the handshake acknowledges the byte before the first.
         ahead = (acks.ack - origin) % (1 << 32)
         acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
         time_ns = merged(data.time_ns, acks.time_ns)
@@ -193,7 +194,7 @@ class ConnectionView:
 
     @cached_property
     def segment_frame_bytes(self) -> int:
-        """Captured size of the largest data segment, 0 if none arrived."""
+        """Captured size of the largest data segment; 0 if none arrived."""
         return int(self.arrived.data().frame_bytes.max(initial=0))
 
     @cached_property
@@ -203,35 +204,36 @@ class ConnectionView:
 
     @property
     def has_one_rate(self) -> bool:
-        """True if the rates of data and of arriving ACKs are constant.
+        """True if the rates for data and for arriving ACKs are constant.
 
-        Compression then has a bound.
+        Compression has a bound only then.
         """
         return self.forward.has_one_rate and self.last_reverse.has_one_rate
 
     @property
     def data_service_ns(self) -> int:
-        """Transmission time of a full segment on its bottleneck, 0 if none."""
+        """Transmission time of a full segment on its bottleneck; 0 if none was sent."""
         size = self.segment_frame_bytes
         return int(self.forward.queue.service_ns(size)) if size else 0
 
     @property
     def ack_service_ns(self) -> int:
-        """Transmission time of an ACK on the last link before its sender's, 0 if none."""
+        """Transmission time of an ACK on the last link before the data's sender, 0 if none."""
         size = self.ack_frame_bytes
         return int(self.last_reverse.queue.service_ns(size)) if size else 0
 
 
 @dataclass(frozen=True)
 class Travel:
-    """Packets of a connection between a queue and the end of their way.
+    """Packets of a connection from a queue to the end of their path.
 
     Attributes:
-        queue: the last queue of the way.
-        sent: shape (n,), the packets as they left it.
-        came_ns: shape (n,), when each arrived, the first copy; -1 if it never did.
-        arrivals: how many packets arrived in all.
-        under_way: shape (n,), it may still have been on its way when the captures ended.
+        queue: the last queue on the path.
+        sent: shape (n,), the packets as they left the queue.
+        came_ns: shape (n,), arrival of each packet's first copy; -1 if it never arrived.
+        arrivals: number of all packets that arrived.
+        under_way: shape (n,), True if the packet may still have been on its path when the captures
+            ended.
     """
 
     queue: Queue
@@ -318,7 +320,7 @@ class Analysis:
         return self.run.clock(connection.source_interface).of_programs(mine["time_ns"]), mine
 
     def departed(self, view: QueueView) -> Departed:
-        """List what left a queue in the steady window."""
+        """List the packets that left a queue in the steady window."""
         found = self._departed.get(view.queue.direction)
         if found is None:
             passed, rows = view.passed, view.passed.departures
@@ -407,7 +409,7 @@ class Analysis:
         return drops, Lanes(lanes_of(drops))
 
     def keeps_spacing(self, connection: Connection) -> bool:
-        """Tell whether ACKs keep the spacing that they have when they leave their queues."""
+        """Tell whether ACKs keep their spacing after they leave their queues."""
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
         return not any(link and link.elements.has(Delay, Impairments) for link in links)
 
@@ -416,7 +418,7 @@ class Analysis:
 
         Args:
             connection: the connection.
-            forward: its data packets' way; False: its ACKs'.
+            forward: True for the path of its data packets; False for that of its ACKs.
         """
         names = connection.directions if forward else connection.ack_directions
         end = connection.sink_interface if forward else connection.source_interface
@@ -429,7 +431,7 @@ class Analysis:
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:
-        """Congestion epochs of the steady window: clusters of data drops.
+        """The congestion epochs of the steady window: clusters of data drops.
 
         Two epochs are separated by at least the longest round trip.
         """
@@ -443,7 +445,7 @@ class Analysis:
 
     @cached_property
     def longest_round_trip_ns(self) -> int:
-        """Round trip with all queues full of their largest frames, ns."""
+        """Round-trip time with all queues full of their largest frames, ns."""
         return sum(
             view.queue.delay_ns + view.queue.limit_packets * self._longest_service_ns(view)
             for view in self.queues.values()
@@ -466,7 +468,7 @@ class Analysis:
             view: the queue.
             gap_ns: the least time between two clusters.
 
-        Returns: clusters of data and ACKs, whose victims are not set.
+        Returns: clusters of data and ACKs, without victims.
         """
         time_ns = self.drops(view).time_ns
         nobody = np.zeros(len(time_ns), dtype=np.int64)

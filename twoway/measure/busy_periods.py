@@ -17,7 +17,7 @@ class BusyPeriods:
     """Busy periods as columns of shape (k,).
 
     Attributes:
-        start_ns: when the first segment's transmission ended.
+        start_ns: the time at which the first segment's transmission ended.
         segments: number of data segments.
     """
 
@@ -37,9 +37,9 @@ class BusyPeriods:
 
 
 def busy_peaks(passed: Passage, data_packets: Occupancy, start_ns: int, stop_ns: int) -> IntArray:
-    """Find the most data packets in the queue during each busy period.
+    """Find the largest number of data packets in the queue during each busy period.
 
-    Data only leave, so the queue's data is at a peak right before a departure.
+    Data only leave during a busy period, so their number peaks right before a departure.
 
     Args:
         passed: the packets of the queue.
@@ -60,12 +60,12 @@ def busy_peaks(passed: Passage, data_packets: Occupancy, start_ns: int, stop_ns:
 
 
 def growth(segments: IntArray) -> float:
-    """Compute how many times longer than the one before busy periods are.
+    """Compute the growth of busy periods: each one's length over that of the one before.
 
     Args:
-        segments: shape (k,), those of each busy period.
+        segments: shape (k,), number of segments in each busy period.
 
-    Returns: the median up to the first of the longest; NaN if that is the first of all.
+    Returns: the median up to the first of the longest; NaN if the very first is the longest.
     """
     until = segments[: int(np.argmax(segments)) + 1] if len(segments) else segments
     return float(np.median(until[1:] / until[:-1])) if len(until) > 1 else float("nan")
@@ -85,7 +85,7 @@ def busy_periods(passed: Passage, start_ns: int, stop_ns: int) -> BusyPeriods:
 
 
 def _starts(left: IntArray, is_data: BoolArray, start_ns: int, stop_ns: int) -> IntArray:
-    """Find the departures, of all in order, with which busy periods start."""
+    """Find the departures with which busy periods start, among all in order."""
     follows_ack = np.concatenate(([False], ~is_data))[: len(is_data)]
     inside = (left >= start_ns) & (left < stop_ns)
     return np.flatnonzero(is_data & follows_ack & inside)

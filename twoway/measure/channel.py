@@ -1,7 +1,7 @@
 """A DTM channel's slots over time, and the paper's allocator.
 
 A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot, or more of a smaller one. n
-changes while packets are being transmitted, so transmission times follow from the integral of n, in
+changes while packets are in transmission, so transmission times follow from the integral of n, in
 slot-nanoseconds, which are whole numbers. Every run compares the kernel's allocations with the
 paper's (docs/decisions/0016).
 """
@@ -29,14 +29,14 @@ class Slots:
     """A channel's slots as a step function, set-up included.
 
     Attributes:
-        time_ns: shape (k,), when the number changed; the first is before all packets.
-        slots: shape (k,), the number from then on.
-        start_ns: when the allocator started, with the traffic.
+        time_ns: shape (k,), times of changes; the first is before all packets.
+        slots: shape (k,), the number of slots after each.
+        start_ns: start of the allocator, with the traffic.
         options: the field `dtm` of the channel's profile.
         estimate_bit: shape (k,), the estimate that the kernel reported with each change, bit/s;
             None if unknown.
-        decided: what the allocator wanted over time, if that may differ from what the channel was
-            given, because it shares a pool.
+        decided: the slots that the allocator wanted over time, if the channel may get others
+            because it shares a pool.
     """
 
     time_ns: IntArray
@@ -48,7 +48,7 @@ class Slots:
 
     @property
     def wanted(self) -> "Slots":
-        """What the allocator wanted over time."""
+        """The slots that the allocator wanted over time."""
         return self.decided or self
 
     def at(self, time_ns: Any) -> Any:
@@ -65,7 +65,7 @@ class Slots:
         return self._integrals()[row] + (time_ns - self.time_ns[row]) * self.slots[row]
 
     def when(self, integral: IntArray) -> IntArray:
-        """Compute when the integral reaches given values, rounded up to whole ns."""
+        """Compute the times at which the integral reaches given values, rounded up to whole ns."""
         row = np.maximum(np.searchsorted(self._integrals(), integral, side="left") - 1, 0)
         rest = integral - self._integrals()[row]
         return self.time_ns[row] - (-rest // self.slots[row])
@@ -81,7 +81,7 @@ class Slots:
         return float((ends[1] - ends[0]) / (stop_ns - start_ns))
 
     def within(self, start_ns: int, stop_ns: int) -> IntArray:
-        """List the numbers of slots that occur in a window."""
+        """List the different numbers of slots in a window."""
         first = int(self.at(start_ns))
         return np.concatenate(([first], self.at(self.changes(start_ns, stop_ns))))
 
@@ -126,11 +126,11 @@ def read_slots(run: Run, queue: Queue) -> Slots:
 
 
 def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
-    """Compute how late each departure from a channel was.
+    """Compute the lateness of each departure from a channel.
 
     A transmission ends when the integral of slots reaches the packet's tag: the larger of the tag
-    before it and the integral at its arrival, and the packet's work. With framing a packet takes
-    whole slots, and departs at the end of a cycle; cycles are those of the first departure.
+    before it and the integral at its arrival, plus the packet's work. With framing a packet takes
+    whole slots, and departs at the end of a cycle; cycles are aligned with the first departure.
 
     Returns: shape (m,), ns, one per departure, positive if late (as queues.service_error_ns).
     """
@@ -159,11 +159,11 @@ class Estimates:
     """The allocator of Abrahamsson et al. (2002), fed with captures.
 
     Attributes:
-        time_ns: shape (k,), when each sample ended.
+        time_ns: shape (k,), end of each sample.
         measured_bit: shape (k,), rate in the sample, bit/s.
         estimate_bit: shape (k,), estimate after the sample, bit/s.
-        change_ns: shape (m,), when the number of slots changed.
-        slots: shape (m,), the number from then on.
+        change_ns: shape (m,), times at which the number of slots changed.
+        slots: shape (m,), the number of slots after each change.
     """
 
     time_ns: IntArray
@@ -178,9 +178,9 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
 
     Args:
         queue: the channel.
-        slots: its slots, of which the allocator's start and options are used.
-        passed: the packets that came and those that were dropped.
-        stop_ns: when to end.
+        slots: its slots; only the allocator's start and options are used.
+        passed: the packets that came, with those that were dropped.
+        stop_ns: end of the computation.
     """
     rate, channel = slots.options.rate, slots.options
     assert rate

@@ -12,13 +12,13 @@ def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
 
 
 def within(checked: FidelityRow, error: float, most: float, why: str) -> FidelityRow:
-    """Let a check not pass if its own error is larger than the experiment allows.
+    """Withhold a pass from a check whose own error is larger than the experiment allows.
 
     Args:
         checked: the check.
         error: the error that its bound allows for.
         most: the largest such error that the experiment allows.
-        why: where that comes from.
+        why: the source of that limit.
     """
     checked = checked.model_copy(update={"needed": True})
     if error <= most:
@@ -30,7 +30,7 @@ def within(checked: FidelityRow, error: float, most: float, why: str) -> Fidelit
 
 
 def counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
-    """Read the kernel's count of drops of a queue ("root"), or before it ("clsact")."""
+    """Read the kernel's count of drops by a queue ("root") or before it ("clsact")."""
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
         sum(

@@ -19,9 +19,9 @@ class Clock:
 
     Attributes:
         start_ns: start of traffic, on the plan's clock.
-        offset_ns: how far the clock is ahead of the plan's at the start of traffic.
+        offset_ns: the clock's offset from the plan's at the start of traffic, positive if ahead.
         handed_ns: the offset that the host's programs subtracted from their times.
-        drift_ppb: how much faster than the plan's it runs, in parts per billion.
+        drift_ppb: its drift against the plan's clock, in parts per billion, positive if faster.
         uncertainty_ns: the largest error of a converted time.
     """
 

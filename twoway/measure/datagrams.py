@@ -1,4 +1,4 @@
-"""The packets of a UDP flow at both ends: which arrived, and after how long."""
+"""The packets of a UDP flow at both ends: their arrivals and delays."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class DatagramView:
     Attributes:
         flow: the flow as the manifest describes it.
         sent: shape (n,), its packets as they left their sender.
-        arrived_ns: shape (n,), when each arrived; -1 if it did not.
+        arrived_ns: shape (n,), arrival of each; -1 if it did not arrive.
         known: shape (n,), False for packets that were still on their way as the captures ended.
     """
 
@@ -34,7 +34,7 @@ class DatagramView:
 
 
 def join(flow: DatagramFlow, sent: Packets, arrived: Packets, queued: Packets) -> DatagramView:
-    """Find the arrival of each packet; a packet's number in its payload makes its key its own.
+    """Find the arrival of each packet; the number in its payload makes each key unique.
 
     Args:
         flow: the flow.

@@ -31,7 +31,7 @@ def compute(analysis: Analysis) -> Metrics:
 
 
 def _with_errors(metrics: Measured, analysis: Analysis) -> Measured:
-    """Add to each metric how far a clock that runs may put it off."""
+    """Set each metric's error due to the run's clock; 0 in virtual time."""
     if analysis.run.exact_clock:
         return metrics
     clock = ClockError(analysis)

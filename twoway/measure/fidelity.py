@@ -1,10 +1,9 @@
 """Fidelity checks: tests of the testbed by the run's own captures.
 
-Each check is one row: what was checked, the value, the bound and whether it holds. In virtual time
-bounds are exact. On a clock that runs while the host works, the bounds of times follow from the
-measured lateness of the host's timers, and their texts begin with "real time". Such a bound is the
-run's own; where it is larger than what the experiment needs to be resolved, the check cannot be
-told.
+Each check is one row: its name, the value, the bound and the verdict. In virtual time bounds are
+exact. On a clock that runs while the host works, the bounds of times follow from the measured
+lateness of the host's timers, and their texts begin with "real time". Such a bound belongs to the
+run; if it is larger than the resolution that the experiment needs, the check cannot be told.
 """
 
 from typing import Any
@@ -21,13 +20,13 @@ from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
-# A queue's times must be known to this share of a full segment's transmission time: then one
-# packet is not taken for two.
+# A queue's times must be known to this share of a full segment's transmission time, so that two
+# packets are not confused.
 RESOLVED_SHARE = 0.5
-HALF_A_SEGMENT = "half of what a segment takes"
-# How much of a source's time may pass without data or window that it did not ask to lack.
+HALF_A_SEGMENT = "half of a segment's transmission time"
+# Share of a source's time that it may spend without data or window, though it did not ask for that.
 LIMITED_SHARE = 0.01
-# A link that is busy for less than this share of the time would have taken what waits.
+# A link that is busy for less than this share of the time could have carried waiting data.
 IDLE_LINK = 0.5
 
 
@@ -56,7 +55,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
 
 
 def _of_links(check: str, *arguments: Any) -> list[FidelityRow]:
-    """Carry out the checks of that name of all elements of links that have one."""
+    """Carry out the checks of that name of all elements that have one."""
     found = (getattr(module, check, None) for module in modules_of(links))
     return [row for each in found if each for row in each(*arguments)]
 
@@ -66,7 +65,7 @@ def _untold(what: str, value: float, bound: str) -> FidelityRow:
 
 
 def _resolved_ns(analysis: Analysis, view: QueueView) -> float:
-    """Return how well a queue's times must be known, ns."""
+    """Return the required accuracy of a queue's times, ns."""
     return RESOLVED_SHARE * int(view.queue.service_ns(_largest_frame(analysis)))
 
 
@@ -75,7 +74,7 @@ def _largest_frame(analysis: Analysis) -> int:
 
 
 def _frames(analysis: Analysis) -> FidelityRow:
-    """Check that no frame exceeds the MTU, hence that offloads are off."""
+    """Check that no frame exceeds the MTU, which shows that offloads are off."""
     most = _largest_frame(analysis)
     largest = analysis.run.largest_frame_bytes
     return checks.row("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
@@ -92,8 +91,8 @@ def _service_times(
     """Check the times at which packets leave a queue.
 
     The tolerance is 1 ns, because netem cuts each transmission time to whole ns; after an idle time
-    HTB may send a byte too early. After the end of traffic, sinks may answer late data with resets
-    that look all the same, so that nobody can tell which of them a queue dropped.
+    HTB may send a byte too early. After the end of traffic, sinks may answer late data with resets.
+    These look all alike, so it cannot be decided which of them a queue dropped.
     """
     if error:
         off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
@@ -117,8 +116,8 @@ def _kernel_queue(
 
     The observer reads a count between its two time stamps, so the queue must have had that length
     at some time between them. A packet is captured before it enters the queue and after it has
-    left. On a clock that runs meanwhile, the time before and after is widened by what the host adds
-    to a round trip, and 99 % of the samples must agree.
+    left. On a clock that runs meanwhile, the interval is widened by the time that the host adds to
+    a round trip, and 99 % of the samples must agree.
     """
     numbers = ("time_ns", "read_ns", "packets")
     table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
@@ -151,7 +150,7 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
     )
     captured = int(view.passed.dropped.sum())
     return checks.row(
-        f"{direction}: drops in the captures less the kernel's {kernel}",
+        f"{direction}: drops in the captures minus the kernel's {kernel}",
         captured - kernel,
         "0",
         captured == kernel,
@@ -161,7 +160,7 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Compare the sink's count of bytes with the payload in the capture.
 
-    Data after a reset, which may overtake data, do not count (docs/decisions/0022).
+    Data after a reset, which may overtake data, does not count (docs/decisions/0022).
     """
     if not len(view.arrived.data()):
         return [_no_data(name, view)]
@@ -170,7 +169,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     said = analysis.run.document(f"traffic/{name}-sink.json")["bytes_received"]
     return [
         checks.row(
-            f"{name}: payload in the capture less the sink's {said}, bytes",
+            f"{name}: payload in the capture minus the sink's {said}, bytes",
             captured - said,
             "0",
             captured == said,
@@ -179,9 +178,9 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
 
 
 def _no_data(name: str, view: ConnectionView) -> FidelityRow:
-    """Judge a connection without data: a warning if its SYNs alone were sent, in traffic.
+    """Judge a connection without data: a warning if only SYNs were sent, during traffic.
 
-    Other checks say what became of them: they may be lost, or be under way at the end.
+    Other checks cover the fate of these SYNs: they may be lost, or be on their path at the end.
     """
     began = view.connection.connect_ns >= view.run.start_ns and len(view.sent)
     if not began or len(view.sent.data()):
@@ -194,7 +193,7 @@ def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
     """Compare the source's count of packets with its host's capture."""
     said = analysis.run.document(f"traffic/{name}-source.json")["packets_sent"]
     off = len(analysis.datagrams[name].sent) - said
-    what = f"{name}: packets in the capture less the source's {said}"
+    what = f"{name}: packets in the capture minus the source's {said}"
     return checks.row(what, off, "0", off == 0)
 
 
@@ -223,7 +222,7 @@ def _largest_factor(
     closer_ns = real_time.closer_ns(analysis, view)
     least_ns = view.ack_service_ns - closer_ns
     if least_ns <= 0:
-        why = f"acks are up to {closer_ns} ns closer, one takes {view.ack_service_ns}"
+        why = f"acks are up to {closer_ns} ns closer than one ACK takes, {view.ack_service_ns}"
         return _untold(what, value, f"real time: none, {why}")
     bound = data_ns / least_ns
     return checks.row(what, value, f"real time: at most {bound:.2f}", factor <= bound)
@@ -232,8 +231,8 @@ def _largest_factor(
 def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Check that a fixed window is in flight in full, and never more.
 
-    Only in runs without losses: after one, selective ACKs make the flight less than the span from
-    the oldest unacknowledged to the newest segment.
+    Runs with losses are left out: after a loss, selective ACKs make the flight less than the span
+    from the oldest unacknowledged to the newest segment.
     """
     window = view.connection.window_packets
     paced = view.connection.paced
@@ -249,8 +248,8 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
 def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Check that no buffer limited a source, by TCP_INFO at its end.
 
-    Constant windows and FAST's alpha limit it by themselves. The receiver's window does where the
-    experiment gives it, or its buffer.
+    Fixed windows and FAST's alpha limit the source by design. So does the receiver's window where
+    the experiment sets it, or its buffer.
     """
     connection, stack = view.connection, analysis.run.manifest.experiment.stack
     asked = connection.window_packets or connection.alpha_packets
@@ -269,10 +268,10 @@ def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[Fidelit
 
 
 def _idling(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
-    """Warn of a source of unlimited data that leaves an idle link idle.
+    """Warn if a source of unlimited data leaves an idle link idle.
 
-    Whatever its congestion control, its window is at least a segment, and what is lost counts as in
-    flight until it is repaired.
+    Under any congestion control its window is at least a segment, and lost data counts as in flight
+    until it is repaired.
     """
     connection, run = view.connection, analysis.run
     begin_ns = max(connection.start_ns, run.steady_ns)

@@ -32,7 +32,7 @@ def window_at_first(lost: Packets, run: Run, view: ConnectionView) -> int | None
         run: the run, for ACKs at the sender.
         view: the connection.
 
-    Returns: None if no ACK came before, or the sender's side has not captured the segment.
+    Returns: None if no ACK came before, or the sender's capture does not have the segment.
     """
     data = view.sent.data()
     sent_ns = data.time_ns[(data.seq == lost.seq[0]) & (data.time_ns <= lost.time_ns[0])]

@@ -1,8 +1,8 @@
-"""Flows that an experiment does not declare: found in the captures of the hosts at both ends.
+"""Flows that an experiment does not declare, found in the captures of the hosts at both ends.
 
-A program makes its own connections, from ports that nobody knows before. Their packets are counted
-here; all else that is known of a TCP connection is its round trips, and what capture-analysis
-measures from two captures.
+A program makes its own connections, from unpredictable ports. Their packets are counted here. For a
+TCP connection, there are also its round trips and the measures of capture-analysis from two
+captures.
 """
 
 from itertools import combinations
@@ -19,9 +19,9 @@ from twoway.measure.run_folder import Run
 
 _ICMP = 1
 _NAMES = {TCP: "tcp", UDP: "udp", _ICMP: "icmp"}
-# The most that are described: those with most packets.
+# The most flows that are described: those with the most packets.
 _MOST = 200
-# Half of a flow, and the name of that direction in documents.
+# A direction of a flow, and its name in documents.
 _WAYS = ((0, "forward"), (1, "backward"))
 
 Measures = dict[tuple[str, str], dict[str, Metric]]
@@ -108,9 +108,9 @@ def _described(
     Args:
         run: the run.
         flow: its number.
-        hosts: its ends' hosts.
+        hosts: the hosts of its ends.
         at_ends: all packets at the first end, and at the second.
-        measures: of TCP connections.
+        measures: the measures of TCP connections.
     """
     name, protocol = run.flows.name(flow), int(run.flows.rows["protocol"][flow])
     mine = [packets.where(packets.flow == flow) for packets in at_ends]
@@ -132,13 +132,13 @@ def _described(
 def _way(
     protocol: int, end: int, at_ends: tuple[Packets, Packets], measures: dict[str, Metric]
 ) -> Way:
-    """Describe what one end sent.
+    """Describe the packets that one end sent.
 
     Args:
-        protocol: IP's number of it.
+        protocol: the protocol's number in IP.
         end: 0 for the first, 1 for the second.
         at_ends: the flow's packets there, and at the other end.
-        measures: of TCP's direction.
+        measures: the measures of TCP for this direction.
     """
     (sent, back), (heard, answers) = (
         [packets.where((packets.half == end) == own) for own in (True, False)]
@@ -162,9 +162,9 @@ def _way(
 
 
 def _echoes_ns(sent: Packets, heard: Packets, answers: Packets, back: Packets) -> IntArray:
-    """Time echoes: each request that arrives has an answer, and both ways keep their order.
+    """Time echoes: each request that arrives has an answer, and both directions keep their order.
 
-    Returns: shape (n,), ns; empty if there are not as many answers as requests.
+    Returns: shape (n,), ns; empty if answers and requests differ in number.
     """
     asked_ns = sent.time_ns[~lost_between(sent, heard)]
     returned = ~lost_between(answers, back)

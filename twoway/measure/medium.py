@@ -1,4 +1,4 @@
-"""Half-duplex links in a run: which end had the medium when, replayed from both captures."""
+"""Half-duplex links in a run: when each end had the medium, from both captures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from twoway.measure.run_folder import Run
 
 @dataclass(frozen=True)
 class Holds:
-    """When the packets of a queue should have had the medium.
+    """The times at which the packets of a queue should have had the medium.
 
     Attributes:
-        rows: shape (n,), rows of the queue's passage: those that it did not drop.
-        start_ns: shape (n,), when the medium was their end's, gap included.
-        bits_ns: shape (n,), what their bits took.
-        sent_ns: shape (n,), when their last bits had been sent.
+        rows: shape (n,), rows of the queue's passage: the packets that it did not drop.
+        start_ns: shape (n,), the time at which their end got the medium, gap included.
+        bits_ns: shape (n,), their transmission times.
+        sent_ns: shape (n,), the time at which their last bits had been sent.
     """
 
     rows: IntArray
@@ -29,11 +29,11 @@ class Holds:
     sent_ns: IntArray
 
     def error_ns(self, passed: Passage) -> IntArray:
-        """Compute how late each departure from the queue was, in their order."""
+        """Compute the lateness of each departure from the queue, in order of departure."""
         return passed.left_ns[passed.departures] - self._of_departures(passed, self.sent_ns)
 
     def bits_begin_ns(self, passed: Passage) -> IntArray:
-        """Compute when each departure from the queue had its first bit sent, in their order."""
+        """Compute the time of each departure's first bit, in order of departure."""
         return self._of_departures(passed, self.sent_ns - self.bits_ns)
 
     def _of_departures(self, passed: Passage, value: IntArray) -> IntArray:
@@ -42,7 +42,7 @@ class Holds:
         return by_row[passed.departures]
 
     def held_ns(self, start_ns: int, stop_ns: int) -> int:
-        """Compute how long the queue's packets had the medium between two times."""
+        """Compute the time for which the queue's packets had the medium between two times."""
         begins, ends = (np.clip(each, start_ns, stop_ns) for each in (self.start_ns, self.sent_ns))
         return int((ends - begins).sum())
 
@@ -56,15 +56,15 @@ def medium_of(run: Run) -> Medium | None:
 def latest_ns(
     run: Run, queue: Queue, medium: Medium, begin_ns: IntArray, size: IntArray
 ) -> IntArray:
-    """Compute when packets at the head of a queue have been sent at the latest.
+    """Compute the latest time at which packets at the head of a queue have been sent.
 
-    Before each there is at most one turn of the other end.
+    Each packet waits for at most one turn of the other end.
 
     Args:
         run: the run.
         queue: the queue.
         medium: its medium.
-        begin_ns: shape (n,), since when each packet has been at the head.
+        begin_ns: shape (n,), the time since which each packet has been at the head.
         size: shape (n,), sizes on the link.
     """
     other = _other_end(run, queue)
@@ -78,7 +78,7 @@ def replay(run: Run, medium: Medium, passed: Mapping[str, Passage]) -> dict[str,
 
     Args:
         run: the run.
-        medium: the settings of each.
+        medium: the settings of each medium.
         passed: by direction, the packets offered to each queue.
 
     Returns: holds by direction.

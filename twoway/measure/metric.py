@@ -34,7 +34,7 @@ class Estimator:
     """A function that computes some quantities of a run.
 
     Attributes:
-        scope: what it measures.
+        scope: the object that it measures.
         definitions: the quantities that it returns, in order.
         measure: the function; NaN stands for an undefined value.
     """
@@ -45,7 +45,7 @@ class Estimator:
 
 
 def estimates(scope: Scope, *definitions: Definition) -> Callable[[Measure], Estimator]:
-    """Make a function the estimator of some quantities; a decorator."""
+    """Register a function as the estimator of some quantities; a decorator."""
 
     def made(measure: Measure) -> Estimator:
         return Estimator(scope, definitions, measure)

@@ -1,7 +1,7 @@
 """A queue reconstructed from the captures on both sides of it.
 
 Taps on incoming interfaces see a packet before the queue, the tap on the outgoing one after it, so
-their difference is exactly the queue, packet by packet.
+the difference is exactly the queue, packet by packet.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Passage:
 
     @property
     def departures(self) -> IntArray:
-        """Rows of the packets that left, in the order they left."""
+        """Rows of the packets that left, in order of departure."""
         rows = np.flatnonzero((self.left_ns >= 0) & (self.left_ns < STILL_QUEUED))
         return rows[np.argsort(self.left_ns[rows], kind="stable")]
 
@@ -49,8 +49,8 @@ class Passage:
 class Occupancy:
     """The length of a queue over time, as a step function.
 
-    From each of `time_ns` on, the queue holds the `packets` of that row. The packet being
-    transmitted counts, as it does in the kernel's drop-tail limit.
+    From each time in `time_ns` on, the queue holds the `packets` of that row. The packet in
+    transmission counts, as it does in the kernel's drop-tail limit.
     """
 
     time_ns: IntArray
@@ -72,14 +72,14 @@ class Occupancy:
         """
         first = np.searchsorted(self.time_ns, start_ns, side="left")
         last = np.searchsorted(self.time_ns, stop_ns, side="right")
-        levels = np.concatenate(([0], self.packets, [0]))  # reduceat wants an end within
+        levels = np.concatenate(([0], self.packets, [0]))  # reduceat needs an end within the array
         spans = np.stack((first, last + 1), axis=1).ravel()
         if not len(spans):
             return spans, spans
         return np.minimum.reduceat(levels, spans)[::2], np.maximum.reduceat(levels, spans)[::2]
 
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
-        """Cut the steps between two times out of the function."""
+        """Cut out the steps between two times."""
         rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
         return Occupancy(self.time_ns[rows], self.packets[rows])
 
@@ -97,13 +97,13 @@ class Occupancy:
         return float((lasts_ns * levels).sum() / (stop_ns - start_ns))
 
     def quantile(self, share: float, start_ns: int, stop_ns: int) -> int:
-        """Find the least length that is not exceeded for a share of the time between two times."""
+        """Find the length that the queue does not exceed for a share of a time."""
         lasts_ns, levels = self._levels(start_ns, stop_ns)
         total_ns = np.bincount(levels, weights=lasts_ns).cumsum()
         return int(np.searchsorted(total_ns, share * total_ns[-1]))
 
     def _levels(self, start_ns: int, stop_ns: int) -> tuple[IntArray, IntArray]:
-        """List how long each level lasts between two times, and the levels."""
+        """List the time for which each level lasts between two times, and the levels."""
         inside = self.within(start_ns, stop_ns)
         edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
         return np.diff(edges), np.concatenate((self.at(np.array([start_ns])), inside.packets))
@@ -126,8 +126,8 @@ def passage(
         entering: packets offered to the queue, in time order.
         leaving: packets that left the queue, in time order.
         until_ns: time of the last packet in any capture of the run.
-        ends: computes when packets that reach an idle link have been sent, from their times and
-            sizes there; None: by the queue's rate, each as if alone.
+        ends: a function that computes the ends of transmissions on an idle link from arrival times
+            and sizes; None: the queue's rate, each packet by itself.
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
@@ -153,7 +153,7 @@ def passage(
 
 
 def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
-    """List the rows of packets that look alike and had different fates: dropped, or not.
+    """List the rows of packets that look alike and had different fates: dropped and not dropped.
 
     A SYN-ACK that is sent again, or a reset, looks like the one before.
     """
@@ -168,11 +168,11 @@ def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
 
 
 def _latest_first(entered_ns: IntArray, left_ns: IntArray) -> IntArray:
-    """Give each departure to the latest arrival before it: what waits longest was dropped.
+    """Give each departure to the latest arrival before it: the earlier twins were dropped.
 
     Args:
-        entered_ns: shape (n,), when packets that look alike entered.
-        left_ns: shape (n,), when some of them left; -1 for the others.
+        entered_ns: shape (n,), arrivals of packets that look alike.
+        left_ns: shape (n,), departures of some of them; -1 for the others.
     """
     fate = np.full(len(left_ns), -1, dtype=np.int64)
     row = len(fate)
@@ -183,7 +183,7 @@ def _latest_first(entered_ns: IntArray, left_ns: IntArray) -> IntArray:
 
 
 def lost_between(before: Packets, after: Packets) -> BoolArray:
-    """Mark the packets of one capture that another, further on, does not have; shape (n,)."""
+    """Mark the packets of one capture that a later capture does not have; shape (n,)."""
     return times_after(before, after) < 0
 
 
@@ -194,9 +194,9 @@ def repeated(packets: Packets) -> BoolArray:
 
 
 def times_after(before: Packets, after: Packets) -> IntArray:
-    """Find the times of one capture's packets in another, further on; -1 if it does not have one.
+    """Find the times of one capture's packets in a later capture; -1 for missing packets.
 
-    Of packets that look alike the first is the first there, too.
+    Among packets that look alike, the first in one capture is the first in the other.
     """
     place = partners(before.key(), after.key())
     time_ns = after.time_ns.take(place, mode="clip") if len(after) else place
@@ -206,7 +206,7 @@ def times_after(before: Packets, after: Packets) -> IntArray:
 def transmitted(queue: Queue, seen: Passage) -> Passage:
     """Set `left_ns` to the ends of transmissions.
 
-    A managed queue hands a packet over, and the captures see it, when its transmission starts
+    A managed queue releases a packet, and the captures see it, when its transmission starts
     (docs/decisions/0021).
     """
     if not queue.leaves_at_start:
@@ -219,9 +219,9 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
 def lingering(queue: Queue, seen: Passage) -> Passage:
     """Let each packet that a managed queue dropped leave as late as possible.
 
-    CoDel drops packets at the head of the queue, which no capture sees: at the latest when the next
-    packet of the same connection leaves, which was behind the dropped one. Packets that a full
-    drop-tail queue refuses never were in the queue.
+    CoDel drops packets at the head of the queue, which no capture shows. The drop is at the latest
+    when the next packet of the same connection leaves, which was behind the dropped one. Packets
+    that a full drop-tail queue refuses never were in the queue.
     """
     if not queue.leaves_at_start:
         return seen
@@ -255,7 +255,7 @@ def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occ
 def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
     """Merge sorted times into one sorted array in which each occurs once.
 
-    A stable sort of runs that are sorted takes a tenth of `np.unique`'s time.
+    A stable sort of sorted runs takes a tenth of `np.unique`'s time.
     """
     time_ns = np.sort(np.concatenate(sorted_ns), kind="stable")
     return np.asarray(time_ns[np.concatenate(([True], time_ns[1:] > time_ns[:-1]))[: len(time_ns)]])
@@ -283,11 +283,11 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 def last_to_empty_ns(
     passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
 ) -> int:
-    """Measure how long a queue would be the last to run empty, ns.
+    """Compute the time for which a queue would be the last to run empty, ns.
 
-    At each time the queue is compared with the others as if no more packets came. The time at
-    which a queue would run empty changes only when a packet enters it, so that between arrivals
-    one comparison holds until the queue is empty.
+    At each time the queue is compared with the others as if no more packets came. The time at which
+    a queue would run empty changes only when a packet enters it, so one comparison between arrivals
+    holds until the queue is empty.
 
     Args:
         passed: the packets of the queue.
@@ -306,10 +306,10 @@ def last_to_empty_ns(
 
 
 def changes_of_last_to_empty(passed: Sequence[Passage], start_ns: int, stop_ns: int) -> float:
-    """Compute how often another queue becomes the one that would be the last to run empty.
+    """Compute the rate at which another queue becomes the last to run empty.
 
-    Times at which all queues are empty are left out: they do not count as time, and a queue that
-    empties and is the last again does not count as a change.
+    Times at which all queues are empty do not count as time, and a queue that empties and is the
+    last again does not count as a change.
 
     Args:
         passed: the packets of each queue.
@@ -334,7 +334,7 @@ def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
 
     Args:
         passed: the packets of the queue.
-        time_ns: shape (k,), times after which none enters.
+        time_ns: shape (k,), times after which no packet enters.
     """
     entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
     last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
@@ -344,10 +344,11 @@ def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
 def service_error_ns(
     queue: Queue, passed: Passage, ends: Callable[[IntArray, IntArray], IntArray] | None = None
 ) -> IntArray:
-    """Compute how late each departure from a queue was.
+    """Compute the lateness of each departure from a queue.
 
     A transmission starts when the packet arrives or when the one before it ends, whichever is
-    later, and takes its analytic service time, or ends when `ends` says (see `passage`).
+    later, and takes its analytic service time, or ends at the time that `ends` returns (see
+    `passage`).
 
     Returns: shape (m,), ns, one per departure, positive if late; all zeros on an exact clock.
     """

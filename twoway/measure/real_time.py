@@ -1,9 +1,9 @@
 """Errors of metrics on a clock that runs while the host works.
 
 In virtual time packets are handled in no time and timers are never late. On a real clock handling
-takes time and timers are late, which the papers' theories ignore. The captures of each run show by
-how much. The error of each metric follows from that, and contract.judge.judge decides with it
-whether what is said of it can be told.
+takes time and timers are late, which the papers' theories ignore. The captures of each run show
+these errors. The error of each metric follows from them, and contract.judge.judge uses it to decide
+whether a statement can be told.
 """
 
 import math
@@ -18,19 +18,19 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
-# A few of many timers are very late; one packet in a hundred decides no metric.
+# A few of many timers are very late; one packet in a hundred does not decide a metric.
 QUANTILE = 0.99
 # A random walk stays within this multiple of its last step's standard deviation in 99 % of cases.
 # By the reflection principle at most twice as many walks leave that range as end outside it, and
 # 0.5 % of the normal distribution are outside 2.81.
 WALK_DEVIATIONS = 2.81
-# Families of metrics of a queue's highest or lowest level, which depends on when bursts meet.
+# Families of metrics of a queue's highest or lowest level, which depends on the timing of bursts.
 HEIGHTS = ("queue_peak", "plateau_")
 
 
 @dataclass(frozen=True)
 class ClockError:
-    """Differences between a run's host and an ideal host that takes no time.
+    """Differences between a run's host and an ideal host, which takes no time.
 
     Args:
         analysis: the run.
@@ -40,7 +40,7 @@ class ClockError:
 
     @cached_property
     def timer_ns(self) -> int:
-        """Lateness of 99 % of the observer's samples, reading included, ns."""
+        """Lateness of 99 % of the observer's samples, with the time of reading, ns."""
         table = self.analysis.run.table("sockets/queues.csv", "time_ns", "read_ns")
         late = np.array(table["read_ns"], dtype=np.int64) - np.array(table["time_ns"], np.int64)
         return quantile(late)
@@ -49,10 +49,10 @@ class ClockError:
     def round_trip_ns(self) -> int:
         """Time that the host adds to 99 % of round trips, ns.
 
-        Captures on both sides show how late segments and ACKs reach their hosts once they have
-        left their queues. As much again is added for delays that no capture shows: those of
-        answering hosts, and of paths to the queues. In a multi-host run the difference of two
-        clocks enters both directions, and is doubled as well.
+        Captures on both sides show the lateness of segments and ACKs on arrival, after their
+        queues. The same is added again for delays that no capture shows: those of answering hosts,
+        and of paths to the queues. In a multi-host run the difference of two clocks enters both
+        directions, and is doubled as well.
         """
         views = self.analysis.connections.values()
         late_ns = max((2 * _late_ns(self.analysis, view) for view in views), default=0)
@@ -64,8 +64,9 @@ class ClockError:
 
         TCP never restores that phase, so its errors add up. The first error is the difference of
         the connections' late starts. Each round trip adds the difference of the delays that the
-        host adds to each connection: over n round trips a random walk of n steps, whose deviation
-        follows from the captures. Delays of both connections alike do not change the phase.
+        host adds to each connection: over n round trips this is a random walk of n steps, whose
+        deviation follows from the captures. Delays that both connections share do not change the
+        phase.
         """
         views = self.analysis.connections.values()
         if len(views) < 2:
@@ -80,15 +81,15 @@ class ClockError:
     def of(self, metric: str, measured: float, unit: str) -> float:
         """Bound the error of a metric that is due to the host alone.
 
-        The error depends on the measurement, not on what is said of it: an absurd claim must
-        not make its own error large.
+        The error depends on the measurement, not on the statement: an absurd claim must not make
+        its own error large.
 
         Args:
             metric: the metric's full name, "FAMILY.PLACE".
             measured: its value.
             unit: its unit.
 
-        Returns: the error in the metric's unit; infinite where the clock resolves too little.
+        Returns: the error in the metric's unit; infinite if the clock does not resolve the metric.
         """
         family, _, place = metric.partition(".")
         if family.startswith(("compression_factor", "ack_bunch")):
@@ -104,7 +105,7 @@ class ClockError:
         if unit in {"packets", "acks", "segments"}:
             moved_ns = self.phase_ns if family.startswith(HEIGHTS) else 0
             packets = (self.round_trip_ns + moved_ns) / self._shortest_ns
-            # Of two packets due at the same time either may come first: at least 1.
+            # Two packets due at the same time may come in either order, so this is at least 1.
             return packets if family.endswith("_mean") else max(1, math.ceil(packets))
         return abs(measured) * self.round_trip_ns / self._base_rtt_ns
 
@@ -153,10 +154,10 @@ def spacing_error_ns(view: ConnectionView) -> int:
 
 
 def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
-    """Bound how much ACKs arrive closer than a transmission time, ns.
+    """Bound by how much ACKs arrive closer than a transmission time, ns.
 
-    The bound adds up two errors: ACKs leave their queue too close together, and on the path from
-    the queue one is later than the next.
+    The bound adds two errors: ACKs leave their queue too close together, and on the path from the
+    queue one is later than the next.
     """
     late_ns = _lateness_ns(view.reverse, _acks(analysis, view))
     apart_ns = int(late_ns.max() - late_ns.min()) if len(late_ns) else 0
@@ -177,7 +178,12 @@ def checks(analysis: Analysis, error: ClockError) -> list[FidelityRow]:
     ]
     if differ_ns := analysis.run.clocks_differ_ns:
         rows.append(
-            _row("two machines' clocks may differ by, ns", differ_ns, segment_ns, "a segment takes")
+            _row(
+                "bound of the difference between two machines' clocks, ns",
+                differ_ns,
+                segment_ns,
+                "a segment takes",
+            )
         )
     for name, view in analysis.connections.items():
         off_ns = spacing_error_ns(view)
@@ -192,7 +198,8 @@ def checks(analysis: Analysis, error: ClockError) -> list[FidelityRow]:
 def _row(what: str, value: int, least_ns: int, which: str) -> FidelityRow:
     """Make the row of a measured error.
 
-    An error of `least_ns` or more fails nothing, but the row says that `which` is not resolved.
+    An error of `least_ns` or more fails nothing, but the row then says that `which` is not
+    resolved.
     """
     resolved = value < least_ns
     bound = f"real time: {which} {least_ns}" + ("" if resolved else ", so it is not resolved")
@@ -216,9 +223,9 @@ def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
 
 
 def _start_late_ns(view: ConnectionView) -> int:
-    """Measure how late a connection sends its first data; 0 if it sends none."""
+    """Compute the lateness of a connection's first data; 0 if it sends none."""
     late_ns = view.sent.time_ns[view.sent.payload_bytes > 0] - view.connection.start_ns
-    late_ns = late_ns[late_ns >= 0]  # before the start is the byte that samples a round trip
+    late_ns = late_ns[late_ns >= 0]  # the byte before the start samples a round trip
     return int(late_ns.min()) if len(late_ns) else 0
 
 
@@ -237,7 +244,7 @@ def _acks(analysis: Analysis, view: ConnectionView) -> Packets:
 
 
 def _lateness_ns(queue: QueueView, arrived: Packets) -> IntArray:
-    """Compute how late packets arrive after queue and propagation.
+    """Compute the lateness of packets on arrival, after queue and propagation.
 
     Returns: shape (n,), ns.
     """

@@ -1,6 +1,6 @@
-"""All estimators of a run's quantities, and the quantities' names.
+"""All estimators of a run's quantities, and the names of the quantities.
 
-A metric's full name is that of its definition and, after a dot, where it is measured.
+A metric's full name is that of its definition and, after a dot, the place where it is measured.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Whether a run's metrics are what the code of today measures."""
+"""Whether a run's metrics are those that the present code measures."""
 
 import hashlib
 from functools import cache
@@ -11,16 +11,16 @@ from twoway.contract.metrics import METRICS, Metrics
 
 
 def is_measured(folder: Path, manifest: Manifest) -> bool:
-    """Tell whether a run's metrics.json is there and up to date."""
+    """Tell whether a run's metrics.json exists and is up to date."""
     try:
         metrics = Metrics.read(folder / METRICS)
-    except (OSError, ValueError):  # missing, cut short or another version's
+    except (OSError, ValueError):  # missing, truncated or of another version
         return False
     return is_current(metrics, manifest)
 
 
 def is_current(metrics: Metrics, manifest: Manifest) -> bool:
-    """Tell whether metrics are those of this run, by the code of today."""
+    """Tell whether metrics belong to this run and to the present code."""
     return (metrics.analysis, metrics.measured_sha256) == (revision(), manifest.measured_sha256)
 
 
@@ -36,10 +36,10 @@ def revision() -> str:
 
 
 def code_revision(*folders: Path) -> str:
-    """Hash the Python code and templates in some folders, as they are now.
+    """Hash the present Python code and templates in some folders.
 
-    The order is that of the arguments, then of names: on a lab host the folders lie elsewhere. C is
-    left out: tests prove that it gives the results of the Python code it replaces.
+    The order is that of the arguments, then of names: on a lab host the folders have other paths. C
+    is left out: tests prove that it gives the results of the Python code it replaces.
     """
     digest = hashlib.sha256()
     for folder in folders:

@@ -2,8 +2,8 @@
 
     rtt = time of the ACK that acknowledges first - time of the newest segment it acknowledges
 
-An ACK of data that were sent again has none (Karn, Partridge 1987). Waiting in queues counts, and a
-delayed ACK's delay where the newest segment waited for it.
+An ACK of data that was sent again has none (Karn, Partridge 1987). Waiting in queues counts, and so
+does a delayed ACK's delay if the newest segment waited for it.
 """
 
 import math
@@ -17,9 +17,9 @@ class RoundTrips(NamedTuple):
     """Round trips of one direction's data.
 
     Attributes:
-        acked_ns: shape (n,), when each ended.
-        rtt_ns: shape (n,), how long it took.
-        again_ns: shape (k,), when segments were sent again.
+        acked_ns: shape (n,), end of each.
+        rtt_ns: shape (n,), duration of each.
+        again_ns: shape (k,), times at which segments were sent again.
     """
 
     acked_ns: IntArray
@@ -28,7 +28,7 @@ class RoundTrips(NamedTuple):
 
 
 def round_trips(data: Packets, acks: Packets) -> RoundTrips:
-    """Find the round trips of a connection's data, as its sender sees both.
+    """Find the round trips of a connection's data in the capture at its sender.
 
     The other end's SYN acknowledges nothing if that end opened the connection.
     """
@@ -39,7 +39,7 @@ def round_trips(data: Packets, acks: Packets) -> RoundTrips:
     begin = unwrapped(data.seq, origin)
     highest = np.maximum.accumulate(begin + data.payload_bytes)
     is_new = highest > np.concatenate(([0], highest[:-1]))
-    # The last ACK is also of the FIN behind all data.
+    # The last ACK also covers the FIN after all data.
     acked = np.maximum.accumulate(np.clip(unwrapped(acks.ack, origin), 0, highest[-1]))
     before = np.concatenate(([0], acked))[:-1]
     newest = np.searchsorted(highest[is_new], acked, "right") - 1
@@ -59,6 +59,6 @@ def spread_ms(rtt_ns: IntArray) -> list[float]:
 
 
 def unwrapped(numbers: IntArray, origin: int) -> IntArray:
-    """Count sequence numbers of 32 bits from an origin on, with no end; shape (n,)."""
+    """Continue 32-bit sequence numbers without end, from an origin; shape (n,)."""
     steps: IntArray = np.asarray(np.diff(numbers.astype(np.int64), prepend=origin), dtype=np.int64)
     return ((steps + (1 << 31)) % (1 << 32) - (1 << 31)).cumsum()

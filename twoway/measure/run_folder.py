@@ -1,6 +1,6 @@
 """Reading a run's folder: manifest.json, and the files it names.
 
-These files never change once the run has finished. If the experiment's file changes later, in its
+These files never change once the run has finished. If the experiment's file changes later in its
 texts, statements or warm-up, experiment.json in the run's folder holds the changed experiment.
 """
 
@@ -43,7 +43,7 @@ _Kind = TypeVar("_Kind")
 def manifest_of(folder: Path) -> Manifest:
     """Read a run's manifest.json, updated with experiment.json if any.
 
-    Raises: AnalysisError if the folder has no manifest, or a document is not sound.
+    Raises: AnalysisError if the folder has no manifest, or a document is invalid.
     """
     try:
         return read_manifest(folder)
@@ -95,16 +95,16 @@ class Run:
 
     @property
     def follows_packets(self) -> bool:
-        """True if a link does something to packets behind its queue."""
+        """True if a link has an element behind its queue."""
         directions = self.manifest.profile.directions.values()
         return any(d.elements.has(BehindQueue, Delay) for d in directions)
 
     def link(self, queue: Queue) -> Direction | None:
-        """Return what the profile says of a queue's link; None if an older run does not know."""
+        """Return the profile's link of a queue; None if an older run does not record it."""
         return self.manifest.profile.directions.get(queue.link or queue.direction)
 
     def element(self, queue: Queue, kind: type[_Kind]) -> _Kind | None:
-        """Return what a queue's link does to packets, of a kind; None: nothing."""
+        """Return the element of a kind on a queue's link; None if there is none."""
         link = self.link(queue)
         return link.elements.find(kind) if link else None
 
@@ -141,7 +141,8 @@ class Run:
         common, mappings = unify(table for _, table in captures.values())
         renumbered = {}
         for name, mapping in zip(list(captures), mappings, strict=True):
-            packets, _ = captures.pop(name)  # or the columns it replaces would stay
+            # otherwise the columns that it replaces would stay in memory
+            packets, _ = captures.pop(name)
             renumbered[name] = self._on_plan_clock(name, packets.renumbered(*mapping))
         return common, renumbered
 
@@ -169,8 +170,8 @@ class Run:
     def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
         """Convert packets' times from the host's clock to the plan's.
 
-        Sizes are widened, because transmission times are computed from them. Frame numbers, which
-        nothing here uses, take no memory.
+        Sizes are widened, because transmission times are computed from them. Frame numbers are not
+        used here, and take no memory.
         """
         return replace(
             packets,
@@ -188,7 +189,7 @@ class Run:
 
     def release(self, interface: str) -> None:
         """Free the memory of a capture that will not be read again."""
-        # These are of all captures.
+        # The following properties are over all captures.
         _ = self.last_seen_ns, self.largest_frame_bytes
         self._read[1].pop(interface, None)
 
@@ -213,15 +214,17 @@ class Run:
         return self._passing(queue, queue.interface)
 
     def _passing(self, queue: Queue, interface: str) -> Packets:
-        """Select, of packets at one of a router's interfaces, those that leave by a queue's.
+        """Select the packets at a router's interface that leave at a queue's interface.
 
-        By their destination: an interface may be captured both ways, and packets that come in there
-        may leave elsewhere.
+        The destination decides: an interface may be captured in both directions, and packets that
+        come in there may leave elsewhere.
         """
         packets = self.capture(interface)
-        if queue.ways_out is None:  # an older run, of a router with one way out
+        if queue.ways_out is None:  # an older run, with a router that had one way out
             if self.manifest.captures[interface] == "inout":
-                raise AnalysisError(f"{interface}: captured both ways, by an older version")
+                raise AnalysisError(
+                    f"{interface}: captured in both directions, by an older version"
+                )
             return packets
         here = self._lanes_out(queue)[lanes_of(packets)]
         return packets if here.all() else packets.where(here)

@@ -1,4 +1,4 @@
-"""Goodput of connections by second, and each one's share of a common bottleneck."""
+"""Goodput of connections in each second, and each connection's share of a common bottleneck."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Seconds:
-    """Connections in each whole second of traffic.
+    """Goodput of connections in each whole second of traffic.
 
     Attributes:
         connections: n of them, in the run's order.
-        begin_ns: shape (k,), when each second begins, on the plan's clock.
+        begin_ns: shape (k,), start of each second, on the plan's clock.
         goodput_bit: shape (n, k), new payload at the receiver, bit/s.
         sending: shape (n, k), True if the connection has data to send in all of the second.
     """
@@ -36,13 +36,13 @@ class Seconds:
         return self.connections.index(connection)
 
     def rivals(self, connection: Connection) -> BoolArray:
-        """Mark the connections with the same slowest queue, itself included; shape (n,)."""
+        """Mark the connections with the same slowest queue, with itself; shape (n,)."""
         return np.array([each.direction == connection.direction for each in self.connections])
 
     def share(self, connection: Connection) -> FloatArray:
-        """Divide a connection's goodput by that of all its rivals; shape (k,).
+        """Divide a connection's goodput by the sum over its rivals; shape (k,).
 
-        NaN in seconds in which it does not send, or none of them has goodput.
+        NaN in seconds in which it does not send, or without goodput.
         """
         row = self.row(connection)
         total = self.goodput_bit[self.rivals(connection)].sum(axis=0)
@@ -53,7 +53,7 @@ class Seconds:
 
 
 def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets]]) -> Seconds:
-    """Cut traffic into whole seconds from its start; a part of a second at its end is left out.
+    """Cut traffic into whole seconds from its start; a shorter rest is left out.
 
     Args:
         run: the run.
@@ -73,7 +73,7 @@ def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets]]) -> Second
 
 
 def _end_ns(run: Run, connection: Connection, data: Packets) -> int:
-    """Tell when a connection has no more to send: a transfer ends with its last data."""
+    """Return when a connection has no more to send: a transfer ends with its last data."""
     if connection.transfer_bytes is not None:
         return int(data.time_ns.max(initial=0))
     return connection.stop_ns or run.stop_ns

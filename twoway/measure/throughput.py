@@ -35,7 +35,7 @@ def new_payload(data: Packets) -> IntArray:
     first, end = _byte_ranges(data)
     if (first[1:] >= end[:-1]).all():  # no byte came twice
         return data.payload_bytes
-    # All bytes between two neighbouring edges arrived with the same segments: the first of these
+    # All bytes between two neighbouring edges arrived with the same segments; the first of these
     # brought them.
     edges = merged(first, end)
     begin, stop = np.searchsorted(edges, first), np.searchsorted(edges, end)
@@ -56,7 +56,7 @@ def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
 
     Args:
         data: one connection's segments at its receiver, in time order, from its start.
-        edges_ns: shape (k+1,), the intervals' ends, ascending.
+        edges_ns: shape (k+1,), the ends of the intervals, ascending.
 
     Returns: shape (k,), bit/s.
     """
@@ -86,11 +86,11 @@ def before_reset(arriving: Packets, answers: Packets) -> Packets:
 def in_order_bytes(arriving: Packets) -> int:
     """Count the payload before the first hole.
 
-    The receiver can give its application no more.
+    The receiver's application has no more than that.
 
     Args:
         arriving: one connection's packets at its receiver; without a SYN at their head the first
-            byte that arrives is taken for the stream's first.
+            byte that arrives counts as the stream's first.
     """
     seq = unwrap(arriving.seq)
     rows = np.flatnonzero(arriving.payload_bytes)
@@ -164,9 +164,9 @@ def utilisation(
         passed: the packets of its queue.
         start_ns: start of the window.
         stop_ns: its end.
-        data_only: count data packets alone.
-        begin_ns: shape (m,), when the transmission of each departure began; None: when its packet
-            arrived or the transmission before it ended.
+        data_only: True to count data packets alone.
+        begin_ns: shape (m,), the time at which each departure's transmission began; None: the
+            arrival of the packet or the end of the transmission before it.
     """
     rows = passed.departures
     end = passed.left_ns[rows]

@@ -49,9 +49,9 @@ def test_names_of_files(tmp_path: Path, place: str, name: str) -> None:
     ("content", "phrase"),
     [
         ("[" * 300_000, "nested too deep"),
-        ("1" * 5000, "a number that 64 bits do not hold: 11111111111111111111$"),
-        (str(2**64), "a number that 64 bits do not hold"),
-        ("1e300", "a number that 64 bits do not hold: 1e300"),
+        ("1" * 5000, "a number that does not fit in 64 bits: 11111111111111111111$"),
+        (str(2**64), "a number that does not fit in 64 bits"),
+        ("1e300", "a number that does not fit in 64 bits: 1e300"),
         ("{", "Expecting property name"),
     ],
 )

@@ -48,16 +48,16 @@ def test_honest_run(tmp_path: Path) -> None:
         ("packets dropped by the capture", 0, "0"),
         ("forward: worst departure error, ns", 0, "at most 1"),
         ("forward: captures' queue against 4 kernel samples, packets", 0, "0"),
-        ("forward: drops in the captures less the kernel's 1", 0, "0"),
+        ("forward: drops in the captures minus the kernel's 1", 0, "0"),
         ("reverse: worst departure error, ns", 0, "at most 1"),
         ("reverse: captures' queue against 4 kernel samples, packets", 0, "0"),
-        ("reverse: drops in the captures less the kernel's 1", 0, "0"),
-        ("first: payload in the capture less the sink's 5850, bytes", 0, "0"),
+        ("reverse: drops in the captures minus the kernel's 1", 0, "0"),
+        ("first: payload in the capture minus the sink's 5850, bytes", 0, "0"),
         ("first: acks less data segments", 0, "-1..1"),
         ("first: largest compression factor", 10.0, "at most 10.50"),
         ("first: held back by its send buffer, us", 0, "at most 300"),
         ("first: held back by the receiver's window, us", 0, "at most 300"),
-        ("second: payload in the capture less the sink's 3600, bytes", 0, "0"),
+        ("second: payload in the capture minus the sink's 3600, bytes", 0, "0"),
         ("second: acks less data segments", 0, "-1..1"),
         ("second: held back by its send buffer, us", 0, "at most 300"),
         ("second: held back by the receiver's window, us", 0, "at most 300"),
@@ -79,17 +79,17 @@ EDITS: list[tuple[str, Callable[[Any], object], dict[str, float]]] = [
     (
         "qdisc/r1-after.json",
         lambda qdiscs: qdiscs[1].update(drops=3),
-        {"forward: drops in the captures less the kernel's 3": -2},
+        {"forward: drops in the captures minus the kernel's 3": -2},
     ),
     (
         "qdisc/r2-before.json",
         lambda qdiscs: qdiscs[1].update(drops=1),
-        {"reverse: drops in the captures less the kernel's 0": 1},
+        {"reverse: drops in the captures minus the kernel's 0": 1},
     ),
     (
         "traffic/first-sink.json",
         lambda said: said.update(bytes_received=5851),
-        {"first: payload in the capture less the sink's 5851, bytes": -1},
+        {"first: payload in the capture minus the sink's 5851, bytes": -1},
     ),
     (
         "traffic/first-source.json",
@@ -259,7 +259,7 @@ def test_hole_is_not_received(tmp_path: Path) -> None:
     """Bytes behind one that never arrived are not what the sink's program can have received."""
     rows = [c for c in FORWARD if c.entered_us != 18_500]
     got = failing(write_run(tmp_path, forward=rows))
-    assert got["first: payload in the capture less the sink's 5850, bytes"] == -8 * PAYLOAD_BYTES
+    assert got["first: payload in the capture minus the sink's 5850, bytes"] == -8 * PAYLOAD_BYTES
 
 
 @pytest.mark.parametrize(

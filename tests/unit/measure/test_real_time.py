@@ -95,7 +95,7 @@ def test_timers_do_not_set_the_bound_alone(
     read_for(folder, read_ns)
     row = departures(folder)
     assert row.verdict is verdict
-    said = f"; {row.value} is more than 250000, half of what a segment takes"
+    said = f"; {row.value} is more than 250000, half of a segment's transmission time"
     assert row.bound.endswith(said) == (late_us > 250)
 
 
@@ -141,13 +141,13 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
             125_001,
             1,
             Verdict.CANNOT_TELL,
-            "within 250002 ns; 250002 is more than 250000, half of what a segment takes",
+            "within 250002 ns; 250002 is more than 250000, half of a segment's transmission time",
         ),
         (
             250_000,
             9,
             Verdict.FAIL,
-            "within 500000 ns; 500000 is more than 250000, half of what a segment takes",
+            "within 500000 ns; 500000 is more than 250000, half of a segment's transmission time",
         ),
     ],
 )
@@ -284,7 +284,7 @@ def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
     ("delayed_us", "verdict", "bound"),
     [
         (49, Verdict.PASS, "at most 525.00"),
-        (50, Verdict.CANNOT_TELL, "none, acks are up to 50000 ns closer, one takes 50000"),
+        (50, Verdict.CANNOT_TELL, "none, acks are up to 50000 ns closer than one ACK takes, 50000"),
     ],
 )
 def test_acks_that_may_come_at_once(

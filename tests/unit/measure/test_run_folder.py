@@ -95,7 +95,7 @@ def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
     """A tap that mixes both directions cannot tell what entered the queue, and is refused."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["captures"].update({"r1-eth0": "inout"}))
-    with pytest.raises(AnalysisError, match="r1-eth0: captured both ways, by an older"):
+    with pytest.raises(AnalysisError, match="r1-eth0: captured in both directions, by an older"):
         _ = Analysis(folder).queues
 
 

@@ -1,7 +1,7 @@
-"""Elements of a link, beyond a rate, a queue and a delay: their fields and what these mean.
+"""Elements of a link besides rate, queue and delay: their fields and meanings.
 
-A file's class adds a field to every direction of a link, named by the class's `FIELD`. What reads
-a link finds an element by its class. `twoway/spec/links` has tc's words for each.
+A file's class adds a field to every direction of a link, named by the class's `FIELD`. Code that
+reads a link finds an element by its class. `twoway/spec/links` has tc's words for each.
 """
 
 from typing import Any, ClassVar, Self, TypeVar
@@ -14,7 +14,7 @@ _Kind = TypeVar("_Kind")
 
 
 class Element(Model):
-    """Something that a link does to packets, by the value of a field of a direction.
+    """One element of a link, made from the value of a direction's field.
 
     Attributes:
         FIELD: the direction's field.
@@ -37,11 +37,11 @@ class Element(Model):
 
 
 class RatedQueue(Element):
-    """A queue with a rate of its own, instead of a rate_mbit."""
+    """A queue with its own rate, in place of rate_mbit."""
 
     @property
     def start_mbit(self) -> float:
-        """The rate at the start of traffic, of a trace its mean, Mbit/s."""
+        """The rate at the start of traffic, Mbit/s; the mean rate for a trace."""
         raise NotImplementedError
 
     @property
@@ -56,11 +56,11 @@ class RatedQueue(Element):
 
 
 class ManagedQueue(Element):
-    """Queues of a rate_mbit that a word names; a usual one stands for a drop-tail queue.
+    """Queues that keep rate_mbit and are chosen by a word; the usual word means a drop-tail queue.
 
     Attributes:
         WORDS: the type of the field's value.
-        USUAL: the word by which there is no such element.
+        USUAL: the word for the absence of such an element.
         word: the field's value.
     """
 
@@ -81,7 +81,7 @@ class ManagedQueue(Element):
 
 
 class Delay(Element):
-    """A propagation delay instead of a delay_ms."""
+    """A propagation delay in place of delay_ms."""
 
     @property
     def longest_ns(self) -> int:
@@ -90,11 +90,11 @@ class Delay(Element):
 
 
 class BehindQueue(Element):
-    """Something that happens to packets behind the queue, at the place of the delay."""
+    """An element that acts on packets behind the queue, where the delay is."""
 
 
 class Elements(tuple[Element, ...]):
-    """What else a link does to packets."""
+    """All other elements of a link."""
 
     __slots__ = ()
 
@@ -103,5 +103,5 @@ class Elements(tuple[Element, ...]):
         return next((element for element in self if isinstance(element, kind)), None)
 
     def has(self, *kinds: type) -> bool:
-        """Tell whether there is an element of one of some kinds."""
+        """Tell whether there is an element of one of these kinds."""
         return any(isinstance(element, kinds) for element in self)

@@ -10,8 +10,9 @@ class AckQueue(ManagedQueue):
 
     FIELD: ClassVar = "ack_queue"
     DESCRIPTION: ClassVar = (
-        "where ACKs wait: with data in one first-in-first-out queue, in their own that takes turns "
-        "with data's, or in one that goes first; each of two has queue_packets"
+        "the queue in which ACKs wait: one first-in-first-out queue with the data; their "
+        "own, served in turn with the data's; or their own, served first. Each of two queues "
+        "has queue_packets"
     )
     WORDS: ClassVar[Any] = Literal["shared", "own", "priority"]
     USUAL: ClassVar = "shared"

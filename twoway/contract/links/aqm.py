@@ -10,7 +10,7 @@ class ActiveQueue(ManagedQueue):
 
     FIELD: ClassVar = "aqm"
     DESCRIPTION: ClassVar = (
-        "what manages the queue: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
+        "the queue's manager: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
         "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "
         "that name with queue_packets as its limit, `fq_codel` without; `dualpi2` with "
         "`kernel: newest` alone"

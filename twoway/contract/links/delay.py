@@ -21,19 +21,20 @@ class ChangingDelay(Delay):
 
     FIELD: ClassVar = "delay"
     DESCRIPTION: ClassVar = (
-        "a delay that changes by a schedule, or up to 30 days, instead of delay_ms"
+        "a delay that changes by a schedule, or a delay of up to 30 days, instead of delay_ms"
     )
 
     schedule: Annotated[
         list[tuple[Second, Milliseconds]], Field(min_length=1, max_length=100_000)
     ] = Field(description="[s, ms] in order, the first at 0")
     repeat_s: Repeat | None = Field(
-        default=None, description="the schedule starts again after it; else its last delay lasts"
+        default=None,
+        description="time after which the schedule starts again; without it the last delay stays",
     )
 
     @cached_property
     def table(self) -> Timetable:
-        """The table of the qdisc."""
+        """The table for the qdisc."""
         rows = [(round(s * 1e9), round(ms * 1e6)) for s, ms in self.schedule]
         return Timetable("delays", tuple(rows), round((self.repeat_s or 0) * 1e9))
 

@@ -1,4 +1,4 @@
-"""A DTM channel of a link: its slots, and what reallocates them.
+"""A DTM channel of a link: its slots, and the allocator that changes them.
 
 The ranges are those of linux/pkt_dtm.h (kernel-modules/include/uapi). The channel's clock starts
 with the traffic (docs/decisions/0017).
@@ -27,32 +27,35 @@ class Rate(Model):
         default=100, description="interval of estimates"
     )
     shift_up: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=3, description="the estimate rises by 2^-shift of its distance to a sample"
+        default=3, description="the estimate rises by 2^-shift of its distance from a higher sample"
     )
     shift_down: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=3, description="and falls by 2^-shift of it"
+        default=3, description="the estimate falls by 2^-shift of its distance from a lower sample"
     )
     margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
     corridor_slots: SlotShare = Field(
-        default=2, description="width within which the estimate may move without a change"
+        default=2,
+        description="width of the corridor in which the estimate may move without a "
+        "change of slots",
     )
     rounding: Literal["up", "nearest", "down"] = Field(
-        default="up", description="of the sum to whole slots"
+        default="up", description="rounding of estimate and margin to whole slots"
     )
     count: Literal["arrivals", "accepted"] = Field(
-        default="arrivals", description="whether the estimator sees what the queue drops"
+        default="arrivals", description="whether the estimator counts packets that the queue drops"
     )
     hold_on_loss_ms: Milliseconds = Field(
-        default=0, description="how long a drop holds what hold says"
+        default=0, description="time for which a drop holds the quantity named by `hold`"
     )
     hold: Literal["estimate", "slots"] = Field(
         default="estimate",
-        description="what a drop holds: the estimate, which does not fall, or the slots, which "
+        description="the quantity that a drop holds: the estimate, which does not fall, or the "
+        "slots, which "
         "do not change while the estimate moves",
     )
     grain_kbit: Annotated[int, Field(ge=0, le=4_000_000)] = Field(
         default=0,
-        description="only whole multiples of it count of an estimate; 512: whole slots; 0: all",
+        description="estimates are cut to whole multiples of it; 512: whole slots; 0: not cut",
     )
     pace: Literal["apart", "grid"] = Field(
         default="apart",
@@ -67,25 +70,27 @@ class Buffer(Model):
     """An allocator that follows the backlog between two thresholds."""
 
     high_bytes: Annotated[int, Field(ge=1)] = Field(
-        default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
+        default=30_000, description="a backlog above it for rise_ms adds step_slots"
     )
     low_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=3_000, description="backlog below it, for fall_ms, gives step_slots back"
+        default=3_000, description="a backlog below it for fall_ms returns step_slots"
     )
-    rise_ms: Milliseconds = Field(default=10, description="how long above high_bytes")
-    fall_ms: Milliseconds = Field(default=100, description="how long below low_bytes")
+    rise_ms: Milliseconds = Field(default=10, description="time above high_bytes that adds slots")
+    fall_ms: Milliseconds = Field(
+        default=100, description="time below low_bytes that returns slots"
+    )
     step_slots: Slots = Field(default=1, description="slots per change")
 
 
 class Level(Model):
     """One level of the hysteresis allocator."""
 
-    slots: Slots = Field(description="slots at this level; each level has more than the last")
+    slots: Slots = Field(description="slots at this level; more than at the level before")
     up_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="a backlog of so much leads to the next level"
+        default=0, description="backlog that leads to the next level"
     )
     down_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="one of so little to the level before"
+        default=0, description="backlog that leads to the level before"
     )
 
 
@@ -101,13 +106,13 @@ class Step(Model):
     """One step of a trace."""
 
     after_ms: Annotated[float, Field(ge=0, le=3_600_000, multiple_of=0.001)] = Field(
-        description="since the step before, the first since the traffic's start; whole us"
+        description="time since the step before, for the first since the traffic's start; whole us"
     )
     slots: Slots = Field(description="slots from then on")
 
 
 class Trace(Model):
-    """A list of times and slots, taken as it is."""
+    """A list of times and slots, applied as it is."""
 
     steps: Annotated[list[Step], Field(min_length=1, max_length=1024)] = Field(
         description="in order"
@@ -115,7 +120,7 @@ class Trace(Model):
 
 
 class Channel(RatedQueue):
-    """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
+    """A channel of n slots of 512 kbit/s; at most one allocator changes n."""
 
     FIELD: ClassVar = "dtm"
     DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
@@ -123,8 +128,8 @@ class Channel(RatedQueue):
     slots: Slots = Field(default=20, description="slots at the traffic's start")
     slot_kbit: Annotated[int, Field(ge=1, le=SLOT_KBIT)] = Field(
         default=SLOT_KBIT,
-        description="of a slot, dividing 8 Gbit/s; with 1 an allocator's rates are all but "
-        "unrounded",
+        description="rate of a slot, a divisor of 8 Gbit/s; with 1 an allocator's rates are hardly "
+        "rounded",
     )
     framed: bool = Field(
         default=False, description="packets take whole slots and leave at the ends of cycles"
@@ -141,7 +146,10 @@ class Channel(RatedQueue):
         default=None, description="the profile's pool of slots that it shares, if any"
     )
     owned_slots: Annotated[int, Field(ge=0, le=65535)] = Field(
-        default=0, description="slots of the pool that are its own, lent while it needs them not"
+        default=0,
+        description="slots of the pool that belong to it; "
+        "others may use them while it does not need "
+        "them",
     )
     rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
     buffer: Buffer | None = Field(default=None, description="follow the backlog")

@@ -1,4 +1,4 @@
-"""What a link does to packets behind its queue besides losing them: jitter, copies, overtaking."""
+"""Effects of a link on packets behind its queue besides loss: jitter, copies, overtaking."""
 
 from typing import Annotated, ClassVar
 
@@ -10,14 +10,14 @@ Percent = Annotated[float, Field(ge=0, le=50)]
 
 
 class Impairments(BehindQueue):
-    """What netem does to packets at the delay's hop, to each by itself."""
+    """Effects of netem on each packet at the delay's hop."""
 
     FIELD: ClassVar = "impairments"
     DESCRIPTION: ClassVar = "jitter, reordering and copies after the queue; none by default"
 
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
         default=0,
-        description="the delay is uniform from delay_ms less this to delay_ms and this",
+        description="the delay is uniform between delay_ms minus and plus this",
     )
     jitter_reorders: bool = Field(
         default=False, description="a packet with a shorter delay overtakes; else it waits its turn"
@@ -31,10 +31,10 @@ class Impairments(BehindQueue):
 
     @property
     def jitter_ns(self) -> int:
-        """How far the delay may be off, ns."""
+        """The largest deviation of the delay, ns."""
         return round(self.jitter_ms * 1e6)
 
     @property
     def keeps_order(self) -> bool:
-        """True if netem must be made to keep the order of packets."""
+        """True if netem needs a rate in order to keep packets in order."""
         return bool(self.jitter_ms) and not self.jitter_reorders

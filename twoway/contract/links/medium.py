@@ -1,10 +1,10 @@
-"""A half-duplex medium that both ends of a link share: which end sends when.
+"""A half-duplex medium that both ends of a link share: when each end sends.
 
-One packet is sent at a time. A turn holds the medium for the gap once and then for each packet's
-bits; it goes on while the next packet of its end has arrived when one has been sent, up to a number
-of packets. Then, and when a packet comes to an idle medium, the other end's turn comes if a packet
-has arrived there, or else the same end's again. The kernel's sch_medium decides from counts of
-waiting packets whenever something happens; here times of arrival alone decide.
+Only one packet is sent at a time. A turn holds the medium for the gap once and then for each
+packet's bits. The turn goes on if the next packet of its end has arrived when one has been sent, up
+to a number of packets. After a turn, and when a packet comes to an idle medium, the turn goes to
+the other end if a packet has arrived there, or else to the same end again. The kernel's sch_medium
+decides from counts of waiting packets at each event; this model uses times of arrival alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ _NEVER = float("inf")
 
 
 class Hold(NamedTuple):
-    """A packet's hold of the medium.
+    """The time for which one packet holds the medium.
 
     Attributes:
         end: the end that sends it, 0 or 1.
-        start_ns: when the medium is its end's, gap included.
-        sent_ns: when its last bit has been sent.
+        start_ns: the time at which its end gets the medium, gap included.
+        sent_ns: the time at which its last bit has been sent.
     """
 
     end: int
@@ -41,24 +41,24 @@ class Medium:
     """A half-duplex medium.
 
     Attributes:
-        gap_ns: what a turn takes before its first bit.
-        turn_packets: packets of a turn at most.
+        gap_ns: time from the start of a turn to its first bit.
+        turn_packets: the most packets in a turn.
     """
 
     gap_ns: int
     turn_packets: int
 
     def holds(self, arrived_ns: Sequence[IntArray], bits_ns: Sequence[IntArray]) -> Iterator[Hold]:
-        """Replay the medium.
+        """Replay the medium; return the packets' holds in the order of sending.
 
         Args:
-            arrived_ns: of each end, shape (n,), when its packets arrive, ascending. End 0 is the
-                one that joined first, which has the first turn.
-            bits_ns: of each end, shape (n,), what its packets' bits take.
+            arrived_ns: for each end, shape (n,), when its packets arrive, ascending. End 0 joined
+                first and has the first turn.
+            bits_ns: for each end, shape (n,), transmission times of its packets.
 
         Returns: the packets in the order in which they are sent.
         """
-        # Plain numbers: a step looks at one packet of each end.
+        # Plain numbers, because a step looks at one packet of each end.
         arrived = [[*map(int, each), _NEVER] for each in arrived_ns]
         bits = [list(map(int, each)) for each in bits_ns]
         at = [0, 0]
@@ -77,27 +77,28 @@ class Medium:
 
 
 def bits_ns(link_bytes: IntArray, rate_bit: int) -> IntArray:
-    """Compute what packets' bits take, cut to whole ns upwards.
+    """Compute the transmission times of packets, rounded up to whole ns.
 
     Args:
         link_bytes: shape (n,), their sizes on the link.
-        rate_bit: the rate, of which the kernel has whole bytes/s.
+        rate_bit: the rate, which the kernel has in whole bytes/s.
     """
     return np.asarray(-(-link_bytes.astype(np.int64) * _NS // (rate_bit // 8)))
 
 
 class HalfDuplex(Model):
-    """One medium for both directions of a link: one packet at a time, the ends take turns.
+    """One medium for both directions of a link, which carries one packet at a time.
 
     There are no collisions and no random back-off.
     """
 
     gap_us: Annotated[float, Field(ge=0, le=10_000_000, multiple_of=1e-3)] = Field(
-        description="what a turn takes before its first bit: access time, preamble, space between "
+        description="time from the start of a turn "
+        "to its first bit: access, preamble, space between "
         "frames; us, to the nanosecond"
     )
     turn_packets: Annotated[int, Field(ge=1, le=65535)] = Field(
-        default=1, description="packets that an end sends in its turn at most, for one gap"
+        default=1, description="the most packets that an end sends in one turn, after one gap"
     )
 
     @property

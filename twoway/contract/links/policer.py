@@ -1,7 +1,7 @@
 """A policer: the kernel's token bucket (net/sched/act_police.c), in its own integers.
 
 Tokens are nanoseconds of sending: the bucket gains one each ns and holds at most `burst_ns`. A
-packet needs what its frame takes at the rate, and is refused if that is not there.
+packet needs the transmission time of its frame in tokens, and is refused if the bucket has fewer.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from pydantic import Field
 
 from twoway.contract.links import Element
 
-# tc tells the kernel times in ticks of 64 ns.
+# tc counts times for the kernel in ticks of 64 ns.
 _TICK_NS = 64
 
 
 @dataclass(frozen=True)
 class TokenBucket:
-    """A rate and a size.
+    """A token bucket: its rate and its size.
 
     Attributes:
-        rate_bit: rate at which tokens come, bit/s, a multiple of 8.
-        burst_bytes: what a full bucket lets through at once.
+        rate_bit: rate of the tokens, bit/s, a multiple of 8.
+        burst_bytes: the most bytes that a full bucket passes at once.
     """
 
     rate_bit: int
@@ -43,10 +43,10 @@ class TokenBucket:
         return frame_bytes * (factor // rate) >> shift
 
     def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
-        """Mark the frames that a bucket refuses, full before the first.
+        """Mark the frames that a bucket refuses; the bucket is full before the first.
 
         Args:
-            time_ns: shape (n,), when they come, ascending.
+            time_ns: shape (n,), arrival of the frames, ascending.
             frame_bytes: shape (n,), Ethernet header included.
         """
         needs = {int(size): self.needs_ns(int(size)) for size in np.unique(frame_bytes)}
@@ -62,7 +62,7 @@ class TokenBucket:
 
 
 class Policer(Element):
-    """Packets beyond a token bucket are dropped before the queue; none waits for tokens."""
+    """A policer: packets beyond a token bucket are dropped before the queue, without waiting."""
 
     FIELD: ClassVar = "policer"
     DESCRIPTION: ClassVar = "a token bucket before the queue; none by default"
@@ -71,10 +71,10 @@ class Policer(Element):
         description="rate of the tokens in Mbit/s, of frames with their Ethernet headers"
     )
     burst_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = Field(
-        description="what a full bucket lets through at once, bytes of frames"
+        description="size of the bucket, bytes of frames"
     )
 
     @property
     def bucket(self) -> TokenBucket:
-        """The bucket that the kernel has for them: it counts whole bytes a second."""
+        """The bucket that the kernel has for these values: it counts whole bytes a second."""
         return TokenBucket(round(self.rate_mbit * 1e6 / 8) * 8, self.burst_bytes)

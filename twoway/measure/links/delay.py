@@ -1,4 +1,4 @@
-"""A delay that changes: each packet travels for as long as the table says."""
+"""A delay that changes: each packet must travel for the time that the table gives."""
 
 import numpy as np
 
@@ -32,5 +32,5 @@ def check(
                 off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
     found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
     worst = int(np.abs(found).max(initial=0))
-    what = f"{direction}: worst error of {len(found)} packets' delays, ns"
+    what = f"{direction}: worst error of the delays of {len(found)} packets, ns"
     return [checks.row(what, worst, "0", worst == 0)]

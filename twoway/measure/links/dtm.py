@@ -1,4 +1,4 @@
-"""Slots and capacity of a DTM channel, and what its connections make of them."""
+"""Slots and capacity of a DTM channel, and the goodput that its connections draw from it."""
 
 import math
 
@@ -45,7 +45,7 @@ CAPACITY_GOODPUT = Definition(
 def slots(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[float, ...]:
     """Describe the slots in the steady window.
 
-    `first_reallocation` is that of the whole run.
+    `first_reallocation` is for the whole run.
     """
     run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
@@ -81,9 +81,9 @@ def check(
 ) -> list[FidelityRow]:
     """Compare reallocations with the paper's algorithm fed with captures.
 
-    On a clock that runs while the host works, packets come to the channel up to as much after their
-    capture as the latest departure is late; how well the estimate is then known must resolve a
-    slot. The reason for the check is in docs/decisions/0016.
+    On a clock that runs while the host works, a packet may reach the channel later than its
+    capture, by up to the lateness of the latest departure; the estimate's resulting uncertainty
+    must resolve a slot. The reason for the check is in docs/decisions/0016.
     """
     slots = view.slots
     if not slots or not slots.options.rate:

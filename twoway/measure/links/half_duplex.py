@@ -1,4 +1,4 @@
-"""How long each direction holds a half-duplex link's medium."""
+"""The time for which each direction holds a half-duplex link's medium."""
 
 import math
 
@@ -17,7 +17,7 @@ MEDIUM_BUSY = Definition(
 
 @estimates(Scope.QUEUE, MEDIUM_BUSY)
 def medium_busy(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Return the share of the steady window; NaN where each direction has its own medium."""
+    """Return the share of the steady window; NaN if each direction has its own medium."""
     if view.holds is None:
         return (math.nan,)
     run = analysis.run

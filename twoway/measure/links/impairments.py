@@ -1,7 +1,7 @@
 """Jitter, overtaking and copies on a link, behind its queue.
 
-They are those of the whole capture, of a connection's data packets between the capture behind their
-last queue and that at their sink. The profile says whether a link has any: else none is measured.
+They are measured over the whole capture, on a connection's data packets between the capture behind
+their last queue and that at their sink. They are NaN unless the profile has such effects.
 """
 
 import math
@@ -26,14 +26,12 @@ LINK_OVERTAKING = Definition(
     "share of a connection's data packets that arrive before one that was sent before them",
     most=1,
 )
-LINK_COPIES = Definition(
-    "link_copies", "1", "packets that arrive more than once, in packets that were sent", most=1
-)
+LINK_COPIES = Definition("link_copies", "1", "share of packets that arrive more than once", most=1)
 
 
 @estimates(Scope.CONNECTION, LINK_JITTER, LINK_OVERTAKING, LINK_COPIES)
 def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float]:
-    """Return the standard deviation and the two shares; NaN without any, or without data."""
+    """Return the deviation and the two shares; NaN without such effects, or without data."""
     last = analysis.queues[view.connection.directions[-1]].queue
     if not analysis.run.element(last, Impairments):
         return math.nan, math.nan, math.nan
@@ -53,7 +51,7 @@ def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, f
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
-    """Count packets that travelled neither within the jitter nor, reordered, at once."""
+    """Count packets outside the jitter's range that were not reordered packets without delay."""
     del error
     impairments = analysis.run.element(view.queue, Impairments)
     if not impairments:
@@ -68,13 +66,13 @@ def check(
                 continue
             arrived = travel.came_ns >= 0
             if impairments.duplicate_percent or impairments.reorder_percent:
-                # A copy may be taken for the next packet that looks like it, and so may a packet
-                # that overtook one that looks like it: bare ACKs and resets do.
+                # A copy may be confused with the next packet that looks like it, and so may a
+                # packet that overtook its like: pure ACKs and resets look alike.
                 arrived &= ~repeated(travel.sent)
             sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
             latest = sent_ns + most
             if jitter_ns and not impairments.jitter_reorders:
-                latest = np.maximum.accumulate(latest)  # behind one that was sent before
+                latest = np.maximum.accumulate(latest)  # behind a packet that was sent earlier
             good = (came_ns >= sent_ns + least) & (came_ns <= latest)
             if impairments.reorder_percent:
                 good |= came_ns == sent_ns

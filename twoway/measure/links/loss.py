@@ -1,13 +1,13 @@
 """Losses on a link, behind its queue: on a radio, for example, or where a profile says `loss`.
 
-A data packet was lost there if the capture behind its last queue has it and that at its sink does
-not; those of the whole capture count.
+A data packet was lost there if the capture behind its last queue has it and the capture at its sink
+does not. The whole captures count.
 
     link_loss = packets lost / packets that left the queue
 
-How far that may be from what the profile says depends on how many packets there were. With the
-share p and bursts of b packets on average the next packet's fate is correlated with this one's by
-l = 1 - enter - leave (twoway/contract/links/loss.py), and of n packets the share has the variance
+The number of packets decides how far the share may be from the profile's. With the share p and
+bursts of b packets on average, the next packet's fate is correlated with this one's by l = 1 -
+enter - leave (twoway/contract/links/loss.py), and over n packets the share has the variance
 
     p (1 - p) / n * (1 + l) / (1 - l)
 
@@ -34,7 +34,7 @@ from twoway.measure.run_folder import Run
 
 # Shares of a schedule are kept in millionths of a percent.
 _PER_SHARE = 1e8
-# A sound run has a smaller chance once in a thousand million.
+# A sound run exceeds this with a probability of one in a thousand million.
 _LEAST_CHANCE = 1e-9
 
 LINK_LOSS = Definition(
@@ -54,13 +54,13 @@ LINK_LOSS_BURST = Definition(
 LINK_LOSS_DEVIATION = Definition(
     "link_loss_deviation",
     "1",
-    "how many standard deviations, for its packets, link_loss is above the profile's share",
+    "link_loss minus the profile's share, in standard deviations for the number of packets",
     "Gilbert 1960",
 )
 LINK_LOSS_BURST_DEVIATION = Definition(
     "link_loss_burst_deviation",
     "1",
-    "how many standard deviations, for its bursts, link_loss_burst is above the profile's",
+    "link_loss_burst minus the profile's, in standard deviations for the number of bursts",
     "Gilbert 1960",
 )
 
@@ -69,7 +69,7 @@ LINK_LOSS_BURST_DEVIATION = Definition(
     Scope.CONNECTION, LINK_LOSS, LINK_LOSS_BURST, LINK_LOSS_DEVIATION, LINK_LOSS_BURST_DEVIATION
 )
 def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float, float]:
-    """Return the share lost, the mean length of a burst, and both ones' deviations."""
+    """Return the share lost, the mean length of a burst, and the deviations of both."""
     if not analysis.run.loses_on_links:
         return 0.0, math.nan, math.nan, math.nan
     travel = analysis.travel(view.connection)
@@ -87,14 +87,14 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
 def deviations(
     said: Loss, share: float, packets: int, length: float, bursts: int
 ) -> tuple[float, float]:
-    """Compare with what the profile says, in standard deviations; NaN if there is none.
+    """Compare losses with the profile's, in standard deviations; NaN if the profile has none.
 
     Args:
         said: the profile's `loss`.
-        share: the share of packets that were lost.
-        packets: how many there were.
+        share: the share of lost packets.
+        packets: number of packets.
         length: the mean length of a burst.
-        bursts: how many there were.
+        bursts: number of bursts.
     """
     p, burst = said.share, said.burst_packets
     correlated = 1 - 1 / burst - p / (1 - p) / burst if burst else 0
@@ -107,7 +107,7 @@ def deviations(
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
-    """Compare the packets that a link has lost with its count, or with its schedule."""
+    """Compare the packets that a link has lost with the count or schedule of its profile."""
     del error
     loss = analysis.run.element(view.queue, Loss)
     if loss and loss.every:
@@ -118,9 +118,9 @@ def check(
 
 
 def _check_of_count(analysis: Analysis, direction: str, queue: Queue, loss: Loss) -> FidelityRow:
-    """Compare which packets a link that counts has lost with which it had to lose.
+    """Compare the packets that a link with a count has lost with those that it had to lose.
 
-    It counts what leaves the queue, in that order, which clocks do not change.
+    The link counts packets in the order in which they leave the queue; clocks do not affect that.
     """
     sent = analysis.run.leaving(queue)
     due, total, odd = loss.counted_out(len(sent)), 0, 0
@@ -128,16 +128,16 @@ def _check_of_count(analysis: Analysis, direction: str, queue: Queue, loss: Loss
     for mine, lost, known in _fates(analysis, queue):
         total += int(known.sum())
         odd += int((due[np.isin(keys, mine.key())] != lost)[known].sum())
-    what = f"{direction}: packets of {total} that were lost, or not, against the count"
+    what = f"{direction}: packets of {total} whose loss contradicts the count"
     return checks.row(what, odd, "0", odd == 0)
 
 
 def _check_of_schedule(analysis: Analysis, direction: str, queue: Queue, loss: Loss) -> FidelityRow:
-    """Compare how many packets a link has lost by the shares in force as they left its queue.
+    """Compare the number of packets lost with the scheduled shares when they left the queue.
 
-    Of n packets with the chance p, k or more (or fewer) are lost with a chance of at most
-    exp(-n D), where D is the divergence of k / n from p (Chernoff 1952). Packets that follow a
-    change before it must be over are left out.
+    Of n packets with the probability p, k or more (or fewer) are lost with a probability of at most
+    exp(-n D), where D is the divergence of k / n from p (Chernoff 1952). Packets right after a
+    change, before it must be in force, are left out.
     """
     run = analysis.run
     shares, lost = [np.zeros(0)], [np.zeros(0, dtype=bool)]
@@ -152,13 +152,13 @@ def _check_of_schedule(analysis: Analysis, direction: str, queue: Queue, loss: L
     found = {float(p): gone[share == p] for p in np.unique(share)}
     chances = {p: math.exp(-len(of) * _divergence(float(of.mean()), p)) for p, of in found.items()}
     told = ", ".join(f"{len(of)} at {100 * p:g} %" for p, of in found.items())
-    what = f"{direction}: least chance of as many losses, of packets: {told}"
+    what = f"{direction}: lowest probability of the losses seen, of packets: {told}"
     least = min(chances.values(), default=1)
     return checks.row(what, least, f"at least {_LEAST_CHANCE:g}", least >= _LEAST_CHANCE)
 
 
 def _in_force(loss: Loss, run: Run, time_ns: IntArray) -> NDArray[np.float64]:
-    """Look up the shares of losses at some times; the first holds before the start."""
+    """Look up the shares of losses at some times; the first share holds before the start."""
     time_ns = np.maximum(time_ns, run.start_ns)
     return loss.table.value_at(run.start_ns, time_ns) / _PER_SHARE
 
@@ -170,9 +170,9 @@ def _divergence(found: float, due: float) -> float:
 
 
 def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
-    """List of each flow whose last queue it is: packets, which were lost, and which are known.
+    """List the flows whose last queue this is: packets, marks of those lost, marks of those known.
 
-    What was under way as the captures ended is not known, nor what looks like another packet.
+    Packets on their path when the captures ended are not known, nor packets with a twin.
     """
     for each in analysis.connections.values():
         for forward in (True, False):
@@ -196,9 +196,10 @@ def _fates_of_datagrams(
 
 
 def check_run(analysis: Analysis) -> list[FidelityRow]:
-    """Compare losses behind queues with the kernel's count of packets that it took away.
+    """Compare losses behind queues with the kernel's count of packets that it dropped.
 
-    It takes them when they set out, so that what was under way at the end may be among its count.
+    The kernel drops packets before their delay, so its count may include packets on their path at
+    the end.
     """
     if not analysis.run.loses_on_links:
         return []
@@ -222,6 +223,6 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
     lost += sum(int((gone & known).sum()) for _, gone, known in others)
     unknown = [~known for *_, known in others]
     under_way = sum(int(each.sum()) for each in [*(e.under_way for e in travels), *unknown])
-    what = f"packets lost behind queues in the captures less the kernel's {kernel}"
+    what = f"packets lost behind queues in the captures minus the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
     return [checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)]

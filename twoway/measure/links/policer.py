@@ -1,7 +1,8 @@
 """Packets that a policer drops before a queue.
 
-The metric is what the captures lack of packets that met a queue with a place. The token bucket, by
-which theories predict it, has no part in it; a fidelity check compares each drop with the bucket.
+The metric counts packets that met a queue with a free place and still are not in the captures
+behind it. It does not use the token bucket, by which theories predict it; a fidelity check compares
+each drop with the bucket.
 """
 
 import math
@@ -46,7 +47,7 @@ def check(
         return []
     kernel = checks.counted_drops(analysis, view, "clsact")
     odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
-    what = f"{direction}: policer's {kernel} drops that are not its token bucket's"
+    what = f"{direction}: policer's {kernel} drops that differ from its token bucket's"
     return [checks.row(what, odd, "0", odd == 0)]
 
 

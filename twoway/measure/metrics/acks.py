@@ -1,4 +1,4 @@
-"""ACKs of a connection: how many, how they are spaced, bunched and compressed.
+"""ACKs of a connection: their number, spacing, bunches and compression.
 
 After Zhang, Shenker, Clark (1991) and Paxson (1997), section on ACK compression.
 """
@@ -20,12 +20,12 @@ from twoway.measure.metric import Scope, estimates
 ACK_BUNCH_MAX_SENT = Definition(
     "ack_bunch_max_sent",
     "acks",
-    "size of the largest bunch as the receiver sent it, before any queue",
+    "size of the largest bunch of ACKs at the receiver, before any queue",
 )
 QUEUE_ACK_BUNCH_MAX = Definition(
     "queue_ack_bunch_max",
     "acks",
-    "size of the largest bunch of ACKs that leaves the queue, of whichever connections",
+    "size of the largest bunch of ACKs that leaves the queue, over all connections",
 )
 
 
@@ -44,14 +44,14 @@ def bunches_of_queue(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 @estimates(Scope.CONNECTION, ACK_TO_DATA, ACKS_LOST)
 def numbers(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Return ACKs per segment and ACKs lost, of those sent in the steady window."""
+    """Return ACKs per segment and ACKs lost, for ACKs sent in the steady window."""
     segments = len(analysis.run.steady(view.arrived.data()))
     return view.acks_sent / segments if segments else math.nan, view.acks_lost
 
 
 @estimates(Scope.CONNECTION, ACK_SPACING_RATIO, ACKS_COMPRESSED)
 def spacing(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Compare the spacing on arrival with that when sent."""
+    """Compare the spacing on arrival with the spacing when sent."""
     del analysis
     ratio = ack_compression.ack_spacing_ratio(view.acks.sent_ns, view.acks.arrived_ns)
     ratio = ratio[~np.isnan(ratio)]
@@ -63,7 +63,7 @@ def spacing(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 
 @estimates(Scope.CONNECTION, ACK_BUNCH_MEAN, ACK_BUNCH_MAX, ACK_BUNCH_MAX_SENT)
 def bunches(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Return mean and largest bunch on arrival, and the largest as sent."""
+    """Return the mean and largest bunch on arrival, and the largest as sent."""
     del analysis
     arrived = ack_compression.bunch_sizes(view.acks.arrived_ns, view.ack_service_ns)
     sent = ack_compression.bunch_sizes(view.acks.sent_ns, view.ack_service_ns)
@@ -75,7 +75,7 @@ def bunches(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 def compression_factor(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the median, and the bound if neither link's rate changes.
 
-    Of ACKs of one segment: one that acknowledges more is sent more than 1.05 of a segment's
+    Only ACKs of one segment count: an ACK of more segments is sent more than 1.05 of a segment's
     transmission times after the one before, and is left out.
     """
     del analysis

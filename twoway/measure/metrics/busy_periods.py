@@ -20,29 +20,32 @@ from twoway.measure.metric import Scope, estimates
 BUSY_PEAK_HIGH = Definition(
     "busy_peak_high",
     "packets",
-    "most data packets in the queue during a busy period: median of every second one, the higher",
+    "most data packets in the queue during a busy period: the higher of the medians of "
+    "odd and even ones",
     "Kalampoukas, Varma, Ramakrishnan 1998",
 )
 BUSY_PEAK_LOW = Definition(
     "busy_peak_low",
     "packets",
-    "most data packets in the queue during a busy period: median of every second one, the lower",
+    "most data packets in the queue during a busy period: the lower of the medians of "
+    "odd and even ones",
     "Kalampoukas, Varma, Ramakrishnan 1998",
 )
 BUSY_PERIOD_GROWTH = Definition(
     "busy_period_growth",
     "1",
-    "segments of a busy period over those of the one before, median until the first of the longest",
+    "ratio of the segments of a busy period to those of the one before, median until the "
+    "first of the longest",
     "Kalampoukas, Varma, Ramakrishnan 1998, section 2.2",
 )
-IDLE_PERIODS = Definition("idle_periods", "1", "stretches of time without a packet in the queue")
+IDLE_PERIODS = Definition("idle_periods", "1", "number of intervals without a packet in the queue")
 IDLE_PERIOD_MEAN = Definition("idle_period_mean", "s", "mean length of an idle period")
 IDLE_PERIOD_MAX = Definition("idle_period_max", "s", "longest idle period")
 
 
 @estimates(Scope.QUEUE, BUSY_PERIODS, BUSY_PERIOD_SEGMENTS, BUSY_PERIOD_CYCLE)
 def clusters(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Count and measure busy periods that start in the window, less the last."""
+    """Count and measure the busy periods that start in the window, without the last."""
     busy = analysis.busy(view)
     segments = busy.segments
     return len(segments), np.median(segments) if len(segments) else math.nan, busy.cycle_s()
@@ -64,9 +67,9 @@ def alternating_peaks(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 @estimates(Scope.QUEUE, BUSY_PERIOD_GROWTH)
 def start_up(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Return how busy periods grow from the start of traffic, whatever the steady window.
+    """Return the growth of busy periods from the start of traffic, whatever the steady window.
 
-    NaN if the first is as long as any.
+    NaN if no later one is longer than the first.
     """
     run = analysis.run
     return (growth(busy_periods(view.passed, run.start_ns, run.stop_ns).segments),)

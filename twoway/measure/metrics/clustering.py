@@ -5,8 +5,8 @@ packet is the answer to an acknowledgement (Zhang, Shenker, Clark 1991, section 
 
     clusters_per_window = clusters / sum over packets of 1 / window at the packet's departure
 
-1 if each window is one cluster, whatever its size; two windows in a row make it less, windows that
-are cut more.
+It is 1 if each window is one cluster, whatever its size; less if two windows form one cluster, more
+if windows are cut.
 """
 
 import math
@@ -20,14 +20,16 @@ from twoway.measure.metric import Scope, estimates
 CLUSTERING = Definition(
     "clustering",
     "1",
-    "share of a connection's data that leaves its queue right behind its own",
+    "share of a connection's data packets that leave its queue right behind a data "
+    "packet of the same connection",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
 CLUSTER_MEAN = Definition(
     "cluster_mean",
     "packets",
-    "mean number of a connection's data packets that leave with nothing of another in between",
+    "mean number of a connection's data packets that leave in a row, without another "
+    "connection's in between",
     "Zhang, Shenker, Clark 1991",
     least=1,
 )
@@ -41,7 +43,7 @@ CLUSTERS_PER_WINDOW = Definition(
 
 @estimates(Scope.CONNECTION, CLUSTERING, CLUSTER_MEAN, CLUSTERS_PER_WINDOW)
 def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Return the share of data right behind its own, cluster size, clusters per window."""
+    """Return the share of data in a row, the cluster size, and clusters per window."""
     departed = analysis.departed(view.forward)
     places = analysis.run.rows(departed.lanes, view.connection, forward=True)
     mine = places[departed.is_data[places]]

@@ -1,7 +1,7 @@
-"""How long transfers take: from a connection's start to the arrival of its last byte.
+"""Completion times of transfers: from a connection's start to the arrival of its last byte.
 
-A connection that is set up at its start (`connect: at-start`) shakes hands within that time. A
-transfer that is not complete when traffic ends has no time, and does not count among all.
+A connection that is set up at its start (`connect: at-start`) has its handshake within that time. A
+transfer that is not complete when traffic ends has no time, and does not count in the quantiles.
 """
 
 import math

@@ -27,11 +27,11 @@ EPOCH_PERIOD = Definition(
 EPOCH_LOSSES = Definition(
     "epoch_losses",
     "packets",
-    "a connection's lost data over the number of congestion epochs",
+    "ratio of a connection's lost data packets to the number of congestion epochs",
     _ZHANG,
 )
 DROPPED_DATA_SHARE = Definition(
-    "dropped_data_share", "1", "dropped data packets over all dropped packets", _ZHANG, most=1
+    "dropped_data_share", "1", "share of data packets among all dropped packets", _ZHANG, most=1
 )
 DROPS_DATA = Definition("drops_data", "packets", "data packets that the queue dropped")
 DROPS_ACK = Definition("drops_ack", "packets", "packets without payload that the queue dropped")
@@ -41,10 +41,12 @@ EPOCH_DROPS_ACK = Definition(
     "epoch_drops_ack", "packets", "mean drops without payload in one of the queue's epochs"
 )
 EPOCH_DROPS_HALF_GAP = Definition(
-    "epoch_drops_half_gap", "packets", "`epoch_drops` with half of the gap that separates epochs"
+    "epoch_drops_half_gap", "packets", "`epoch_drops` with half the gap between epochs"
 )
 QUEUE_EPOCH_PERIOD = Definition(
-    "queue_epoch_period", "s", "mean time from the first drop of a queue's epoch to the next's"
+    "queue_epoch_period",
+    "s",
+    "mean time from the first drop of a queue's epoch to the first of its next epoch",
 )
 
 
@@ -71,7 +73,7 @@ def congestion_epochs(analysis: Analysis) -> tuple[float, ...]:
 
 @estimates(Scope.RUN, DROPPED_DATA_SHARE)
 def dropped_data(analysis: Analysis) -> tuple[float, ...]:
-    """Divide dropped data by all drops, of all queues, steady window."""
+    """Divide dropped data packets by all drops, over all queues in the steady window."""
     drops = [analysis.run.steady(analysis.drops(view)) for view in analysis.queues.values()]
     total, data = sum(map(len, drops)), sum(len(each.data()) for each in drops)
     return (data / total if total else math.nan,)

@@ -1,6 +1,6 @@
 """A connection's congestion window, as the kernel reports it.
 
-The window in flight (`window_peak`) is another: while a loss is being repaired, it reaches from the
+The window in flight (`window_peak`) differs: while a loss is being repaired, it reaches from the
 lost segment to the newest, up to one and a half congestion windows.
 """
 
@@ -12,7 +12,7 @@ from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 CONGESTION_WINDOW_MAX = Definition(
-    "congestion_window_max", "segments", "largest congestion window that TCP_INFO shows"
+    "congestion_window_max", "segments", "largest congestion window in TCP_INFO"
 )
 
 

@@ -1,11 +1,12 @@
-"""Loss, delay and jitter of a UDP flow, of the packets that it sends in the steady window.
+"""Loss, delay and jitter of the packets that a UDP flow sends in the steady window.
 
-A packet's delay is from its sender's capture to its receiver's. A packet that was still in a queue
-as the captures ended is neither lost nor delayed.
+A packet's delay is the time from its sender's capture to its receiver's. A packet that was in a
+queue when the captures ended counts neither as lost nor as delayed.
 
-    datagram_loss   = packets lost / packets sent
-    datagram_jitter = mean of RFC 3550's J, which follows |D| with a gain of 1/16; D is by how much
-                      two consecutive arrivals are spaced otherwise than they were sent
+    datagram_loss = packets lost / packets sent datagram_jitter = mean of RFC 3550's J, which
+    follows |D| with a gain of 1/16; D is the
+                      difference between the spacing of two consecutive arrivals and their spacing
+                      when sent
 """
 
 import math

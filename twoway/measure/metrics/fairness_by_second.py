@@ -1,8 +1,8 @@
-"""Jain's index of each second: fairness at a time, which a mean over a run hides.
+"""Jain's index of each second: fairness over short times, which a mean over a run hides.
 
-Two connections that take turns are fair in the long run and unfair in each second. Of the whole
-seconds of the steady window, the index of the goodputs of all connections that have data to send in
-all of the second; seconds with fewer than two of them, or without goodput, are left out. A run's
+Two connections that alternate are fair in the long run and unfair in each second. The index is
+computed for each whole second of the steady window, over all connections that have data to send in
+all of that second; seconds with fewer than two of them, or without goodput, are left out. A run's
 series `jain_index` has all seconds.
 """
 
@@ -27,7 +27,7 @@ JAIN_MEDIAN = Definition(
 JAIN_LEAST = Definition(
     "jain_index_least",
     "1",
-    "least Jain's index of the connections' goodputs in a second",
+    "lowest Jain's index of the connections' goodputs in any second",
     "Jain, Chiu, Hawe 1984",
     most=1,
 )
@@ -35,7 +35,7 @@ JAIN_LEAST = Definition(
 
 @estimates(Scope.RUN, JAIN_MEDIAN, JAIN_LEAST)
 def fairness_by_second(analysis: Analysis) -> tuple[float, float]:
-    """Return median and least index; NaN without such a second."""
+    """Return the median and the lowest index; NaN without such a second."""
     seconds = analysis.seconds
     found = jain_by_second(seconds)[seconds.begin_ns >= analysis.run.steady_ns]
     found = found[np.isfinite(found)]

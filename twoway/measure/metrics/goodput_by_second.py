@@ -1,7 +1,7 @@
-"""Goodput in single seconds: how little and how much a connection has at times.
+"""Goodput in single seconds: the least and the most of a connection.
 
-Of the whole seconds, counted from the start of traffic, that lie in the steady window and in which
-the connection has data to send. A run's series `goodput_by_second` has all of them.
+Seconds are whole, counted from the start of traffic, within the steady window, and the connection
+has data to send in all of each. A run's series `goodput_by_second` has all of them.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Packets that a managed queue marks as having met congestion, where it would drop others."""
+"""Packets that a managed queue marks with congestion experienced, instead of dropping them."""
 
 import math
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
 
 MARKS = Definition(
-    "marks", "packets", "packets that the queue marked, by the kernel's count", "RFC 3168"
+    "marks", "packets", "number of packets that the queue marked, by the kernel's count", "RFC 3168"
 )
-# As `tc -s -j qdisc show` calls them: red and choke, and all others.
+# Names in `tc -s -j qdisc show`: of red and choke, and of all others.
 _NAMES = ("marked", "ecn_mark")
 
 
 @estimates(Scope.QUEUE, MARKS)
 def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Count from before the traffic to its end; NaN of a queue that has no such count."""
+    """Count from before the traffic to its end; NaN for a queue without such a count."""
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
         [
@@ -33,7 +33,7 @@ def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
 
 
 def _marked(counts: Any) -> Iterator[int]:
-    """List the marks in a qdisc's counts and in those of its parts: a cake has tins."""
+    """List the marks counted by a qdisc and by its parts: a cake has tins."""
     if isinstance(counts, list):
         for each in counts:
             yield from _marked(each)

@@ -1,4 +1,4 @@
-"""How long a program runs that the experiment names, such as a page's curl."""
+"""Run time of the programs that the experiment names, such as curl."""
 
 import math
 

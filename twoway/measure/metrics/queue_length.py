@@ -1,4 +1,4 @@
-"""The length of a queue: peaks and mean, plateaus, and the period with which it repeats itself.
+"""The length of a queue: peaks and mean, plateaus, and the period of its oscillation.
 
 The packet in transmission counts. Plateaus are those of the square wave of Zhang, Shenker, Clark
 (1991), figures 8 and 9.
@@ -17,7 +17,7 @@ from twoway.measure.queues import Occupancy
 
 QUEUE_PEAK_DATA = Definition("queue_peak_data", "packets", "most data packets in the queue")
 QUEUE_P95 = Definition(
-    "queue_p95", "packets", "packets in the queue that are not exceeded for 95 % of the time"
+    "queue_p95", "packets", "95th percentile over time of the packets in the queue"
 )
 QUEUED_MEAN = Definition(
     "queued_mean", "packets", "time average of a connection's data in its bottleneck's queue"
@@ -36,7 +36,7 @@ PLATEAU_LOW = Definition(
 )
 # Number of bins of the window; their width is the period's resolution.
 BINS = 1 << 16
-# A peak is high from this share of the highest.
+# A peak is high if it reaches this share of the highest.
 HIGH = 0.9
 # Least length of a plateau, in transmissions of data: a queue that rises or falls stays within a
 # packet for two.
@@ -88,7 +88,7 @@ def period_s(length: Occupancy, start_ns: int, stop_ns: int) -> float:
     """Find the autocorrelation's first high peak beyond its zero, s.
 
     Lags are up to half the window. A peak is high from nine tenths of the highest, because
-    multiples of the period have peaks as high as the period itself.
+    multiples of the period have peaks as high as the period's own.
 
     Returns: NaN if the queue never changes, or if no lag correlates.
     """
@@ -113,7 +113,7 @@ def period_s(length: Occupancy, start_ns: int, stop_ns: int) -> float:
 
 
 def plateaus(length: Occupancy, least_ns: int) -> IntArray:
-    """Find plateaus, where a queue's length changes by one at most.
+    """Find plateaus: stretches in which a queue's length changes by at most one.
 
     Args:
         length: the queue's length over time.
@@ -130,10 +130,10 @@ def plateaus(length: Occupancy, least_ns: int) -> IntArray:
 
 
 def _stretches(levels: IntArray) -> IntArray:
-    """Find the rows at which stretches start that change by one at most, each as long as it can be.
+    """Find the first rows of maximal stretches in which the length changes by at most one.
 
-    From a row of level v on, a stretch holds as long as all levels are v or v + 1, or all are v or
-    v - 1: until the later of the ends of two runs of equal pairs of levels.
+    From a row of level v, a stretch continues while all levels are v or v + 1, or all are v or v -
+    1: until the later of the ends of two runs of equal pairs of levels.
     """
     rows = len(levels)
     following = np.zeros(rows + 1, dtype=np.int64)
@@ -141,7 +141,7 @@ def _stretches(levels: IntArray) -> IntArray:
         ends = np.append(np.flatnonzero(np.diff(pair)) + 1, rows)
         following[:-1] = np.maximum(following[:-1], np.repeat(ends, np.diff(ends, prepend=0)))
     following[-1] = rows
-    # With `following` repeated so often as there are starts, these take twice as many steps.
+    # If `following` were repeated once per start, these would take twice as many steps.
     starts = np.zeros(min(rows, 1), dtype=np.int64)
     while len(starts) and starts[-1] < rows:
         starts = np.concatenate((starts, following[starts]))

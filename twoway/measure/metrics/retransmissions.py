@@ -1,10 +1,10 @@
-"""Retransmissions: how many segments are sent again, which share that is, and how many in vain.
+"""Retransmissions: number of segments sent again, their share, and the number sent again in vain.
 
     retransmitted = segments sent again / all segments sent
 
-A retransmission is needless if its payload had arrived before it: the sender took for lost what was
-late, or was known to its receiver. The receiver tells of each with a SACK block (RFC 2883), which
-capture-analysis counts at the sender as `duplicates_told`. A copy that a link made is none.
+A retransmission is needless if its payload had arrived before it: the sender assumed a loss, but
+the segment was late or the ACK was. The receiver reports each with a SACK block (RFC 2883), which
+capture-analysis counts at the sender as `duplicates_told`. A copy that a link made does not count.
 """
 
 import math
@@ -21,13 +21,13 @@ from twoway.measure.throughput import new_payload
 NEEDLESS = Definition(
     "retransmissions_needless",
     "1",
-    "segments sent again, all of whose payload had arrived before them",
+    "segments sent again whose whole payload had arrived before",
 )
 
 
 @estimates(Scope.CONNECTION, RETRANSMISSIONS, RETRANSMITTED, NEEDLESS)
 def retransmissions(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Count at the sender, and what was needless at the receiver, in the steady window."""
+    """Count segments sent again at the sender, needless ones at the receiver, in steady time."""
     run = analysis.run
 
     def steady(time_ns: IntArray) -> int:

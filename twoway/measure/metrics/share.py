@@ -1,11 +1,11 @@
-"""A connection's share of its bottleneck: how small it becomes, and when it is fair.
+"""A connection's share of its bottleneck: its lowest value, and the time until it is fair.
 
     share = goodput in a second / goodput of all connections with the same slowest queue
 
-In whole seconds from the start of traffic in which the connection has data to send. The share is
-fair in a second if it is within a tenth of 1/n, n connections having data to send: delta = 0.1 of
-the delta-fair convergence time of RFC 5166. That time begins with the latest start
-of the connections which then share the queue, so it is the newcomer's and the others' alike.
+Seconds are whole, counted from the start of traffic, and the connection has data to send in all of
+each. The share is fair in a second if it is within a tenth of 1/n, where n connections have data to
+send: delta = 0.1 in the delta-fair convergence time of RFC 5166. That time begins with the latest
+start of the connections that share the queue then, so it is equal for newcomers and others.
 """
 
 import math
@@ -19,13 +19,14 @@ from twoway.measure.metric import Scope, estimates
 SHARE_LEAST = Definition(
     "share_least",
     "1",
-    "least share, in a second of steady traffic, of the goodput of all with the same slowest queue",
+    "lowest share, in any second of steady traffic, of the goodput of all connections "
+    "with the same slowest queue",
     most=1,
 )
 CONVERGENCE_TIME = Definition(
     "convergence_time",
     "s",
-    "from the latest start to the first second with a share of its queue within 10 % of the equal",
+    "time from the latest start to the first second with a share within 10 % of an equal one",
     "RFC 5166",
 )
 DELTA = 0.1
@@ -33,7 +34,7 @@ DELTA = 0.1
 
 @estimates(Scope.CONNECTION, SHARE_LEAST)
 def share_least(analysis: Analysis, view: ConnectionView) -> tuple[float]:
-    """Return the least share; NaN without a whole second that has goodput."""
+    """Return the lowest share; NaN without a whole second that has goodput."""
     seconds = analysis.seconds
     share = seconds.share(view.connection)[seconds.begin_ns >= analysis.run.steady_ns]
     share = share[np.isfinite(share)]
@@ -42,7 +43,7 @@ def share_least(analysis: Analysis, view: ConnectionView) -> tuple[float]:
 
 @estimates(Scope.CONNECTION, CONVERGENCE_TIME)
 def convergence_time(analysis: Analysis, view: ConnectionView) -> tuple[float]:
-    """Return the time, from the start of traffic on; NaN if never fair, or always alone."""
+    """Return the time; NaN if the share is never fair, or the connection always alone."""
     seconds = analysis.seconds
     rivals = seconds.sending & seconds.rivals(view.connection)[:, np.newaxis]
     count = rivals.sum(axis=0)

@@ -1,6 +1,6 @@
 """The kernel's own estimate of a connection's round trip, which paces and times its sender.
 
-`srtt` of RFC 6298, as TCP_INFO says it at each sample of the steady window: it follows the round
+This is `srtt` of RFC 6298 in the samples of TCP_INFO of the steady window. It follows the round
 trips that captures show with a gain of 1/8, and so varies less.
 """
 

@@ -1,8 +1,8 @@
-"""How long packets are in a queue: from their arrival to the end of their transmission.
+"""The sojourn of packets in a queue: from their arrival to the end of their transmission.
 
-As in the queue's length, the packet in transmission counts, so that the mean length is the rate of
-arrivals times the mean sojourn (Little's law). The sojourn that CoDel compares with its target (RFC
-8289) ends where the transmission begins.
+As in the queue's length, the packet in transmission counts, so the mean length is the arrival rate
+times the mean sojourn (Little's law). The sojourn that CoDel compares with its target (RFC 8289)
+ends when the transmission begins.
 """
 
 import math

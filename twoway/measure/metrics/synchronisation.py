@@ -2,10 +2,10 @@
 
     synchronisation = mean of the correlations of the two queues' lengths in ten parts of the window
 
-1 in phase, -1 out of phase (Zhang, Shenker, Clark 1991, section 4.3), 0 neither; its error is the
-standard deviation of the ten correlations over the root of ten. The index means nothing if a part
-is shorter than an oscillation: see `oscillation_period` and `epoch_period`. All are NaN unless
-there are two queues.
+It is 1 in phase, -1 out of phase (Zhang, Shenker, Clark 1991, section 4.3), and 0 in neither case;
+its error is the standard deviation of the ten correlations over the root of ten. The index has no
+meaning if a part is shorter than an oscillation: see `oscillation_period` and `epoch_period`. All
+are NaN unless there are two queues.
 """
 
 import math
@@ -38,7 +38,7 @@ SYNCHRONISATION_ERROR = Definition(
 PEAK_RATIO = Definition(
     "queue_peak_ratio",
     "1",
-    "the lower peak of the two queues over the higher; 1 if both are as high",
+    "ratio of the lower peak of the two queues to the higher; 1 if they are equal",
     "Zhang, Shenker, Clark 1991",
     least=0,
     most=1,
@@ -82,7 +82,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
 
 @estimates(Scope.RUN, PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY)
 def pendulum(analysis: Analysis) -> tuple[float, ...]:
-    """Compute the index, and the shares of time with both and with no line busy.
+    """Compute the index, and the shares of time with both links busy and with none.
 
     The index is NaN if one of the queues is never empty.
     """

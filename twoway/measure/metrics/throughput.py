@@ -2,7 +2,7 @@
 
 Goodput counts each payload byte once, throughput all bytes of data packets in their size on the
 link. Efficiency is goodput over that of a one-way connection that keeps the link full (Kalampoukas,
-Varma, Ramakrishnan 1998). Fairness is Jain's index, (sum x)^2 / (n sum x^2) of the n connections'
+Varma, Ramakrishnan 1998). Fairness is Jain's index, (sum x)^2 / (n sum x^2), of the n connections'
 goodputs x: 1 if all are equal, 1/n if one has everything.
 """
 
@@ -20,7 +20,7 @@ from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 THROUGHPUT_SUM = Definition(
-    "throughput_sum", "Mbit/s", "throughput of all connections, of both directions, together"
+    "throughput_sum", "Mbit/s", "total throughput of all connections of both directions"
 )
 
 

@@ -1,7 +1,7 @@
-"""How deep a connection's throughput falls for a second.
+"""The dip of a connection's throughput: the largest fall for a second.
 
 Ge et al. (2011), section 5.2, see "negative pulses" of FAST's throughput beside films. The steady
-window is cut into parts of a second, and a rest is left out.
+window is cut into parts of one second; a shorter rest is left out.
 """
 
 import math
@@ -16,7 +16,7 @@ _PART_NS = 1_000_000_000
 THROUGHPUT_DIP = Definition(
     "throughput_dip",
     "1",
-    "how far the least throughput of a second is below the mean, over the mean",
+    "difference between the mean throughput and the lowest of any second, as a share of the mean",
     "Ge et al. 2011, section 5.2",
     most=1,
 )
@@ -24,7 +24,7 @@ THROUGHPUT_DIP = Definition(
 
 @estimates(Scope.CONNECTION, THROUGHPUT_DIP)
 def throughput_dip(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Measure data at the receiver; NaN for windows below two seconds, and without data."""
+    """Measure data at the receiver; NaN for windows below two seconds and without data."""
     run = analysis.run
     parts = run.window_ns // _PART_NS
     data = run.steady(view.arrived.data())

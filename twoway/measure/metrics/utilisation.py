@@ -1,9 +1,9 @@
-"""What of a link is used, and how long it is the bottleneck.
+"""The utilisation of a link, and the time for which it is the bottleneck.
 
-In Ge et al. (2011), sections 4.1 and 6, a link is the bottleneck while it is full: there is
-queueing delay on it, and none on the others. Real packets come in bunches, so that every queue
-holds some; here the bottleneck is the queue with the longest delay, which would be the last to run
-empty. The paper's utilisation (section 4.2) is that by data; headers of data packets count.
+In Ge et al. (2011), sections 4.1 and 6, a link is the bottleneck while it is full: it has queueing
+delay, and the others have none. Real packets come in bunches, so every queue holds some; here the
+bottleneck is the queue with the longest delay, the last to run empty. The paper's utilisation
+(section 4.2) counts data only; headers of data packets count.
 """
 
 from capture_analysis.definition import Definition
@@ -20,14 +20,14 @@ UTILISATION_DATA = Definition(
 BOTTLENECK_TIME = Definition(
     "bottleneck_time",
     "1",
-    "share of time in which, of all queues of the run, this one would be the last to run empty",
+    "share of time in which this queue would be the last of all to run empty",
     "Ge et al. 2011, section 6",
     most=1,
 )
 BOTTLENECK_CHANGES = Definition(
     "bottleneck_changes",
     "/s",
-    "how often another queue becomes the one that would be last to empty, while any holds packets",
+    "rate at which another queue becomes the last to run empty, while any holds packets",
     "Ge et al. 2011, section 5.1",
 )
 
@@ -45,7 +45,7 @@ def utilisation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 @estimates(Scope.QUEUE, BOTTLENECK_TIME)
 def bottleneck_time(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Return the share of the steady window with the longest delay here."""
+    """Return the share of the steady window in which this queue has the longest delay."""
     run = analysis.run
     others = [each.passed for each in analysis.queues.values() if each is not view]
     last_ns = last_to_empty_ns(view.passed, others, run.steady_ns, run.stop_ns)

@@ -2,14 +2,14 @@
 
 A cycle of the sawtooth ends with the loss that ends congestion avoidance. Losses in slow start come
 within a few round trips of another loss, after less than half of the longest interval, and end no
-cycle. Only whole cycles count: a part of one at either end of the steady window would add a random
+cycle. Only whole cycles count: a partial one at an end of the steady window would add a random
 error.
 
     effective pipe = (propagation of data + time from ACK sent to ACK arrived) / transmission time
 
 The propagation is that behind the bottleneck's queue, the transmission time that of a data packet.
 ACKs that wait in a queue have the effect of a longer pipe (Zhang, Shenker, Clark 1991, section
-4.2). If none waits, the effective pipe is the paper's 2P plus the transmission of an ACK.
+4.2). If none waits, the effective pipe is the paper's 2P plus the transmission time of an ACK.
 """
 
 import math
@@ -38,13 +38,14 @@ WINDOW_PEAK = Definition(
 EFFECTIVE_PIPE = Definition(
     "effective_pipe",
     "packets",
-    "propagation behind the bottleneck and the ACK's mean time back, over data's transmission time",
+    "propagation behind the bottleneck plus the ACK's mean time back, in transmission "
+    "times of a data packet",
     "Zhang, Shenker, Clark 1991",
 )
 FIRST_LOSS_WINDOW = Definition(
     "first_loss_window",
     "segments",
-    "from the oldest unacknowledged to the first one that is lost, when that is sent",
+    "segments from the oldest unacknowledged to the first lost one, when that is sent",
     "Barakat, Altman 2000",
 )
 
@@ -103,7 +104,7 @@ def cycle_ends(loss_ns: IntArray, begun_ns: int, steady_ns: tuple[int, int]) -> 
 
     Args:
         loss_ns: shape (n,), when each congestion epoch started; sorted.
-        begun_ns: when the connection began.
+        begun_ns: start of the connection.
         steady_ns: start and end of the window in which losses are selected.
     """
     since_ns = np.diff(loss_ns, prepend=begun_ns)

@@ -1,4 +1,4 @@
-"""Windows that rise and fall together, or in turn, and how they rise.
+"""Windows that rise and fall together or in turn, and the law of their growth.
 
 A connection's window is its flight: segments from the oldest unacknowledged to the newest sent, at
 the sender. In phase the correlation of two windows is above 0, out of phase below it (Zhang,
@@ -7,7 +7,8 @@ Shenker, Clark 1991, section 4.3).
     window_growth = slope of log(window) over log(t), t since the window was smallest
 
 at tenths of each cycle, averaged over cycles: 1/2 if the window grows as the square root of time
-(section 4.3.1), 1 if it grows evenly from nothing, about 0.3 if it does so from half its peak.
+(section 4.3.1), 1 if it grows linearly from zero, about 0.3 if it grows linearly from half its
+peak.
 """
 
 import math
@@ -45,9 +46,9 @@ GROWTH = Definition(
     "slope of a window's logarithm over that of time in a cycle; 1/2 for a square root",
     _ZHANG,
 )
-# Largest number of connections with all pairs correlated.
+# The most connections for which all pairs are correlated.
 MOST = 50
-# Where in a cycle the window is looked up.
+# Tenths of a cycle at which the window is looked up.
 TENTHS = np.arange(1, 11) / 10
 
 
@@ -55,9 +56,9 @@ TENTHS = np.arange(1, 11) / 10
 def phase(analysis: Analysis) -> tuple[float, ...]:
     """Average over pairs of connections; NaN without such a pair.
 
-    Transfers that end are left out: hundreds of them hardly ever meet. Of more than MOST lasting
-    connections as many are paired, evenly chosen among all: pairs grow with the square of their
-    number.
+    Transfers that end are left out: hundreds of them hardly ever overlap. If there are more than
+    MOST lasting connections, MOST of them are paired, evenly chosen: the pairs grow with the square
+    of the number.
     """
     run = analysis.run
     lasting = [v for v in analysis.connections.values() if v.connection.transfer_bytes is None]

@@ -28,10 +28,10 @@ def _worst(travelled_ns: list[int], connections: int = 1) -> FidelityRow:
 def test_packets_travel_for_as_long_as_the_table_says() -> None:
     """A packet has the delay of the time at which it leaves; one that is lost has none."""
     sound = _worst([10 * MS, 10 * MS, 20 * MS, -1])
-    assert sound.check == "forward: worst error of 3 packets' delays, ns"
+    assert sound.check == "forward: worst error of the delays of 3 packets, ns"
     assert (sound.value, sound.bound, sound.verdict) == (0, "0", Verdict.PASS)
     assert _worst([10 * MS] * 2, connections=2).check == (
-        "forward: worst error of 4 packets' delays, ns"
+        "forward: worst error of the delays of 4 packets, ns"
     )
 
 
@@ -46,6 +46,6 @@ def test_no_packet_is_off() -> None:
     """On a link that nothing leaves no delay is wrong, and a link of one delay has no check."""
     for connections in (0, 1):
         nothing = _worst([], connections)
-        assert nothing.check == "forward: worst error of 0 packets' delays, ns"
+        assert nothing.check == "forward: worst error of the delays of 0 packets, ns"
         assert (nothing.value, nothing.verdict) == (0, Verdict.PASS)
     assert check(analysis_of(), "forward", queue_view(), None) == []

@@ -102,14 +102,14 @@ def _checked(
 def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
     """Of nine packets each third is lost, or still under way; others are six contradictions."""
     (row,) = _checked({"every": 3}, [*range(9)], [2, 5, 8])
-    assert row.check == "forward: packets of 9 that were lost, or not, against the count"
+    assert row.check == "forward: packets of 9 whose loss contradicts the count"
     assert (row.value, row.verdict) == (0, Verdict.PASS)
     (row,) = _checked({"every": 3}, [*range(9)], [0, 3, 6])
     assert (row.value, row.verdict) == (6, Verdict.FAIL)
     (row,) = _checked({"every": 3}, [*range(9)], [2, 5])
     assert (row.value, row.verdict) == (1, Verdict.FAIL)
     (row,) = _checked({"every": 3}, [*range(9)], [2, 5, 8], seen_ms=8)
-    assert row.check == "forward: packets of 8 that were lost, or not, against the count"
+    assert row.check == "forward: packets of 8 whose loss contradicts the count"
     assert row.value == 0
     assert _checked({"percent": 3}, [*range(9)], []) == []
 
@@ -120,7 +120,8 @@ def test_losses_by_schedule_have_the_chances_of_its_shares() -> None:
     times = [500, 999, 1000, 1001, 1500, 2000, 2001, 2500, STOP_NS // 10**6]
     (row,) = _checked(said, times, [3, 4, 6])
     assert row.check == (
-        "forward: least chance of as many losses, of packets: 2 at 0 %, 2 at 50 %, 2 at 100 %"
+        "forward: lowest probability of the losses seen, of packets: 2 at 0 %, 2 at 50 "
+        "%, 2 at 100 %"
     )
     assert (row.value, row.verdict) == (1, Verdict.PASS)
     (row,) = _checked(said, times, [0, 3, 4, 6])
