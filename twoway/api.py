@@ -3,7 +3,7 @@
     run = twoway.run("kalampoukas-5.2")
     run.metrics["goodput.left"], run.series("cwnd.left"), run.figure("queues")
 
-Runs are carried out as `twoway sweep` does: on all cores, and a finished run with the same identity
+Runs are carried out as by `twoway sweep`: on all cores, and a finished run with the same identity
 is kept.
 """
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from twoway.measure.analysis import Analysis
 
-# A notebook's kernel asks for colours with these, and shows the codes of a progress bar as text.
+# A notebook's kernel asks for colours with these variables, and would show a progress bar's codes
+# as text.
 _FORCED = ("FORCE_COLOR", "CLICOLOR_FORCE")
 # An experiment's id, its file, or its fields as `twoway schema experiment` describes them.
 Experiment = str | Path | Mapping[str, Any]
@@ -48,14 +49,14 @@ class Run:
     """A finished run.
 
     Attributes:
-        folder: where its plan, captures, metrics and verdicts are.
+        folder: the folder of its plan, captures, metrics and verdicts.
     """
 
     folder: Path
 
     @cached_property
     def manifest(self) -> Manifest:
-        """All that is known of the run but what was measured."""
+        """All that is known of the run apart from measurements."""
         return read_manifest(self.folder)
 
     @property
@@ -65,12 +66,12 @@ class Run:
 
     @cached_property
     def measured(self) -> Metrics:
-        """What was measured: metrics with units and errors, fidelity, flows of programs."""
+        """The measurements: metrics with units and errors, fidelity checks, flows of programs."""
         return Metrics.read(self.folder / METRICS)
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """Values by name, None where undefined; `twoway metrics` describes each, with its unit."""
+        """Values by name, None if undefined; `twoway metrics` describes each, with its unit."""
         return {name: each.value for name, each in self.measured.metrics.items()}
 
     @cached_property
@@ -89,12 +90,12 @@ class Run:
 
         Args:
             name: QUANTITY.CONNECTION with goodput, goodput_by_second, cwnd, ssthresh or
-                smoothed_rtt; queue.QUEUE; or jain_index, of all connections by second.
+                smoothed_rtt; queue.QUEUE; or jain_index, over all connections by second.
 
-        Returns: times are s after the start of traffic. Goodput and index stand at the start of
-            their interval; a queue's length holds until the next row. Seconds in which a
-            connection, or two of them, do not send throughout are left out.
-        Raises: UsageError with the names there are.
+        Returns: times are s after the start of traffic. Goodput and index are at the start of their
+            interval; a queue's length holds until the next row. Seconds in which a connection (for
+            the index: two of them) does not send throughout are left out.
+        Raises: UsageError with the names that exist.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes long to load
 
@@ -124,9 +125,9 @@ class Run:
         raise UsageError(f"{name}: no such series", f"there are {', '.join(known)}")
 
     def packets(self, interface: str) -> "pa.Table":
-        """Return an interface's capture, a row for each TCP packet, in the capture's order.
+        """Return an interface's capture: one row for each TCP packet, in order.
 
-        Raises: AnalysisError if there is no capture of it.
+        Raises: AnalysisError if the interface has no capture.
         """
         from capture_analysis.export import whole_table  # noqa: PLC0415 - takes long to load
         from capture_analysis.reading.capture import Capture  # noqa: PLC0415 - beside it
@@ -136,7 +137,7 @@ class Run:
     def figure(self, name: str = "queues") -> "Drawing":
         """Draw a figure of the run's report, as a figure of matplotlib.
 
-        Raises: UsageError with the names there are.
+        Raises: UsageError with the names that exist.
         """
         from capture_analysis.pictures.plots import draw  # noqa: PLC0415 - a drawing library
 
@@ -148,7 +149,7 @@ class Run:
         return draw(figures[name])
 
     def __str__(self) -> str:
-        """Say what came out, as `twoway run` does."""
+        """Return the results, as `twoway run` prints them."""
         return "\n".join([self.name, *flow_table(self.manifest, self.measured)])
 
 
@@ -158,7 +159,7 @@ class Sweep:
 
     Attributes:
         runs: by name, in the experiment's order.
-        failed: why a point has no run, by name.
+        failed: the reason why a point has no run, by name.
     """
 
     runs: Mapping[str, Run]
@@ -182,7 +183,7 @@ class Sweep:
         return points_table(rows, metrics)
 
     def __str__(self) -> str:
-        """Say what came out, as `twoway sweep` does."""
+        """Return the results, as `twoway sweep` prints them."""
         rows = ((name, run.manifest, run.measured) for name, run in self.runs.items())
         failed = [f"{name}: {reason}" for name, reason in self.failed.items()]
         return "\n".join([*sweep_table(rows), *failed])
@@ -193,9 +194,9 @@ def run(experiment: Experiment, *, name: str = "notebook", results: Path | None 
 
     Args:
         experiment: an id, with "@" and the point's name for a point of a sweep; a file; or fields.
-            Instead of a profile's name, fields may have a profile's fields.
+            In fields, a profile may be given by its fields in place of its name.
         name: the id of an experiment that is given as fields.
-        results: folder that holds a folder per experiment; by default as for `twoway run`.
+        results: folder with one folder per experiment; by default as for `twoway run`.
 
     Raises: SpecError with every problem found; RunError if the run fails; UsageError for a sweep.
     """
@@ -219,8 +220,8 @@ def sweep(
         experiment: as for `run`.
         name: as for `run`.
         results: as for `run`.
-        seeds: how many repetitions of each point; by default the experiment's `seeds`.
-        points: how many there must be; by default any number.
+        seeds: number of repetitions of each point; by default the experiment's `seeds`.
+        points: the expected number of points; by default any.
 
     Raises: SpecError with every problem found, before anything is run; RunError if the sweep is
         interrupted; UsageError if there are more points, or fewer.
@@ -230,7 +231,7 @@ def sweep(
         if points is not None and len(names) != points:
             raise UsageError(f"{known}: has {len(names)} points", "`twoway.sweep` runs them all")
         refuse_lost_references([load_case(each) for each in names])
-        # A process of its own, which no script needs to be imported in.
+        # A separate process, so that no script has to be importable.
         into = (results or usual_results()).resolve()
         words = ["-m", "twoway.cli", "sweep", "--json", "--results", str(into)]
         words += ["--seeds", str(seeds)] if seeds else []
@@ -251,14 +252,14 @@ def sweep(
 
 
 def load(name: str | Path, *, results: Path | None = None) -> Run | Sweep:
-    """Find finished runs: of a sweep's id the newest of each point.
+    """Find finished runs; for a sweep's id the newest run of each point.
 
     Args:
         name: a run's folder, an experiment's or point's id, six digits of a run's identity, or a
             file that `twoway share` made.
-        results: where runs are kept; by default as for `twoway run`.
+        results: folder of the runs; by default as for `twoway run`.
 
-    Raises: UsageError if there is none; ArchiveError if the file is no sound one of runs.
+    Raises: UsageError if there is none; ArchiveError if the file holds no sound runs.
     """
     runs = [Run(folder) for folder in find_runs(str(name), results or usual_results())]
     return runs[0] if len(runs) == 1 else Sweep({each.name: each for each in runs}, {})
@@ -266,7 +267,7 @@ def load(name: str | Path, *, results: Path | None = None) -> Run | Sweep:
 
 @contextmanager
 def _file(experiment: Experiment, name: str) -> Iterator[Path]:
-    """Name an experiment as a command line does; fields are in a file meanwhile."""
+    """Yield an experiment's name for the command line; fields are written to a temporary file."""
     if not isinstance(experiment, Mapping):
         yield Path(experiment)
         return

@@ -1,4 +1,4 @@
-"""The command `twoway`: a list of its subcommands, each of which is a module."""
+"""The command `twoway`: a list of subcommands, one module each."""
 
 import argparse
 import os
@@ -18,10 +18,11 @@ from twoway.limits import refuse_small_limits
 from twoway.messages import hush
 
 EXIT_HELP = (
-    "exit codes: 0 all is as the experiment's file says, 1 the run or a fidelity check failed or a "
+    "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "
+    "failed or a "
     "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
 )
-# Each is a module of twoway.commands: HELP, add_arguments and run.
+# Each is a module of twoway.commands with HELP, add_arguments and run.
 COMMANDS = (
     "new",
     "vet",
@@ -48,8 +49,8 @@ COMMANDS = (
     "build",
     "schema",
 )
-# Likewise of twoway.commands.lab: what the playbooks call, on the controlling machine and on lab
-# hosts.
+# The same for twoway.commands.lab: commands for the playbooks, on the controlling machine and on
+# lab hosts.
 LAB_COMMANDS = (
     "bundle",
     "pack",
@@ -72,7 +73,7 @@ def _main() -> int:
         for ending in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(ending, signal.default_int_handler)
         refuse_small_limits()
-        if "COMP_LINE" in os.environ:  # a shell asks what may stand at the cursor
+        if "COMP_LINE" in os.environ:  # a shell asks for completions at the cursor
             import argcomplete  # noqa: PLC0415 - only then
 
             argcomplete.autocomplete(_parser(os.environ["COMP_LINE"].split()[1:]))
@@ -80,19 +81,19 @@ def _main() -> int:
         if args.quiet:
             hush()
         status = int(args.command(args))
-        sys.stdout.flush()  # a full disk is said now, not passed over at the end
+        sys.stdout.flush()  # a full disk is reported now, not ignored at exit
     except TwowayError as error:
         complain(str(error), error.hint)
         return error.exit_code
     except AnalysisError as error:
         complain(str(error))
         return 1
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         return 0
     except OSError as error:
-        _drop_output()  # what it still holds cannot be written either
-        name = error.filename2 or error.filename  # of a renaming what it was to become
+        _drop_output()  # the rest of the buffer cannot be written either
+        name = error.filename2 or error.filename  # a renaming reports its target
         complain(f"{name}: {error.strerror}" if name else str(error))
         return 1
     except KeyboardInterrupt:
@@ -106,7 +107,7 @@ def _drop_output() -> None:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Make the parser, with the options of the command that the command line names."""
+    """Make the parser, with the options of the command on the command line."""
     parser = argparse.ArgumentParser(
         prog="twoway",
         epilog=EXIT_HELP,
@@ -115,7 +116,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     _add(subparsers, "twoway.commands", COMMANDS, words)
-    about = "what the playbooks call: archives, archives of runs, runs over several hosts"
+    about = "commands for the playbooks: archives, archives of runs, runs over several hosts"
     inner = subparsers.add_parser("lab", help=about, description=about, epilog=EXIT_HELP)
     if words[:1] == ["lab"]:
         subparsers = inner.add_subparsers(required=True, metavar="COMMAND")
@@ -124,11 +125,11 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add(subparsers: Any, package: str, names: Sequence[str], words: Sequence[str]) -> None:
-    """Add subcommands: whole the one that the words begin with, all with their help if none is."""
+    """Add subcommands: in full the one that is called, with only their help if none is."""
     named = words[0] if words and words[0] in names else ""
     for name in names:
         if named and name != named:
-            subparsers.add_parser(name)  # its module takes time to load
+            subparsers.add_parser(name)  # importing its module takes time
             continue
         command = import_module(f"{package}.{name}")
         sub = subparsers.add_parser(

@@ -15,7 +15,7 @@ from twoway.measure.document import compute
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-CHECK = "packets lost behind queues in the captures less the kernel's "
+CHECK = "packets lost behind queues in the captures minus the kernel's "
 
 
 @pytest.fixture(scope="module")

@@ -104,4 +104,4 @@ def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path)
     for name in ("left", "right"):
         (row,) = (rows[check] for check in rows if check.startswith(f"{name}: payload"))
         assert row["value"] == 0
-    assert "two machines' clocks may differ by, ns" in rows
+    assert "bound of the difference between two machines' clocks, ns" in rows

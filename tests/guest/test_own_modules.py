@@ -121,7 +121,7 @@ def test_a_loop_without_end_names_its_function(tmp_path: Path) -> None:
     where = r"aimd_cong_avoid\+0x\w+/0x\w+ \[tcp_aimd\]"
     said = f"for 3 s of wall time; running in the guest: .*; its kernel is in {where}"
     assert re.search(said, str(error))
-    assert error.hint == "look for a loop without end in that module"
+    assert error.hint == "look for an endless loop in that module"
 
 
 def _with_kbuild(folder: Path, command: str) -> Path:
@@ -211,7 +211,9 @@ def test_other_backends_build_none(tmp_path: Path) -> None:
     """A backend that cannot build an experiment's module says so before it changes anything."""
     plan = build_plan(load_case(str(_toy(tmp_path, TOY))))
     folder = run_folder(tmp_path / "run", plan)
-    with pytest.raises(UsageError, match="tcp_aimd: the backend native has none, uml does"):
+    with pytest.raises(
+        UsageError, match="tcp_aimd: not possible with the backend native; uml has it"
+    ):
         Native(tmp_path).run(folder, lambda _: None)
 
 

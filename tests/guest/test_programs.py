@@ -359,7 +359,9 @@ def test_other_backends_run_none(tmp_path: Path) -> None:
     """A backend that has no guest of ours says so before it changes anything."""
     path = _experiment(tmp_path, _shell("it", "h1", "exit 0"))
     folder = run_folder(tmp_path / "run", build_plan(load_case(str(path))))
-    with pytest.raises(UsageError, match=r"programs\.it: the backend native has none, uml does"):
+    with pytest.raises(
+        UsageError, match=r"programs\.it: not possible with the backend native; uml has it"
+    ):
         Native(tmp_path).run(folder, lambda _: None)
 
 

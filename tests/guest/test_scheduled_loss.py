@@ -37,7 +37,7 @@ def test_each_time_has_its_share_of_losses(tmp_path: Path, monkeypatch: pytest.M
     found = compute(Analysis(folder)).fidelity
     assert {row.verdict for row in found} == {Verdict.PASS}
     there, back = _of_schedule(found)
-    assert there.check.startswith("forward: least chance of as many losses, of packets: ")
+    assert there.check.startswith("forward: lowest probability of the losses seen, of packets: ")
     for row in (there, back):
         assert [part.split(" at ")[1] for part in row.check.split(", ")[2:]] == SHARES
     rows = tuple((round(s * 1e9 + 2e7 * (s > 0)), percent * 10**6) for s, percent in STEPS)

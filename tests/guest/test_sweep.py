@@ -330,7 +330,7 @@ def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
     for command in commands:
         refused = twoway(*command, "--results", results, cwd=tmp_path)
         assert refused.returncode
-        assert "`twoway run small@window=8` makes them anew" in " ".join(refused.stderr.split())
+        assert "`twoway run small@window=8` makes them again" in " ".join(refused.stderr.split())
     carry_out(Path(f"{path}@window=8"), results)
     wanted = {name: of for name, of in _captures(sweep_results).items() if "=8/" in name}
     assert {name: of for name, of in _captures(results).items() if "=8/" in name} == wanted

@@ -166,5 +166,5 @@ def test_a_metric_of_a_single_run_is_refused(tmp_path: Path, verb: str) -> None:
     experiment = write_experiment(tmp_path, {**SWEEP, "matrix": {}})
     done = twoway(verb, experiment, "--results", tmp_path / "results", "--metric", "goodput")
     assert done.returncode == 2
-    assert f"--metric: goodput: draws a sweep's points, and {experiment} is one" in done.stderr
+    assert f"--metric: goodput: needs a sweep, and {experiment} is one point" in done.stderr
     assert not (tmp_path / "results").exists()

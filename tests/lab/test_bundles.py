@@ -1,4 +1,4 @@
-"""The archives that lab hosts are given."""
+"""The archives for lab hosts."""
 
 import shutil
 from pathlib import Path

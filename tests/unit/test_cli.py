@@ -35,7 +35,9 @@ def test_help_of_every_command(words: tuple[str, ...]) -> None:
     """Every command, those of the playbooks too, says what it does and what its exit codes mean."""
     done = twoway(*words, "--help")
     assert done.returncode == 0
-    assert "exit codes: 0 all is as the experiment's file says" in " ".join(done.stdout.split())
+    assert "exit codes: 0 everything is as the experiment's file says" in " ".join(
+        done.stdout.split()
+    )
 
 
 @pytest.mark.parametrize("word", ["--help", "--version"])

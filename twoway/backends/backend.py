@@ -1,4 +1,4 @@
-"""The interface of all backends: same plan, same artifacts."""
+"""The interface of all backends: equal plans give equal artifacts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from twoway.errors import UsageError
 
 
 class Progress(Record):
-    """How far a run has come."""
+    """Progress of a run."""
 
     time_ns: int = Field(description="the guest's clock")
     acked_bytes: int = Field(description="data acknowledged so far, of all connections")
@@ -30,7 +30,7 @@ class Backend(Protocol):
 
     @property
     def in_kernel(self) -> bool:
-        """True if our module twoway_testbed captures and samples, and no programs do."""
+        """True if our module twoway_testbed captures and samples, not programs."""
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out the plan.json of a run's folder and leave the artifacts there.
@@ -46,7 +46,7 @@ class Backend(Protocol):
         """Describe kernel, modules and clock of the backend in a manifest."""
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
-        """Identify everything beside the plan that decides the bytes of a run.
+        """Identify everything besides the plan that decides the bytes of a run.
 
         Args:
             modules: file names of the kernel modules that the plan loads.
@@ -56,9 +56,12 @@ class Backend(Protocol):
 
 
 def refuse_what_uml_has(plan: Plan, backend: str) -> None:
-    """Raise UsageError if a plan needs what only user-mode Linux's guest has."""
+    """Raise UsageError if a plan needs a feature that only user-mode Linux's guest has."""
     if plan.guest_only:
-        fields = (f"{what}: the backend {backend} has none, uml does" for what in plan.guest_only)
+        fields = (
+            f"{what}: not possible with the backend {backend}; uml has it"
+            for what in plan.guest_only
+        )
         raise UsageError("\n".join(fields))
 
 
@@ -71,8 +74,8 @@ class Kind:
         help: a few words for the help text; empty for variants that need none.
         make: returns the backend and builds its kernel and programs if need be; raises TwowayError
             if it cannot.
-        on_kernel: the same with a kernel of another source, which has been built; None if the
-            backend has a kernel of its own.
+        on_kernel: the same with a kernel built from another source; None if the backend has its own
+            kernel.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The checks of `twoway doctor`: what works here, what to install."""
+"""The checks of `twoway doctor`: what works on this machine, and what to install."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from twoway.guest.stock_kernel import find_stock
 from twoway.paths import PACKAGED, cache, results
 from twoway.system_calls import filters
 
-# Program, the Debian and Ubuntu package that has it, and what it is for.
+# A program, the Debian and Ubuntu package that contains it, and its purpose.
 PROGRAMS = (
     ("bwrap", "bubblewrap", "sandbox of the guest"),
     ("mnexec", "mininet", "Mininet's namespaces"),
@@ -48,12 +48,12 @@ def examine() -> list[dict[str, Any]]:
 
 
 def disk_use() -> Iterator[dict[str, Any]]:
-    """Say what runs take on the disk, and what each folder of the cache: rows as of examine()."""
+    """Return the disk space of runs and of each folder in the cache: rows as of examine()."""
     places = [results(), *(path for path in sorted(cache().glob("*")) if path.is_dir())]
     places = [path for path in places if path.is_dir()]
     for path, size_bytes in zip(places, disk_bytes(places), strict=True):
         size = f"{size_bytes / 1e6:8.0f} MB in {path}"
-        remedy = "`twoway clean` lists what can go"
+        remedy = "`twoway clean` lists what can be removed"
         yield _finding(f"disk: {path.name}", True, size, remedy, required=False)
 
 
@@ -82,7 +82,9 @@ def _sandbox() -> dict[str, Any]:
         return _finding(what, False, str(error), error.hint)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _finding(what, False, str(error), "apt-get install bubblewrap")
-    filtered = "filters of system calls" if filters() else "no filters: this kernel has none"
+    filtered = (
+        "filters of system calls" if filters() else "no filters: this kernel does not support them"
+    )
     held = f"the container alone ({refusal()})" if refusal() else "namespaces"
     return _finding(
         what,

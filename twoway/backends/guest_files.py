@@ -1,7 +1,7 @@
-"""The files that an untrusted guest left, taken over into the run's folder.
+"""Moving the files that an untrusted guest left into the run's folder.
 
-As soon as the guest has ended everything but plain files and folders is removed, and the rest
-moves. How a run's files are opened is in twoway/contract/files.py.
+When the guest has ended, everything but plain files and folders is removed, and the rest is moved.
+twoway/contract/files.py opens the files of a run.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from twoway.contract.folders import remove_folder
 
-# Folders in folders that a guest may leave; none of a plan's paths has as many.
+# Limit of nested folders that a guest may leave; no path of a plan has as many.
 DEEPEST = 16
 _KINDS = {
     stat.S_IFLNK: "a link",
@@ -24,7 +24,7 @@ _KINDS = {
 def remove_special_files(folder: Path) -> list[str]:
     """Remove everything that is neither a plain file nor a folder.
 
-    No file keeps a bit that would give its reader the user's rights.
+    No file keeps a setuid or setgid bit.
 
     Args:
         folder: a folder whose guest has ended.
@@ -51,7 +51,7 @@ def remove_special_files(folder: Path) -> list[str]:
                 found.append(f"{kind} at {(Path(parent) / name).relative_to(folder)}")
         folders[:] = [name for name in folders if name not in special]
         if len(Path(parent).relative_to(folder).parts) == DEEPEST:
-            found += [f"more than {DEEPEST} folders in each other" for _ in folders]
+            found += [f"more than {DEEPEST} nested folders" for _ in folders]
             for name in folders:
                 remove_folder(Path(parent) / name)
             folders.clear()
@@ -59,13 +59,13 @@ def remove_special_files(folder: Path) -> list[str]:
 
 
 def take_over(home: Path, folder: Path) -> list[str]:
-    """Move what a guest left into the run's folder.
+    """Move the files that a guest left into the run's folder.
 
     Args:
         home: the guest's folder, without special files; it is removed.
         folder: the run's folder, or one in it.
 
-    Returns: a phrase for each file that is in the run's folder already, and stays as it is there.
+    Returns: a phrase for each file that the run's folder has already; that file is kept.
     """
     found = []
     for path in sorted(home.iterdir()):

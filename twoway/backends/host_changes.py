@@ -1,8 +1,8 @@
-"""Changes of a run to the whole machine, and a process to undo them.
+"""A run's changes to the whole machine, and the process that undoes them.
 
 The keeper process outlives the run that started it: it reads from a pipe that closes when the run
-ends, kill -9 included, and then undoes the changes. A run records each change before it makes it.
-If the keeper is killed as well, the next run undoes the changes first.
+ends, even by kill -9, and then undoes the changes. A run records each change before it makes it. If
+the keeper is killed as well, the next run undoes the changes first.
 
     python -m twoway.backends.host_changes FOLDER
 
@@ -29,7 +29,7 @@ from twoway.errors import RunError, UsageError
 _FOLDER = Path("/run/twoway")
 _CHANGES = "changes.json"
 _NOTHING: dict[str, Any] = {"settings": {}, "modules": [], "nodes": [], "links": {}}
-# How long to wait until a module can be unloaded: the run's last sockets still use it.
+# Time to wait until a module can be unloaded: the run's last sockets still use it.
 _UNLOAD_S = 30.0
 
 
@@ -37,7 +37,7 @@ class HostChanges:
     """Changes to the machine that last as long as a `with`; one run at a time.
 
     Args:
-        folder: where the changes are recorded.
+        folder: the folder of the record of changes.
     """
 
     def __init__(self, folder: Path = _FOLDER) -> None:
@@ -146,7 +146,10 @@ class HostChanges:
         _write(self._folder, self._changes)
 
     def _left(self) -> tuple[str, str]:
-        return "this machine is not as it was", f"{self._folder / _CHANGES} says what is left"
+        return (
+            "this machine still has changes of a run",
+            f"{self._folder / _CHANGES} says what is left",
+        )
 
 
 def _write(folder: Path, changes: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def describe_link(interface: str) -> dict[str, Any]:
     if uses:
         raise RunError(
             f"{interface} {' and '.join(uses)}",
-            "name in twoway_links an interface that nothing else uses: a run takes all of it",
+            "name in twoway_links an interface that nothing else uses: a run needs it for itself",
         )
     said = _call("ethtool", "--json", "-k", interface)
     (features,) = json.loads(said)

@@ -1,8 +1,8 @@
 """The backend `native`: this machine's own kernel, as root.
 
-The network is built in a network namespace inside the same sandbox as a guest's, so that nodes,
-links, queues and captures vanish with the sandbox's last process. Only what exists once per kernel
-is changed outside: modules and a few limits. The keeper process of host_changes.py undoes these
+The network is built in a network namespace inside the same sandbox as a guest's, so nodes, links,
+queues and captures vanish with the sandbox's last process. Only settings that exist once per kernel
+are changed outside: modules and a few limits. The keeper process of host_changes.py undoes these
 changes however this process ends.
 """
 
@@ -37,11 +37,11 @@ from twoway.paths import KERNEL_MODULES, cache
 from twoway.progress import Steps
 
 HEADERS = "/lib/modules/{release}/build"
-# Where DKMS installs the modules that it built, and signed if the machine requires that.
+# Folder in which DKMS installs the modules that it built, and signed if the machine requires that.
 DKMS = "/lib/modules/{release}/updates/dkms"
 # Options that a kernel must have, built in or as modules, and their purpose.
 NEEDED = {
-    "CONFIG_MODULES": "congestion controls and queues of ours",
+    "CONFIG_MODULES": "our congestion controls and queues",
     "CONFIG_NET_NS": "nodes",
     "CONFIG_PID_NS": "ending all processes at once",
     "CONFIG_VETH": "links",
@@ -53,8 +53,8 @@ NEEDED = {
 }
 # Run the runner and write its exit status, as init does in a guest.
 _WITH_STATUS = ("/bin/sh", "-c", '"$@"; echo $? > /mnt/run/exit-status', "sh")
-# Namespaces of its own, which end with it, but the rights of root: the runner makes network
-# namespaces, mounts and queues. The environment is what a guest's init sets.
+# Own namespaces, which end with the sandbox, but root's rights: the runner makes network
+# namespaces, mounts and queues. The environment is the one that a guest's init sets.
 _AS_ROOT = f"""
     bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
     --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /mnt
@@ -70,7 +70,7 @@ class Native:
     Attributes:
         programs: folder with stream, observe and our modules for this kernel.
         name: the value of `--backend`.
-        in_kernel: as Backend has it.
+        in_kernel: see Backend.
     """
 
     programs: Path
@@ -162,7 +162,7 @@ def make_native() -> Native:
     if lacks := unfit():
         raise UsageError(
             f"kernel {os.uname().release} cannot run experiments: {lacks}",
-            "`--backend uml` takes nothing of this machine's kernel",
+            "`--backend uml` does not use this machine's kernel",
         )
     release = os.uname().release
     installed = modules_of_dkms(release)
@@ -176,7 +176,7 @@ def modules_of_dkms(release: str) -> dict[str, bytes]:
     """Read our modules as DKMS installed them for a kernel.
 
     Returns: contents by file name; empty unless all modules were built from this checkout's
-        sources, which only a deployed checkout can tell (by its file REVISION).
+        sources, which is known only in a deployed checkout (by its file REVISION).
     """
     revision = KERNEL_MODULES / "REVISION"
     if not revision.is_file():

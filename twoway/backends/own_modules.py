@@ -1,7 +1,7 @@
-"""Building the kernel modules that an experiment brings along, in the sandbox.
+"""Building the kernel modules of an experiment, in the sandbox.
 
-A Kbuild is a makefile, which may run anything: it sees what a guest sees, and writes to a folder
-of its own. It has a time to end, its output a size, and the disk is not filled.
+A Kbuild is a makefile, which may run anything. It runs with a guest's view of the host and a folder
+of its own; its time, its output and its disk space are limited.
 """
 
 import contextlib
@@ -28,19 +28,19 @@ _SCRATCH = "/mnt/run"
 # Room in memory for the compiler's files.
 _SHM_MIB = 256
 _MOST_LINES = 20
-# The most that a build may write to a file, or print.
+# Limit of a file that a build writes, and of its output.
 _MOST_BYTES = 64 << 20
 _LIMITS = ("prlimit", f"--fsize={_MOST_BYTES}")
-# Ours take seconds, and on an emulated processor minutes.
+# Our own modules take seconds, and minutes on an emulated processor.
 LONGEST_S = 600
 
 
 def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
-    """Build modules for a guest's kernel, unless they are in the cache.
+    """Build modules for a guest's kernel, unless the cache has them.
 
     Args:
-        guest: kernel to build for.
-        steps: those that load modules which the experiment brings along.
+        guest: the guest with the kernel to build for.
+        steps: the steps that load the experiment's modules.
 
     Returns: the folder with the modules, by its path in the sandbox.
     Raises: UsageError with the compiler's errors, or if the guest came without its build tree.
@@ -49,7 +49,8 @@ def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
         return {}
     if not (guest.kernel.parent / "Makefile").is_file():
         raise UsageError(
-            "own_modules: this guest came ready-made, without what modules are built against",
+            "own_modules: this guest was installed ready-made, without the build tree "
+            "that modules need",
             "run the experiment from a checkout",
         )
     parts = [guest.key, *(part for s in steps for item in s.sources.items() for part in item)]
@@ -63,7 +64,7 @@ def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
 
 @contextlib.contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Make a folder aside, and give it its name when it is complete."""
+    """Make a folder under a temporary name, and rename it when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=path.parent) as scratch:
         folder = Path(scratch) / "built"
@@ -72,13 +73,13 @@ def _new_folder(path: Path) -> Iterator[Path]:
         try:
             folder.rename(path)
         except OSError:
-            if not path.is_dir():  # else another process was faster
+            if not path.is_dir():  # otherwise another process was faster
                 raise
 
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
-    """Make a folder for a build, in which it may leave anything."""
+    """Make a folder for a build, which may leave anything in it."""
     folder = Path(tempfile.mkdtemp(prefix="twoway-build-"))
     try:
         yield folder
@@ -92,7 +93,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
         for name, text in step.sources.items():
             (scratch / name).write_text(text, "utf-8")
         for path in (scratch, *scratch.iterdir()):
-            if os.geteuid() == 0:  # then the compiler is nobody's (confinement.py)
+            if os.geteuid() == 0:  # then the compiler runs as the user nobody (confinement.py)
                 os.chown(path, NOBODY, NOBODY)
         place = _made_at(kernel)
         trees = {f"{place}/source": kernel.parent / "source", f"{place}/build": kernel}
@@ -120,7 +121,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
 
 
 def _made_at(kernel: Path) -> Path:
-    """Find the folder in which a kernel was built, which its makefiles name; the cache may move."""
+    """Return the folder in which a kernel was built, named by its makefiles."""
     makefile = (kernel / "Makefile").read_text("utf-8")
     found = re.search(r"^include (/.+)/source/Makefile$", makefile, re.MULTILINE)
     return Path(found[1]) if found else kernel.parent
@@ -129,8 +130,7 @@ def _made_at(kernel: Path) -> Path:
 def _errors(guest: Guest, step: LoadModule, output: str) -> str:
     """Return the compiler's errors from the output of make.
 
-    Where a source of the module's own is at fault, what the kernel's headers make of it is left
-    out.
+    If a source of the module itself has errors, those in the kernel's headers are left out.
     """
     text = output
     place = _made_at(guest.kernel.parent)

@@ -1,10 +1,11 @@
 """The backend `qemu`: a distribution's own kernel.
 
-In contrast to user-mode Linux in virtual time, the kernel's work takes time on the guest's clock.
+Unlike user-mode Linux in virtual time, the kernel's work takes time on the guest's clock.
 
-One virtual processor, and the same sandbox, root file system and programs as user-mode Linux. With
-KVM the guest's clock is the host's. Without, QEMU counts instructions: each takes the guest a
-nanosecond, and idle time is skipped, so that the host's load changes nothing and waiting is free.
+The guest has one virtual processor, and the same sandbox, root file system and programs as
+user-mode Linux. With KVM the guest's clock is the host's. Without, QEMU counts instructions: each
+takes the guest a nanosecond, and idle time is skipped, so the host's load changes nothing and
+waiting costs no time.
 """
 
 import json
@@ -44,24 +45,24 @@ from twoway.messages import say
 from twoway.paths import cache
 from twoway.progress import Steps
 
-# kvm: the host's processor; icount: emulation that counts instructions as time;
-# tcg: emulation in the host's time.
+# kvm: the host's processor; icount: emulation that counts instructions as time; tcg: emulation in
+# the host's time.
 Accelerator = Literal["kvm", "icount", "tcg"]
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 PROGRAM = "qemu-system-x86_64"
-# Memory beside the plan's, MiB: of a stock kernel, and of the run's artifacts.
+# Memory besides the plan's, MiB: of a stock kernel, and of the run's artifacts.
 _KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
-# QEMU's own memory beside its guest's, of which a gigabyte may be translated code; /dev/shm. MiB.
+# QEMU's own memory besides its guest's, up to a gigabyte of it translated code; /dev/shm. MiB.
 _OWN_MIB, _SHM_MIB = 3072, 64
 _KVM = Path("/dev/kvm")
-# KVM boots this kernel in a second or two, if at all.
+# KVM boots this kernel within two seconds, or not at all.
 _KVM_BOOT_S = 20.0
 _ACCELERATION: dict[Accelerator, str] = {
     "kvm": "-accel kvm -cpu host",
     "icount": "-accel tcg -icount shift=0,sleep=off -cpu max,-erms,-fsrm,-rdrand,-rdseed",
     "tcg": "-accel tcg,thread=multi -cpu max,-erms,-fsrm",
 }
-# The devices but processors and memory: two serial ports and the shared folders.
+# All devices apart from processors and memory: two serial ports and the shared folders.
 _MACHINE = """
     -machine q35 -nodefaults -no-user-config -display none -no-reboot
     -rtc base=2000-01-01T00:00:00
@@ -73,9 +74,9 @@ _MACHINE = """
     -device virtio-9p-pci,fsdev=run,mount_tag=run
     -kernel /mnt/linux -initrd /mnt/run/qemu/initrd
 """
-# IPv6 off until an experiment has it: its neighbour discovery sends packets by itself. A table of
-# few connections, because a sample of TCP_INFO walks all of it; and a console that shows warnings
-# and worse, because sandbox.complaints() looks for them there.
+# IPv6 is off until an experiment uses it: its neighbour discovery sends packets by itself. The
+# table of connections is small, because a sample of TCP_INFO walks all of it. The console shows
+# warnings and worse, because sandbox.complaints() looks for them there.
 _KERNEL = "console=ttyS0 quiet loglevel=5 panic=-1 ipv6.disable_ipv6=1 thash_entries=256 share=run"
 
 
@@ -87,7 +88,7 @@ class Qemu:
         stock: kernel, modules and programs.
         accelerator: what executes the guest's instructions.
         name: the value of `--backend`.
-        in_kernel: as Backend has it.
+        in_kernel: see Backend.
     """
 
     stock: StockKernel
@@ -132,9 +133,10 @@ class Machine:
     """A guest's processors, memory and kernel arguments.
 
     Attributes:
-        processors: how many. Several are threads, which run wherever the host has room.
+        processors: their number. Several are threads, which run on any of the host's processors.
         kernel: more words for the kernel's command line.
-        readable: more that it sees of the host, by its paths in the sandbox.
+        readable: more files and folders of the host that it may read, by their paths in the
+            sandbox.
     """
 
     processors: int = 1
@@ -171,8 +173,8 @@ def command(
         stock: kernel, modules and programs.
         accelerator: what executes the guest's instructions.
         home: the guest's folder, as furnish() made it.
-        runner: what the guest runs.
-        machine: what it runs on.
+        runner: the program that the guest runs.
+        machine: the machine that it runs on.
     """
     memory_mib = read_plan(home).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
@@ -211,9 +213,9 @@ def run(
         accelerator: what executes the guest's instructions.
         folder: the run's folder, which holds plan.json; the guest writes its artifacts there.
         on_progress: called about ten times a second while the guest's time moves.
-        runner: what the guest runs, instead of carrying out the plan.
+        runner: the program that the guest runs instead of carrying out the plan.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
-        machine: what the guest runs on; if it has one processor, that is a processor of the host.
+        machine: the machine that the guest runs on; a single processor is reserved on the host.
 
     Raises: RunError if the guest failed, died, was killed or is stuck.
     """
@@ -229,14 +231,14 @@ def run(
             home,
             on_progress,
             stall_s=stall_s,
-            culprit=lambda _: Culprit(f"its last words are in {CONSOLE_LOG}"),
+            culprit=lambda _: Culprit(f"its last output is in {CONSOLE_LOG}"),
             progress_file="qemu/progress",
         )
     shutil.rmtree(folder / "qemu")
 
 
 def best_accelerator(stock: StockKernel) -> Accelerator:
-    """Choose KVM where it boots this kernel, else counted instructions.
+    """Choose KVM if it boots this kernel, else counted instructions.
 
     The first call on a host tries KVM and keeps the result in the cache.
     """
@@ -251,7 +253,7 @@ def best_accelerator(stock: StockKernel) -> Accelerator:
         verdicts.parent.mkdir(parents=True, exist_ok=True)
         write_json(verdicts, known)
         if known[tried]:
-            say(f"KVM is of no use here: {known[tried]}; QEMU emulates and counts instructions")
+            say(f"KVM does not work here: {known[tried]}; QEMU emulates and counts instructions")
     return "icount" if known[tried] else "kvm"
 
 
@@ -278,8 +280,7 @@ def make_qemu(accelerator: Accelerator | None = None) -> Qemu:
     """Make the backend; fetch its kernel if need be.
 
     Args:
-        accelerator: what executes the guest; by default KVM if that works, else counted
-            instructions.
+        accelerator: executes the guest; by default KVM if that works, else counted instructions.
     """
     stock = find_stock()
     if stock is None:

@@ -31,14 +31,14 @@ def find_backend(name: str, kernel: str | None = None) -> Backend:
         return kind.make()
     if kind.on_kernel is None:
         raise UsageError(
-            f"kernel: the backend {name} has one of its own, got {kernel:.80}",
-            "the backend uml takes others",
+            f"kernel: the backend {name} has its own kernel, got {kernel:.80}",
+            "the backend uml accepts others",
         )
     return kind.on_kernel(kernel)
 
 
 def backend_for(case: Case, backend: Backend) -> Backend:
-    """Return a backend with the kernel that an experiment asks for, if it does.
+    """Return a backend with the kernel that an experiment asks for; itself if it asks for none.
 
     Raises: as find_backend().
     """

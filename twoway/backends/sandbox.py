@@ -1,8 +1,8 @@
-"""A guest as processes of this machine: folders, life and verdict.
+"""A guest as processes of this machine: its folders, its life and its verdict.
 
-A guest is given a folder of its own in the run's folder, and sees nothing else there. When it has
-ended, its plain files are taken over (guest_files.py). Every run sees the same paths, so that the
-checkout's place on the host cannot reach the guest.
+A guest gets a folder of its own in the run's folder, and sees nothing else there. When it has
+ended, its plain files are moved out (guest_files.py). Every run sees the same paths, so that the
+guest cannot depend on the checkout's place on the host.
 """
 
 import contextlib
@@ -31,21 +31,21 @@ from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
-# Folder of a run that the guest writes to while it lives, /mnt/run in the sandbox.
+# The folder, in a run's folder, that the guest writes to while it lives; /mnt/run in the sandbox.
 GUEST_FOLDER = ".guest"
-# A guest whose clock has not moved for this long is stuck. A guest in real time reports nothing
-# between set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself
-# emulated, on half a processor, took more than 30 s to start Python.
+# A guest is stuck if its clock has not moved for this long. A guest in real time reports nothing
+# between set-up and the start of traffic, 22 s; user-mode Linux on an emulated machine with half a
+# processor took more than 30 s to start Python.
 STALL_S = 120.0
 
 # The checkout's name in a guest (docs/decisions/0030).
 CHECKOUT = "/mnt/twoway"
-# Where a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
+# The path on which a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 RUNNER = ("/mnt/venv/bin/python", "-I", "-S", f"{CHECKOUT}/vm/guest/run.py")
 
-# Lines in which a kernel or one of its checkers reports a fault, or that it ignores a module's
-# parameter. The sanitised kernel begins its lines with a time.
+# Lines in which a kernel or one of its checkers reports a fault or an ignored module parameter. The
+# sanitised kernel begins its lines with a time.
 _COMPLAINT = re.compile(
     r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
     r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
@@ -61,16 +61,16 @@ _PLACE = re.compile(r"RIP: [0-9a-f]+:(\w\S*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])
 
 @dataclass(frozen=True)
 class Culprit:
-    """What keeps a stuck guest busy: a phrase for the error, and a hint."""
+    """The cause that keeps a stuck guest busy: a phrase for the error, and a hint."""
 
     phrase: str
     hint: str = ""
 
 
 def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, Path]:
-    """List what a guest may read, by its path in the sandbox.
+    """List the files and folders that a guest may read, by path in the sandbox.
 
-    Of the checkout that is its runner alone: results are not for other guests to see.
+    From the checkout that is only its runner: a guest must not see the results of others.
 
     Args:
         programs: the guest's programs.
@@ -91,7 +91,7 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
 
     Args:
         folder: the run's folder, with plan.json.
-        made: names of folders that the guest finds in its own.
+        made: names of folders to make in the guest's folder.
 
     Returns: the guest's folder.
     """
@@ -99,7 +99,7 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
     for name in (".", "log", "pcap", *made):
         (home / name).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / PLAN, home / PLAN)
-    if os.geteuid() == 0:  # then the guest is nobody's (confinement.py)
+    if os.geteuid() == 0:  # then the guest runs as the user nobody (confinement.py)
         for path in (home, *home.rglob("*")):
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     return home
@@ -109,8 +109,9 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
 def own_core() -> Iterator[list[str]]:
     """Reserve a processor, so that one guest's processes wake no others.
 
-    Yields: the command prefix that pins a process to it; empty if all processors are taken or the
-        cache is not ours to write to, and the kernel's scheduler decides.
+    Yields: the command prefix that pins a process to it. It is empty, and the kernel's scheduler
+    decides, if all processors are taken or
+        the cache is not ours to write to.
     """
     for core in sorted(os.sched_getaffinity(0), reverse=True):
         with contextlib.ExitStack() as stack:
@@ -139,11 +140,11 @@ def live(
 
     Args:
         argv: the command that boots the guest, sandbox included.
-        folder: the run's folder; it has the guest's artifacts in the end.
+        folder: the run's folder; the guest's artifacts are moved there in the end.
         home: the folder that the guest writes to, as furnish() made it; or `folder` itself.
         on_progress: called about ten times a second while the guest's time moves.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
-        culprit: finds what keeps a stuck guest busy, by the id of the process that argv became.
+        culprit: finds the cause that keeps a stuck guest busy, from the process id of argv.
         progress_file: path in `home` of the file in which the guest reports progress.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
@@ -170,7 +171,7 @@ def live(
     if refused:
         raise RunError(
             f"the guest left {refused[0]} in the run's folder",
-            "a guest may leave plain files and folders of its own; all else is removed",
+            "a guest may leave plain files and folders; everything else is removed",
         )
     _judge(process.returncode, folder)
 
@@ -231,7 +232,7 @@ def _judge(returncode: int, folder: Path) -> None:
     if status is None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
         said = console[-1].strip() if console else "nothing"
-        raise RunError(f"the guest died ({how}); its last words: {said}", f"see {CONSOLE_LOG}")
+        raise RunError(f"the guest died ({how}); its last output: {said}", f"see {CONSOLE_LOG}")
     if status.strip() != "0":
         said = " / ".join(line.strip() for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
@@ -240,9 +241,9 @@ def _judge(returncode: int, folder: Path) -> None:
 
 
 def fault_place(console: str) -> str | None:
-    """Find the function in which the guest's kernel was when it last printed its registers.
+    """Find the function in which the guest's kernel last printed its registers.
 
-    Returns: as the kernel writes it, the module of the function in brackets if it is of one.
+    Returns: the function as the kernel writes it, followed by its module in brackets, if any.
     """
     found = _PLACE.findall(console)
     return found[-1] if found else None
@@ -261,11 +262,11 @@ def _read_if_left(folder: Path, name: str) -> str | None:
 
 
 def guest_error(folder: Path) -> str | None:
-    """Read the error with which the guest's runner gave up, if it did."""
+    """Read the error with which the guest's runner ended, if it did."""
     content = _read_if_left(folder, "guest-error.json")
     if content is None:
         return None
     try:
         return cut(str(read_json(content)["error"]))
-    except (ValueError, TypeError, KeyError):  # not what the runner writes
+    except (ValueError, TypeError, KeyError):  # a line that the runner does not write
         return repr(content[:200])

@@ -39,24 +39,24 @@ from twoway.guest.cache import Guest, built_guest
 from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named
 
-# Room in /dev/shm beside the guest's memory, MiB.
+# Room in /dev/shm besides the guest's memory, MiB.
 _SHM_RESERVE_MIB = 16
-# KASAN's map of an address space of 128 TiB, a byte for 8, of which next to nothing is touched.
+# KASAN's map of an address space of 128 TiB, one byte for 8; almost none of it is touched.
 _SHADOW_MIB = 16 << 20
 _UMID = "twoway"
 _IDLE = "swapper"  # the kernel's own task, which runs when no process does
 _KERNEL = Path("/mnt/linux")  # in the sandbox
 _MCONSOLE_MAGIC = 0xCAFEBABE
-# How long the kernel may take to answer on its console.
+# Time for the kernel to answer on its console.
 _ANSWER_S = 1.0
-# As much of a program's file name as the kernel keeps.
+# The length to which the kernel cuts a program's file name.
 _COMM_CHARACTERS = 15
 
 _ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs ro init=/mnt/bin/init panic=-1"
-# What the guest's / and the kernel's control socket are to the host.
+# The paths on the host of the guest's / and of the kernel's control socket.
 _IN_SANDBOX = "rootflags=/ uml_dir=/mnt/run/uml"
-# There is no place for each run's folder in a container: the guest's /mnt/run is its
-# /mnt/host/mnt/run, which is a link to the working directory.
+# A container has no place for each run's folder: the guest's /mnt/run is its /mnt/host/mnt/run,
+# which is a link to the working directory.
 _IN_CONTAINER = "rootflags=/../.. hostfs=/mnt/host uml_dir=/proc/self/cwd/uml"
 
 
@@ -67,7 +67,7 @@ class Uml:
     Attributes:
         guest: kernel and programs.
         name: the value of `--backend`.
-        in_kernel: as Backend has it.
+        in_kernel: see Backend.
     """
 
     guest: Guest
@@ -116,9 +116,10 @@ def command(
     Args:
         guest: kernel and programs to boot.
         home: the guest's folder, as furnish() made it.
-        runner: what the guest runs, instead of carrying out the plan.
+        runner: the program that the guest runs instead of carrying out the plan.
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
-        readable: more that the guest sees of the host, by its paths in the sandbox.
+        readable: more files and folders of the host that the guest may read, by their paths in the
+            sandbox.
     """
     plan = read_plan(home)
     kernel = f"{_KERNEL} mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
@@ -181,14 +182,15 @@ def run(
 
 
 def _culprit(folder: Path, sandbox: int) -> Culprit:
-    """Find what keeps a stuck guest busy: a program, or a module of its kernel."""
+    """Find the cause that keeps a stuck guest busy: a program, or a module of its kernel."""
     running = _running_process(folder)
-    with contextlib.suppress(OSError):  # it has ended meanwhile
-        os.kill(_kernel_process(sandbox), signal.SIGSEGV)  # it prints its registers, and panics
+    with contextlib.suppress(OSError):  # the process has ended meanwhile
+        # the kernel prints its registers, and panics
+        os.kill(_kernel_process(sandbox), signal.SIGSEGV)
         time.sleep(_ANSWER_S)
     place = fault_place("\n".join(read_console(folder)))
     if place and place.endswith("]"):
-        hint = "look for a loop without end in that module"
+        hint = "look for an endless loop in that module"
         return Culprit(f"{running}; its kernel is in {place}", hint)
     hint = "in virtual time a program that polls without sleeping never lets time pass"
     return Culprit(running, hint)
@@ -216,11 +218,11 @@ def _running_process(folder: Path) -> str:
         if "comm:" in line.lower():
             command = line.split("omm:", 1)[1].split()[0]
             return f"running in the guest: {_with_program(command, folder)}"
-    return "its kernel does not say what it runs"
+    return "its kernel does not name the running process"
 
 
 def _with_program(command: str, folder: Path) -> str:
-    """Add to a process's name the experiment's programs that it may be of."""
+    """Add the experiment's programs that a process may belong to, to its name."""
     if command == _IDLE:
         return "no program"
     programs = read_plan(folder).user_programs

@@ -1,4 +1,4 @@
 """The subcommands: functions of parsed arguments, return exit codes.
 
-Each imports what it needs when it is called, so that `--help` does not wait for it.
+Each imports its dependencies when it is called, so that `--help` is fast.
 """

@@ -1,4 +1,4 @@
-"""The subcommand that finds the commit of a kernel which changed a result."""
+"""The subcommand that finds the commit of a kernel that changed a result."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from twoway.commands.options import JSON, RESULTS, add_experiment, add_options, 
 from twoway.messages import say
 
 HELP = (
-    "the first commit of a kernel's git history on which an experiment has another result: "
+    "the first commit of a kernel's git history with which an experiment has another result: "
     "a verdict, a metric, or a packet"
 )
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FOLDER",
-        help="a git repository of the kernel; it is read, and nothing changed in it",
+        help="a git repository of the kernel; it is only read",
     )
     parser.add_argument(
         "--good", required=True, metavar="REV", help="a commit that lacks the change"
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find the first commit of a kernel on which an experiment comes out otherwise."""
+    """Find the first commit of a kernel with which an experiment has another result."""
     from twoway.guest.history import History
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.pages import write_comparison_page

@@ -9,7 +9,7 @@ from twoway.commands.options import KERNEL, add_options
 if TYPE_CHECKING:
     from twoway.guest.source import Choice
 
-HELP = "build the guest into the cache, if anything of it changed"
+HELP = "build the guest into the cache, if any of its sources changed"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--copy",
         type=Path,
         metavar="FOLDER",
-        help="copy its files that runs need to this folder, as a package has them",
+        help="copy the files that runs need to this folder, in a package's layout",
     )
     parser.add_argument(
         "--sanitized",
@@ -42,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
     from twoway.progress import Steps
 
     if args.sanitized and args.kernel:
-        raise UsageError(f"--sanitized: is the guest's own kernel, got --kernel {args.kernel:.80}")
+        raise UsageError(
+            f"--sanitized: takes only the guest's own kernel, got --kernel {args.kernel:.80}"
+        )
     choice: Choice = "sanitized" if args.sanitized else kernel_named(args.kernel)
     try:
         guest = find_guest(choice)

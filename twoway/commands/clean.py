@@ -1,4 +1,4 @@
-"""The subcommand that removes what is not needed."""
+"""The subcommand that removes old runs and builds."""
 
 import argparse
 
@@ -6,8 +6,8 @@ from twoway.commands.options import RESULTS, add_options, at_least_one, shown
 from twoway.messages import say
 
 HELP = (
-    "list runs that failed, finished ones by number or age, and what was built for other "
-    "versions; with --yes, remove them"
+    "list runs that failed, finished ones by number or age, and builds for other versions; "
+    "with --yes, remove them"
 )
 
 
@@ -16,18 +16,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", type=at_least_one, metavar="N", help="keep the newest N runs of each point"
     )
-    parser.add_argument("--older-than", type=float, metavar="DAYS", help="only runs that are older")
+    parser.add_argument(
+        "--older-than", type=float, metavar="DAYS", help="only runs that are older than this"
+    )
     parser.add_argument(
         "--kernels",
         action="store_true",
-        help="also list kernels in the cache that no version builds now",
+        help="also list kernels in the cache that no present version builds",
     )
     parser.add_argument("--yes", action="store_true", help="remove the listed files")
     add_options(parser, RESULTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """List what can be removed: runs, and kernels of the cache; remove it with --yes."""
+    """List runs and cached kernels that can be removed; remove them with --yes."""
     from twoway.contract.folders import disk_bytes
     from twoway.guest.old_kernels import old_kernels
     from twoway.runs.clean import removable, remove

@@ -12,7 +12,7 @@ from twoway.messages import say
 if TYPE_CHECKING:
     from twoway.contract.comparison import Comparison, Values
 
-HELP = "what differs between runs: parameters, metrics, packets; exit code 1 if the last two do"
+HELP = "the differences between runs: parameters, metrics, packets; exit code 1 if the last two do"
 SAME, DIFFERENT = 0, 1
 # Of each kind, what is printed; the page and --json have all.
 _MOST_LINES = 8
@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     folders = [folder for name in args.runs for folder in find_runs(name, args.results)]
     if len(folders) < 2:
         raise UsageError(
-            f"compare takes two runs or more, got {folders[0]}",
-            "name another beside it, or an experiment whose points have runs: all are compared",
+            f"compare needs two runs or more, got {folders[0]}",
+            "name another run, or an experiment whose points have runs: all are compared",
         )
     document = compare_runs(folders)
     page = args.to or args.results / "comparison.html"

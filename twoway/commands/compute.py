@@ -1,11 +1,11 @@
-"""The subcommand that computes again what theories keep in tables."""
+"""The subcommand that computes the tables of theories again."""
 
 import argparse
 
 from twoway.commands.options import all_ids
 from twoway.messages import say
 
-HELP = "compute again what theories keep in tables; all by default"
+HELP = "compute the tables of theories again; all by default"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the tables of theories that are too slow to compute whenever a file is read."""
+    """Write the tables of theories that are too slow to compute at each reading of a file."""
     from twoway.runs.cases import load_case
     from twoway.spec.point import case_names
     from twoway.spec.predictions import setup_of

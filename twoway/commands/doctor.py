@@ -5,7 +5,7 @@ import json
 
 from twoway.commands.options import JSON, add_options
 
-HELP = "what this machine can do, and what is missing"
+HELP = "the abilities of this machine, and what is missing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what this machine can do, and what is missing."""
+    """Print the abilities of this machine, and what is missing."""
     from twoway.backends.doctor import disk_use, examine
 
     findings = [*examine(), *(disk_use() if args.disk else ())]

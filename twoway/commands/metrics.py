@@ -5,7 +5,7 @@ import json
 
 from twoway.commands.options import JSON, add_options
 
-HELP = "every metric that an experiment can speak of: unit, meaning, source"
+HELP = "every metric that an experiment may name: unit, meaning, source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

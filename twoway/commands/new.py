@@ -1,4 +1,4 @@
-"""The subcommand that writes an experiment to begin with."""
+"""The subcommand that writes a new experiment to start from."""
 
 import argparse
 import re
@@ -70,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write an experiment's file, and its link's beside it.
 
-    Raises: UsageError if a file is there already, or a flow has another form; SpecError if what
-        would be written is not sound, and nothing is left.
+    Raises: UsageError if a file exists already, or a flow has another form; SpecError if the result
+        would be invalid; then no file is left.
     """
     from twoway.runs.cases import load_case
 
@@ -124,12 +124,12 @@ def _experiment(args: argparse.Namespace, link: Path) -> str:
 
 
 def _schema(kind: str) -> str:
-    """Write the line by which editors complete fields, without a network."""
+    """Write the line by which editors complete fields without a network."""
     return f"# yaml-language-server: $schema={(SCHEMAS / kind).as_uri()}.json"
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for YAML where it needs to be."""
+    """Quote a text for YAML if necessary."""
     import yaml
 
     return yaml.safe_dump(text, width=1000).removesuffix("...\n").strip()

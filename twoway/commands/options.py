@@ -11,12 +11,12 @@ from twoway.messages import cut
 from twoway.paths import EXPERIMENTS, experiment_files, results
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
-# A name, and argparse's settings, or a function that makes them if the command is called.
+# A name and argparse's settings, or a function that makes these when the command is called.
 Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
 
 
 def at_least_one(text: str) -> int:
-    """Read a whole number from 1."""
+    """Read a whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'must be a whole number from 1, got "{text}"')
     return int(text)
@@ -71,9 +71,9 @@ KERNEL: Option = (
     "--kernel",
     {
         "metavar": "SOURCE",
-        "help": "of the backend uml: guest, as `make setup` built it (default); newest, Debian's "
-        "newest; or the folder of an unpacked source, 6.12 or later; `twoway build --kernel "
-        "SOURCE` builds each once",
+        "help": "the kernel of the backend uml: guest, built by `make setup` (default); newest, "
+        "Debian's newest; or the folder of an unpacked source, 6.12 or later; `twoway build "
+        "--kernel SOURCE` builds each once",
     },
 )
 WORKERS: Option = (
@@ -82,7 +82,9 @@ WORKERS: Option = (
         "type": at_least_one,
         "default": len(os.sched_getaffinity(0)),
         "metavar": "N",
-        "help": "how many points of a sweep run at once (default: a processor each, %(default)s)",
+        "help": (
+            "number of points of a sweep that run at once (default: one per processor, %(default)s)"
+        ),
     },
 )
 
@@ -108,7 +110,7 @@ SEEDS: Option = (
     {
         "type": at_least_one,
         "metavar": "N",
-        "help": "repeat each point with the seeds 1 to N, which draw anew what chance decides "
+        "help": "repeat each point with the seeds 1 to N, with new random values "
         "(default: the experiment's `seeds`)",
     },
 )
@@ -127,11 +129,12 @@ WATCH: Option = (
     "--watch",
     {
         "action": "store_true",
-        "help": "write a sweep's page while points come; in a browser it loads itself again",
+        "help": "update a sweep's page while points finish; in a browser it reloads itself",
     },
 )
 
-# What `twoway schema` describes: files that people write, and documents of a run's folder.
+# The formats that `twoway schema` describes: files that people write, and documents of a run's
+# folder.
 SCHEMAS = {
     "experiment": "Experiment files",
     "profile": "Link profiles",
@@ -141,7 +144,7 @@ SCHEMAS = {
     "metrics": "metrics.json",
     "verdicts": "verdicts.json",
 }
-# Those that editors read from paths.SCHEMAS; `make schemas` writes them.
+# The schemas that editors read from paths.SCHEMAS; `make schemas` writes them.
 PUBLISHED = ("experiment", "profile", "suite")
 
 
@@ -152,7 +155,7 @@ def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:
 
 
 def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """Let a subcommand take an experiment."""
+    """Add the argument for one experiment."""
     named: Any = parser.add_argument(
         "experiment",
         nargs="?",
@@ -163,27 +166,27 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 
 
 def add_experiments(parser: argparse.ArgumentParser) -> None:
-    """Let a subcommand take any number of experiments."""
+    """Add the argument for any number of experiments."""
     help_text = "ids or files; all by default"
     named: Any = parser.add_argument("experiments", nargs="*", help=help_text)
     named.completer = _experiments
 
 
 def _experiments(prefix: str, **_: Any) -> list[str]:
-    """List what may stand where an experiment is asked for: ids, or files under a folder."""
+    """List completions for an experiment: ids, or files under a folder."""
     if "/" in prefix or prefix.startswith("."):
         return [str(path) for path in Path().glob(f"{prefix}*")]
     return list(experiment_files())
 
 
 def all_ids() -> list[str]:
-    """List the ids of all experiments but the lab's, which need another kernel or clock."""
+    """List the ids of all experiments except the lab's, which need another kernel or clock."""
     files = experiment_files().items()
     return sorted(name for name, path in files if path.parent != EXPERIMENTS / "lab")
 
 
 def complain(text: str, hint: str = "") -> None:
-    """Print an error on standard error, each line after the program's name, and then its hint."""
+    """Print an error on standard error, each line after the program's name, then its hint."""
     for line in text.splitlines():
         print(f"twoway: {cut(line)}", file=sys.stderr)
     if hint:

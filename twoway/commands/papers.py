@@ -18,7 +18,7 @@ from twoway.commands.sweeping import judge_points, run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.messages import say
 
-# What claims are held to, in words.
+# The standards of claims, in words.
 _FORMS = {"number": "numbers in print", "formula": "formulas", "words": "in words"}
 HELP = "the reproduction report: `sweep`, and everything compared with the papers"
 
@@ -29,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-captures",
         action="store_true",
-        help="keep the captures of all runs: else, of what this command runs, those alone from "
-        "which a page is drawn; `twoway run POINT` makes the same ones anew",
+        help="keep the captures of all runs; by default this command keeps of its own runs "
+        "only the captures from which a page is drawn; `twoway run POINT` makes the same "
+        "ones again",
     )
     add_options(parser, JSON, RESULTS, *CREW, BACKEND, KERNEL)
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     for page in write_sweep_pages(read_results(done), args.results, failed):
         chown_like_parent(page.parent)
     shown_by = {name for paper in document["papers"] for name in paper["pictured"]}
-    # A run that was there before is somebody's.
+    # A run that existed before belongs to the user.
     made = [(each.id, each.folder) for each in outcomes if each.folder and not each.kept]
     for name, folder in made:
         if name not in shown_by and not args.keep_captures:

@@ -8,8 +8,8 @@ from twoway.commands.options import JSON, add_experiment, add_options
 if TYPE_CHECKING:
     from twoway.contract.plan import Daemon, Step
 
-HELP = "the commands of a run once it has nodes and interfaces, in order"
-# In the order in which the guest carries them out.
+HELP = "the commands of a run, in order"
+# In the guest's order of execution.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
     *("at_start", "changes", "user_programs", "teardown"),
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the commands of a run's plan, in order, without running any."""
+    """Print the commands of a run's plan, in order, without running them."""
     from twoway.plan.plan import build_plan
     from twoway.runs.cases import load_case
 

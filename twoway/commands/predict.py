@@ -1,4 +1,4 @@
-"""The subcommand that writes what is predicted of experiments."""
+"""The subcommand that writes the predictions for experiments."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from twoway.commands.options import add_experiments, all_ids, complain, shown
 from twoway.messages import say
 
 HELP = "write predicted values beside an experiment's file, to commit before the first run"
-_HINT = "`twoway predict {}` writes it anew; `git diff` then shows what changed"
+_HINT = "`twoway predict {}` writes it again; `git diff` then shows what changed"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
     stale = [name for name in names if not predicted.as_written(name)]
     for name in stale:
         where = shown(predicted.predictions_file(name))
-        complain(f"{where}: not what is predicted today", _HINT.format(name))
+        complain(f"{where}: differs from today's predictions", _HINT.format(name))
     return 1 if stale else 0

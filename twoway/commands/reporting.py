@@ -1,4 +1,4 @@
-"""Reporting on a run: what several subcommands share."""
+"""Reporting on a run, for several subcommands."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from twoway.contract.verdicts import Verdicts
 
 
-# Most fidelity checks that fail or cannot be told to print one by one.
+# Most failed or undecided fidelity checks to print one by one.
 MOST_CHECKS = 10
 
 
@@ -74,7 +74,7 @@ def _print_verdicts(document: "Verdicts") -> None:
 
 
 def _print_flows(folder: Path) -> None:
-    """Print what came out, on standard output unless it is hushed."""
+    """Print a run's results on standard output, unless it is hushed."""
     from twoway.contract.manifest import read_manifest
     from twoway.contract.metrics import METRICS, Metrics
     from twoway.report.flow_table import flow_table

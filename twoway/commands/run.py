@@ -46,14 +46,14 @@ def run(args: argparse.Namespace) -> int:
         )
     case = load_case(names[0])
     refuse_lost_references([case])
-    # The guest has a processor of its own meanwhile.
+    # The guest has another processor meanwhile.
     Thread(target=_prepare_report, daemon=True).start()
     folder = run_watched(case, find_backend(args.backend, args.kernel), args.results)
     return report_on(folder, as_json=args.json)
 
 
 def _prepare_report() -> None:
-    """Load what the analysis and the page of a run take."""
+    """Load the modules that the analysis and the page of a run need."""
     import twoway.report.report  # noqa: F401 - for what it imports
     from twoway.report.pages import prepare
 

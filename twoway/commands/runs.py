@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     for run in [] if args.json else found:
         print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
     if not found:
-        say(f"{shown(args.results)}: no finished run; `twoway run` makes one", markup=False)
+        say(f"{shown(args.results)}: no finished runs; `twoway run` makes one", markup=False)
         return 0
     page = args.results / "index.html"
     write_runs_page(found, page)

@@ -43,12 +43,12 @@ def _schema(kind: str) -> Any:
     model = dict(zip(SCHEMAS, models, strict=True))[kind]
     if kind in PUBLISHED:
         return _without_steps(model.model_json_schema())
-    # As documents are written: with the commands of a plan's steps.
+    # In the form in which documents are written, with the commands of a plan's steps.
     return model.model_json_schema(mode="serialization")
 
 
 def _without_steps(schema: Any) -> Any:
-    """Leave out steps of fractions: an editor's binary 20.1 is no multiple of 1e-6."""
+    """Remove the steps of fractions: an editor's binary 20.1 is no multiple of 1e-6."""
     if isinstance(schema, list):
         return [_without_steps(each) for each in schema]
     if isinstance(schema, dict):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from twoway.report.card import Card
     from twoway.report.card_comparing import CardComparison
 
-HELP = "which congestion control is better at what: a card of yours beside Reno, CUBIC and BBR"
+HELP = "congestion controls compared: a card of yours beside Reno, CUBIC and BBR"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "controls",
         nargs="*",
         help="a control of the kernel, such as vegas, or a C file or folder of a module that "
-        "registers one, such as ./tcp_mine.c; the suite's own columns are always there",
+        "registers one, such as ./tcp_mine.c; the suite's own columns are always included",
     )
     parser.add_argument(
         "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
@@ -72,9 +72,10 @@ def run(args: argparse.Namespace) -> int:
                 _build(rows[0], args)
         args.experiments = [str(file) for file in files]
         runs = sum(len(case_names(name, args.seeds)) for name in args.experiments)
-        say(f"{runs} runs in all, what is there is kept: {', '.join(columns)}", markup=False)
+        say(f"{runs} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
         outcomes = run_all(args, seeds=args.seeds)
-    done: dict[Path, list[Path]] = {}  # of the suite's columns, and of each other control
+    # experiments of the suite's columns, and of each other control
+    done: dict[Path, list[Path]] = {}
     for outcome in outcomes:
         if outcome.folder:
             done.setdefault(Path(outcome.name).parent, []).append(outcome.folder)
@@ -118,7 +119,7 @@ def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComp
 
 
 def _build(file: Path, args: argparse.Namespace) -> None:
-    """Build the module of an experiment: what does not compile stops everything before it begins.
+    """Build the module of an experiment, so that a compiler error stops the command at once.
 
     Raises: UsageError with the compiler's errors.
     """
@@ -130,13 +131,13 @@ def _build(file: Path, args: argparse.Namespace) -> None:
     from twoway.spec.point import case_names
 
     backend = find_backend(args.backend, args.kernel)
-    if isinstance(backend, Uml):  # others refuse own modules
+    if isinstance(backend, Uml):  # other backends refuse own modules
         case = load_case(case_names(str(file))[0])
         own_modules(backend.guest, build_plan(case, in_kernel=backend.in_kernel).own_modules)
 
 
 def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
-    """Raise UsageError if a row shows a metric that its experiment has not."""
+    """Raise UsageError if a row shows a metric that its experiment does not have."""
     from twoway.runs.cases import load_case
     from twoway.spec.point import case_names
 

@@ -1,4 +1,4 @@
-"""The subcommand that makes one file of a run, or of a sweep's runs, to hand on."""
+"""The subcommand that writes a run, or a sweep's runs, into one file."""
 
 import argparse
 import base64
@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from twoway.report.results import Experiment
 
 HELP = (
-    "one file of a run, or of all points of a sweep, to hand on: a browser opens its page, "
+    "write a run, or all points of a sweep, into one file to hand on: a browser opens its page, "
     "`twoway compare` and `twoway.load` read its runs"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `share` to its parser."""
-    help_text = "a run's folder, a point, an identity, or an experiment: of a sweep all points"
+    help_text = "a run's folder, a point, an identity, or an experiment: for a sweep all points"
     parser.add_argument("run", help=help_text)
-    help_text = "with the captures: for series, packets and pictures of those who get it"
+    help_text = (
+        "include the captures, so that receivers can read series and packets and draw pictures"
+    )
     parser.add_argument("--captures", action="store_true", help=help_text)
     help_text = "(default: ID.shared.html in this folder)"
     parser.add_argument("--to", type=Path, metavar="FILE.html", help=help_text)
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write a run, or the runs of a sweep, into one file with the page that shows them."""
+    """Write a run, or the runs of a sweep, into one file with a page that shows them."""
     from twoway.contract.manifest import captures_left_out, without_captures
     from twoway.errors import UsageError
     from twoway.measure.run_folder import manifest_of
@@ -69,7 +71,7 @@ def _of_one_matrix(folders: list[Path]) -> list[Path]:
 
 
 def _sweep_page(experiment: "Experiment") -> str:
-    """Draw the page of a sweep, with its tables in it."""
+    """Draw the page of a sweep, with its tables inside."""
     from twoway.report.sweep_page import TABLES, write_sweep_pages
 
     with TemporaryDirectory() as site:
@@ -89,4 +91,4 @@ def _without_a_run(experiment: "Experiment") -> dict[str, str]:
     points = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     words = (",".join(f"{axis}={value}" for axis, value in point.items()) for point in points)
     names = (f"{experiment.id}@{each}" for each in words)
-    return {name: "no finished run is here" for name in names if name not in there}
+    return {name: "no finished runs here" for name in names if name not in there}

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from twoway.report.results import Experiment
     from twoway.sweeps.sweep import Outcome
 
-# A watched page is written again after this time in s, or this multiple of what that takes.
+# A watched page is written again after this time in s, or after this multiple of the time to write
+# it.
 _WATCH_S, _WATCH_TIMES = 2, 10
-HELP = "run experiments, all by default, and every point of theirs that is not there yet"
+HELP = "run experiments, all by default: every point that has no finished run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +76,7 @@ class _Pages:
         self._next_s = 0.0
 
     def on_outcome(self, done: "list[Outcome]", waiting: list[str]) -> None:
-        """Write what there is, if that is watched and was not done just now."""
+        """Write the pages so far, if they are watched and were not written just now."""
         self._done, self._waiting = done, waiting
         began_s = time.monotonic()
         if not self._args.watch or began_s < self._next_s or not waiting:
@@ -88,7 +89,7 @@ class _Pages:
         self._next_s = began_s + took_s + max(_WATCH_S, _WATCH_TIMES * took_s)
 
     def stopped(self) -> None:
-        """Write what there is of a sweep that does not go on, and name the pages."""
+        """Write the pages so far of a sweep that was stopped, and name them."""
         why = dict.fromkeys(self._waiting, "the sweep was interrupted")
         _name(self.write(self._done, why=why))
 
@@ -98,7 +99,7 @@ class _Pages:
         waiting: Sequence[str] = (),
         why: Mapping[str, str] | None = None,
     ) -> list[Path]:
-        """Write the pages of outcomes, with the points that wait, or why they have none."""
+        """Write the pages of outcomes, with the points that have no run, and the reasons."""
         from twoway.report.results import read_results
         from twoway.report.sweep_page import write_sweep_pages
 
@@ -118,7 +119,7 @@ def _name(pages: Sequence[Path]) -> None:
 
 
 def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> None:
-    """Print what came out of each point."""
+    """Print the results of each point."""
     from twoway.report.flow_table import sweep_table
 
     results = {each.folder: each for experiment in experiments for each in experiment.results}

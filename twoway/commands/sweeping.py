@@ -1,4 +1,4 @@
-"""Running all points of experiments: what several subcommands share."""
+"""Running all points of experiments, for several subcommands."""
 
 import argparse
 import shlex
@@ -23,10 +23,10 @@ def run_all(
 
     Args:
         args: the command line.
-        families: of metrics that there must be, to be drawn over points.
-        seeds: how many repetitions of each point; by default as the files say.
+        families: families of metrics to be drawn over points, which must exist.
+        seeds: number of repetitions of each point; by default as the files say.
         on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
-            points that have none.
+            points that are left.
 
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
@@ -43,8 +43,8 @@ def run_all(
     cases = {name: load_case(name) for name in names}
     if families and len({case.id.partition("@")[0] for case in cases.values()}) == len(cases):
         raise UsageError(
-            f"--metric: {families[0]:.80}: draws a sweep's points, and {names[0]} is one",
-            "a run's report has all of its metrics",
+            f"--metric: {families[0]:.80}: needs a sweep, and {names[0]} is one point",
+            "the report of a run has all metrics",
         )
     refuse_lost_references(cases.values())
     known = dict.fromkeys(
@@ -56,8 +56,8 @@ def run_all(
         )
     if args.scheduler and args.kernel:
         raise UsageError(
-            f"--kernel: a lab's workers have kernels of their own, got {args.kernel:.80}",
-            "an experiment's field `kernel` asks each of them for one",
+            f"--kernel: a lab's workers have their own kernels, got {args.kernel:.80}",
+            "an experiment's field `kernel` selects one on each worker",
         )
     backend = find_backend(args.backend, args.kernel)
     if args.scheduler:
@@ -80,7 +80,7 @@ def run_all(
                 cases, backend, args.results, who, lambda case, outcome: ended(case.id, outcome)
             )
     except KeyboardInterrupt:
-        say(f"{len(done)} of {len(cases)} points have run: the same command goes on from here")
+        say(f"{len(done)} of {len(cases)} points have run: the same command continues")
         raise
 
 

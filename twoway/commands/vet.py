@@ -9,7 +9,7 @@ from twoway.messages import say
 
 HELP = "check experiments without running them; all by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
-_INSTALL = "a guest has the programs of this machine's /usr: install it, or bring it in `files`"
+_INSTALL = "a guest has the programs of this machine's /usr: install it, or list it in `files`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,8 @@ def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.runs.predicted import shrunk
 
-    # With their hints. A set in order: a problem of every point is printed once.
+    # With their hints. A set in order of appearance, so that a problem of every point is printed
+    # once.
     problems: dict[tuple[str, str], None] = {}
     warnings: list[str] = []
     names = args.experiments or all_ids()
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _problems(name: str) -> Iterator[tuple[str, str]]:
-    """List what is wrong with an experiment at each of its points, with hints."""
+    """List the problems of an experiment at each of its points, with hints."""
     from twoway.runs.cases import load_case, reference_problems
     from twoway.runs.installed import missing_programs
     from twoway.spec.point import case_names

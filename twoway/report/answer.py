@@ -1,4 +1,4 @@
-"""The answer of a run: one sentence made from its numbers, and the figure that shows it."""
+"""The answer of a run: one sentence from its numbers, and the figure that shows it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from twoway.measure.metrics.congestion_epochs import DROPS_DATA
 from twoway.measure.metrics.datagrams import DATAGRAM_LOSS
 from twoway.measure.metrics.utilisation import UTILISATION_DATA
 
-# More links or UDP flows than these are not named one by one.
+# If there are more links or UDP flows than this, they are not named one by one.
 _MOST_NAMED = 3
-# A share of time below this is none.
+# A share of time below this counts as none.
 _CARRIES_ALL = 5e-4
-# ACKs that arrive as two are no bunch worth a word.
+# Bunches of up to this many ACKs are not mentioned.
 _PAIR = 2
-# The figure of a metric's family, by how its name begins; of all others it is goodput.
+# The figure of a metric's family, by the start of its name; goodput for all others.
 _FIGURES = {
     "ack": "queues",
     "busy": "queues",
@@ -40,7 +40,7 @@ _FALLBACK = ("goodput", "queues")
 
 
 def answer(manifest: Manifest, metrics: Metrics) -> str:
-    """Say in one sentence what came out: links without data, bunches, losses, completion times."""
+    """Write the results in one sentence: links without data, bunches, losses, completion times."""
     parts = list(_parts(manifest, metrics))
     if not parts:
         return f"Flows of programs: {len(metrics.found)}." if metrics.found else "Nothing was sent."
@@ -50,8 +50,8 @@ def answer(manifest: Manifest, metrics: Metrics) -> str:
 def hero_first(figures: list[Figure], verdicts: Verdicts) -> list[Figure]:
     """Move the figure of the run's subject to the front.
 
-    It is the rate of a DTM channel if there is one, else that of most statements of the experiment,
-    else goodput, or the queues if there is no connection.
+    The subject is the rate of a DTM channel if there is one, else the metric with most statements
+    in the experiment, else goodput, or the queues if there is no connection.
     """
     drawn = {each.id: each for each in figures if any(len(line.x) for line in each.lines)}
     rates = [name for name in drawn if name.startswith("rate-")]
@@ -69,7 +69,7 @@ def _parts(manifest: Manifest, metrics: Metrics) -> Iterator[str]:
     drops = sum(_values(metrics, DROPS_DATA.name))
     if links := _without_data(manifest, metrics):
         bunch = _largest_bunch(manifest, metrics)
-        # Only without losses are the bunches the reason.
+        # Bunches are the reason only in a run without losses.
         joint = ", and" if drops or max(links.values()) < _CARRIES_ALL else ":"
         bunches = f"{joint} ACKs come in bunches of up to {bunch:,.0f}" if bunch else ""
         yield _links(links) + bunches
@@ -85,7 +85,7 @@ def _parts(manifest: Manifest, metrics: Metrics) -> Iterator[str]:
 
 
 def _without_data(manifest: Manifest, metrics: Metrics) -> dict[str, float]:
-    """Find the share of time without data of each link that a flow is limited by."""
+    """Find the share of time without data for each link that limits a flow."""
     directions = [each.direction for each in manifest.connections]
     directions += [name for each in manifest.datagrams for name in each.directions]
     found = {
@@ -116,7 +116,7 @@ def _links(links: dict[str, float]) -> str:
 
 
 def _largest_bunch(manifest: Manifest, metrics: Metrics) -> float:
-    """Find the largest bunch of ACKs, if any is larger than its receiver sent it; else 0."""
+    """Find the largest bunch of ACKs that is larger than its receiver sent it; else 0."""
     found = 0.0
     for each in manifest.connections:
         arrived = _value(metrics, f"{ACK_BUNCH_MAX.name}.{each.name}") or 0.0

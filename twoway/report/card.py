@@ -1,7 +1,7 @@
-"""A card: what congestion controls do in a suite's situations, a number for each.
+"""A card: the results of congestion controls in a suite's situations, one number for each.
 
-A row is a metric of a situation, a column a control; there is no total score. How far a number is
-from the best of its row says how it is coloured.
+A row is a metric of a situation, a column a control; there is no total score. The difference of a
+number from the best of its row decides its colour.
 """
 
 import csv
@@ -28,7 +28,8 @@ from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
 
 CARD, PAGE, CSV = "card.json", "index.html", "card.csv"
-# Up to which share of the better value a number is as good as the best, and from which it is poor.
+# Differences from the better value: up to the first a number is as good as the best, from the
+# second on poor.
 _NEAR, _POOR = 0.9, 0.5
 
 
@@ -48,7 +49,8 @@ class Cell(Record):
     least: float | None = Field(description="the least over seeds")
     most: float | None = Field(description="the most over seeds")
     standing: Literal["near", "between", "poor"] | None = Field(
-        description="beside the best of the row: within a tenth, between, less than half as good"
+        description="compared with the best of the row: within a tenth, between, less than half as "
+        "good"
     )
     doubt: str = Field(description="why the number is not to be believed, or why there is none")
     said: tuple[Said, ...] = Field(description="what is in print about the number")
@@ -68,7 +70,7 @@ class Line(Record):
     cells: dict[str, Cell] = Field(description="by control")
 
     def situation(self, suite: str) -> str:
-        """Return the row's name without that of its suite."""
+        """Return the row's name without the suite's."""
         return self.row.removeprefix(f"{suite}-")
 
 
@@ -80,7 +82,7 @@ class Card(Document):
     suite_sha256: str = Field(description="of its files")
     title: str = Field(description="the suite's title")
     columns: tuple[str, ...] = Field(description="the controls")
-    kernels: tuple[str, ...] = Field(description="the releases of the kernels that ran")
+    kernels: tuple[str, ...] = Field(description="the releases of the kernels used")
     lines: tuple[Line, ...] = Field(description="rows, in the suite's order")
 
 
@@ -96,7 +98,7 @@ def make_card(
         suite: the suite.
         columns: the controls, in order.
         experiments: the rows with their runs.
-        failed: why a point has no run, by the point's id.
+        failed: the reason why a point has no run, by the point's id.
     """
     runs: dict[str, list[Result]] = {}
     for experiment in experiments:
@@ -146,7 +148,7 @@ def read_card(path: Path) -> Card:
 
 
 def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
-    """Group a row's runs by point, and those of a point by control."""
+    """Group a row's runs by point, and the runs of a point by control."""
     found: dict[str, dict[str, list[Result]]] = {}
     for result in results:
         control = str(result.point[AXIS])
@@ -155,13 +157,13 @@ def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
 
 
 def _place(result: Result) -> str:
-    """Name a run's point without its control and seed."""
+    """Return the name of a run's point without its control and seed."""
     axes = {axis: value for axis, value in result.point.items() if axis not in (AXIS, SEED)}
     return ", ".join(f"{axis} {label(value)}" for axis, value in axes.items())
 
 
 def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
-    """Find why a control has no run at a place."""
+    """Find the reason why a control has no run at a place."""
     points = place.replace(", ", ",").replace(" ", "=")
     for name, reason in failed.items():
         if name.startswith(f"{row}@{AXIS}={control},") and points in name:
@@ -170,7 +172,7 @@ def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
 
 
 def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
-    """Make a control's cell of its runs; if it has none, say why."""
+    """Make a control's cell from its runs; if it has none, write the reason."""
     values = [v for each in results if (v := each.metrics.metrics[metric].value) is not None]
     doubts = [
         each.verdicts.headline
@@ -195,7 +197,7 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
 
 
 def _with_standing(cells: Mapping[str, Cell], better: Literal["more", "less"]) -> dict[str, Cell]:
-    """Say how far each number is from the best of its row, of those that are to be believed."""
+    """Compare each believable number with the best of its row."""
     values = [each.value for each in cells.values() if each.value is not None and not each.doubt]
     if not values:
         return dict(cells)
@@ -209,7 +211,7 @@ def _with_standing(cells: Mapping[str, Cell], better: Literal["more", "less"]) -
 
 
 def standing(value: float, best: float, better: str) -> Literal["near", "between", "poor"]:
-    """Say how a number stands beside the best of its row."""
+    """Compare a number with the best of its row."""
     if value == best:
         return "near"
     worse, good = (value, best) if better == "more" else (best, value)
@@ -218,7 +220,7 @@ def standing(value: float, best: float, better: str) -> Literal["near", "between
 
 
 def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
-    """Write a card's document, its table and its page, which leads to the runs.
+    """Write a card's document, its table and its page, which links to the runs.
 
     Returns: the page.
     """

@@ -1,14 +1,14 @@
-"""Cells of CSV tables, which spreadsheets open: a text is never a formula."""
+"""Cells of CSV tables, made safe for spreadsheets: a text is never a formula."""
 
 from collections.abc import Iterable
 from typing import Any
 
-# Begins a formula in a spreadsheet.
+# The first characters of a formula in a spreadsheet.
 _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def cells(row: Iterable[Any]) -> list[Any]:
-    """Put an apostrophe before texts that a spreadsheet would compute; numbers stay."""
+    """Put an apostrophe before texts that a spreadsheet would compute; keep numbers."""
     return [f"'{cell}" if _is_formula(cell) else cell for cell in row]
 
 

@@ -34,7 +34,7 @@ def _rate_figures(
         Figure(
             f"rate-{direction}",
             f"Rate of the traffic and capacity of {direction}",
-            f"What came in in each {rate.sample_ms:g} ms, the estimate that follows it, and "
+            f"The arrivals in each {rate.sample_ms:g} ms, the estimate that follows it, and "
             "the capacity of the slots that the channel had.",
             "time, s",
             "Mbit/s",
@@ -47,8 +47,9 @@ def _rate_figures(
         Figure(
             f"slots-{direction}",
             f"Slots of {direction}",
-            f"Slots of {options.slot_kbit} kbit/s, and what the estimate would ask for at each "
-            "sample: estimate, margin and half the corridor, before rounding. They change at most "
+            f"Slots of {options.slot_kbit} kbit/s, and the slots that the estimate would "
+            "ask for at each sample: estimate, margin and half the corridor, before "
+            "rounding. They change at most "
             f"once in {options.change_s:g} s, and not while the estimate stays in its corridor.",
             "time, s",
             "slots",

@@ -1,4 +1,4 @@
-"""What papers claim, each claim once, beside all measurements of it."""
+"""The claims of papers, each once, with all measurements of it."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Said(Generic[RowT_co]):
-    """A row of verdicts.json, with the run that it is of.
+    """A row of verdicts.json, with its run.
 
     Attributes:
         result: the run.
@@ -52,7 +52,7 @@ class Said(Generic[RowT_co]):
 
     @property
     def edge(self) -> float | None:
-        """The value said, or the bound that the measurement is nearest to."""
+        """The value of the statement, or the bound that the measurement is nearest to."""
         row, measured = self.row, self.measured
         if measured is None or row.value is not None:
             return row.value
@@ -61,17 +61,17 @@ class Said(Generic[RowT_co]):
 
     @property
     def gap(self) -> float | None:
-        """The measurement's difference from the value or bound said, in the metric's unit."""
+        """The measurement's difference from the value or bound, in the metric's unit."""
         return None if self.measured is None or self.edge is None else self.measured - self.edge
 
     @property
     def gap_percent(self) -> float | None:
-        """The same in per cent of the value or bound; None of zero."""
+        """The same in per cent of the value or bound; None if that is zero."""
         return _percent(self.measured, self.edge)
 
     @property
     def off(self) -> float:
-        """How far off it is: from a value in precisions, beyond a bound in the metric's unit."""
+        """The size of the miss: from a value in precisions, beyond a bound in the metric's unit."""
         row, gap = self.row, self.gap
         if gap is None:
             return math.inf
@@ -92,9 +92,9 @@ class Claim:
     """One sentence of a paper, with all measurements of it.
 
     Attributes:
-        claim: what the paper says.
+        claim: the paper's claim.
         where: section, figure or table.
-        by: `paper`, or `simulation`: a number of its simulator.
+        by: `paper`, or `simulation` for a number of its simulator.
         rows: a row for each metric and run.
     """
 
@@ -105,7 +105,7 @@ class Claim:
 
     @property
     def form(self) -> Form:
-        """The strictest that any row holds it to."""
+        """The strictest form in which any row tests the claim."""
         found = {said.row.form for said in self.rows}
         return next(form for form in FORMS if form in found)
 
@@ -117,7 +117,7 @@ class Claim:
 
     @property
     def listed(self) -> bool:
-        """True if each verdict is the one that the experiment's file says."""
+        """True if each verdict is the one that the experiment's file lists."""
         return all(said.row.listed for said in self.rows)
 
     @property
@@ -127,7 +127,7 @@ class Claim:
 
     @property
     def worst(self) -> Said[ClaimRow]:
-        """The row with the claim's verdict that is furthest off, or the least within."""
+        """The row with the claim's verdict that misses by most, or is within by least."""
         rows = [said for said in self.rows if said.row.verdict is self.verdict]
         return max(rows, key=lambda said: said.off)
 

@@ -1,7 +1,7 @@
-"""Comparing runs: parameters, metrics, and the first packet at which captures part.
+"""Comparing runs: parameters, metrics, and the first packet at which captures differ.
 
-Packets are the same if they have the same time, direction, length, flags and window, and sequence
-numbers since the start of their connection: initial ones are random, other kernels draw others.
+Packets are equal if they have the same time, direction, length, flags and window, and sequence
+numbers since the start of their connection: initial ones are random, and other kernels draw others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from twoway.contract.manifest import Described, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.measure.run_folder import Run
 
-# Fields of a manifest that are no parameters, or follow from others.
+# Fields of a manifest that are not parameters, or follow from others.
 _NOT_PARAMETERS = {
     *("run", "identity", "files", "timing", "clocks", "clock_offset_ns", "capture_drops"),
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),
@@ -29,7 +29,7 @@ _FLAGS = "FSRPAUEC"
 
 
 def compare(folders: Sequence[Path]) -> Comparison:
-    """Compare analysed runs, the first with each other one.
+    """Compare analysed runs: the first with each of the others.
 
     Raises: AnalysisError if a folder is not an analysed run.
     """
@@ -78,7 +78,7 @@ def _side_by_side(documents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any
 
 
 def parameters(runs: Sequence[Described]) -> dict[str, Values]:
-    """List the parameters in which runs differ, with the values that they have there."""
+    """List the parameters in which runs differ, with their values in each run."""
     flat = [dict(_leaves(run.model_dump(mode="json", exclude=_NOT_PARAMETERS))) for run in runs]
     rows = _side_by_side(flat)
     return {path: Values(values=row) for path, row in rows.items() if len({*map(repr, row)}) > 1}
@@ -101,7 +101,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def _partings(
     first: Run, second: Run, number: int, interfaces: set[str]
 ) -> Iterator[tuple[int, Parting]]:
-    """Find where captures of two runs part, each with the time."""
+    """Find the packets at which captures of two runs begin to differ, each with its time."""
     for interface in sorted(interfaces):
         sides = [(run.capture(interface), run.flows) for run in (first, second)]
         columns = [_compared(packets, flows) for packets, flows in sides]
@@ -137,7 +137,7 @@ def _relative(packets: Packets, flows: FlowTable) -> tuple[IntArray, IntArray]:
 
 
 def _in_words(run: Run, packets: Packets, flows: FlowTable, at: int) -> str | None:
-    """Write a packet as a line; None if the capture has no more."""
+    """Write a packet as one line; None if the capture has no more packets."""
     if at >= len(packets):
         return None
     seq, ack = _relative(packets.where(slice(at, at + 1)), flows)

@@ -1,7 +1,7 @@
-"""Runs of many connections: which are shown one by one, and how all are distributed.
+"""Runs of many connections: those that are shown one by one, and the distributions of all.
 
-A page of a thousand lines says nothing. Of more than MANY connections of a kind, transfers that end
-or lasting ones, pages and pictures show the WORST one by one, and all as distributions.
+A page of a thousand lines is useless. If there are more than MANY connections of a kind, transfers
+that end or lasting ones, pages and pictures show the WORST one by one, and all as distributions.
 """
 
 import math
@@ -27,7 +27,7 @@ WORST = 10
 
 @dataclass(frozen=True)
 class Spread:
-    """How a metric is distributed over the connections that have it."""
+    """The distribution of a metric over the connections that have it."""
 
     definition: Definition
     connections: int
@@ -40,8 +40,8 @@ class Spread:
 def shown_names(connections: tuple[Connection, ...], metrics: Metrics) -> list[str]:
     """List the connections that are shown one by one, the worst of a kind first.
 
-    The worst transfers are those that are not complete, then the slowest; the worst lasting
-    connections those of least goodput.
+    The worst transfers are the incomplete ones, then the slowest; the worst lasting connections are
+    those with least goodput.
     """
     lasting = [each.name for each in connections if each.transfer_bytes is None]
     transfers = [each.name for each in connections if each.transfer_bytes is not None]
@@ -74,7 +74,7 @@ def metrics_of(names: list[str]) -> set[str]:
 def checks_of(
     shown: list[str], connections: tuple[Connection, ...], fidelity: tuple[FidelityRow, ...]
 ) -> list[FidelityRow]:
-    """Select the fidelity checks to show: all but those of other connections that hold."""
+    """Select the fidelity checks to show: all except passed ones of connections not shown."""
     others = {each.name for each in connections}.difference(shown)
     return [
         row
@@ -84,7 +84,7 @@ def checks_of(
 
 
 def spreads(connections: tuple[Connection, ...], metrics: Metrics) -> list[Spread]:
-    """Describe how each metric of connections is distributed, if any connection has it."""
+    """Describe the distribution of each metric that any connection has."""
     found = []
     for definition in (d for e in of_scope(Scope.CONNECTION) for d in e.definitions):
         values = _values(connections, definition, metrics)
@@ -95,9 +95,9 @@ def spreads(connections: tuple[Connection, ...], metrics: Metrics) -> list[Sprea
 
 
 def summary(connections: tuple[Connection, ...], metrics: Metrics) -> list[str]:
-    """Say in a few lines how many connections share a run, and which are the worst."""
+    """Write in a few lines how many connections a run has, and which are the worst."""
     lines = [
-        f"{each.definition.name:<15} of {each.connections} connections: {each.least:.4g} least, "
+        f"{each.definition.name:<15} over {each.connections} connections: {each.least:.4g} least, "
         f"{each.median:.4g} median, {each.most:.4g} most"
         f"{'' if each.definition.unit == '1' else ' ' + each.definition.unit}"
         for each in spreads(connections, metrics)
@@ -163,7 +163,7 @@ def _round_trips_ms(analysis: Analysis, connections: list[Connection]) -> FloatA
 def _distribution(
     name: str, title: str, about: str, unit: str, values: dict[str, FloatArray]
 ) -> Figure:
-    """Draw which share of the connections of each direction has at most each value."""
+    """Draw the share of the connections of each direction with at most each value."""
     lines = []
     for colour, (direction, found) in enumerate(values.items()):
         if len(found):
@@ -171,5 +171,5 @@ def _distribution(
             share = np.arange(len(x) + 1) * 100 / len(x)
             x = np.concatenate((x[:1], x))
             lines.append(Line(f"{direction}, {len(found)} connections", x, share, "steps", colour))
-    caption = f"{about}. The share of the connections that have at most so much."
+    caption = f"{about}. The share of the connections with at most the value on the x axis."
     return Figure(name, title, caption, unit, "share of connections, %", lines)

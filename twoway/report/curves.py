@@ -15,12 +15,12 @@ from twoway.report.repetitions import spread
 from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 
-# In place of a sweep's axis: the runs one after the other, as the rows of a table are.
+# In place of a sweep's axis: the runs in order, as in the rows of a table.
 RUN = "run"
-# Axes without an order for a line to follow.
+# Axes without an order that a line could follow.
 _UNORDERED = (SEED, RUN)
 
-# An axis is logarithmic if its largest value is this multiple of its least.
+# An axis is logarithmic if its largest value is at least this multiple of its least.
 _DECADES = 1000
 
 # Palette index of a paper's numbers: black, seen on any line.
@@ -33,7 +33,8 @@ _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_reg
 def pictures(experiment: Experiment) -> list[Figure]:
     """Draw an experiment's main figures; ids are unique among all experiments.
 
-    They are its metrics over its points; without an axis those of its run, if that has captures.
+    They show its metrics over its points; an experiment without an axis has those of its run, if
+    that has captures.
     """
     first = experiment.results[0].folder
     if experiment.axes or without_captures(first):
@@ -42,7 +43,7 @@ def pictures(experiment: Experiment) -> list[Figure]:
 
 
 def over_points(experiment: Experiment) -> list[Figure]:
-    """Draw what needs no captures: an experiment's metrics over its points, if it has an axis."""
+    """Draw the figures that need no captures: metrics over points, if there is an axis."""
     own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
     return own + curves(experiment) if experiment.axes else []
 
@@ -64,7 +65,7 @@ class _Value(NamedTuple):
     letter: str = ""
 
 
-# The caption's words for the lines of `_said`.
+# The caption's words for the lines that `_said` returns.
 LEGEND = (
     "Lines with dots are measured, dashed ones computed for our parameters, crosses printed in the "
     "paper; a bar through a cross is the precision of the print, \u2264 and \u2265 are bounds."
@@ -87,15 +88,15 @@ def curves(experiment: Experiment) -> list[Figure]:
 def said_lines(
     experiment: Experiment, axis: str, metrics: Iterable[str], link: Callable[[Result], str]
 ) -> tuple[str, list[Line]]:
-    """Draw metrics over an axis, measured everywhere, with every statement on them.
+    """Draw metrics over an axis, measured at all points, with every statement on them.
 
     Args:
-        experiment: with its runs; of several experiments, the runs of all.
-        axis: of the sweep, which is x.
+        experiment: the experiment with its runs; or several experiments' runs as one.
+        axis: the axis of the sweep that is x.
         metrics: names, such as goodput.left, or families of them.
-        link: gives the address that a click on a run's point opens.
+        link: returns the address that a click on a run's point opens.
 
-    Returns: the label of y, and the lines; none where no run has such a metric.
+    Returns: the label of y, and the lines; no lines if no run has such a metric.
     """
     found: list[_Value] = []
     for wanted in metrics:
@@ -122,9 +123,9 @@ def measured_curves(
     """Draw a figure for each family of metrics, such as goodput, over a sweep's longest axis.
 
     Args:
-        experiment: with its runs.
-        names: of the families, in the figures' order; those that no run has are left out.
-        link: gives the address that a click on a run's point opens.
+        experiment: the experiment with its runs.
+        names: the families, in the figures' order; families that no run has are left out.
+        link: returns the address that a click on a run's point opens.
     """
     families: dict[str, list[_Value]] = {name: [] for name in names}
     for result in experiment.results:
@@ -138,7 +139,7 @@ def measured_curves(
 
 
 def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figure]:
-    """Draw the figures of one metric against another that the experiment asks for.
+    """Draw the figures of one metric against another that the experiment lists.
 
     Each combination of the axes' values has a colour; repetitions have that of their point.
     """
@@ -153,7 +154,7 @@ def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figu
 def _scatter(
     experiment: Experiment, asked: Scatter, value: str, link: Callable[[Result], str]
 ) -> Figure:
-    """Draw one metric against another where an axis has a value; "" for all runs."""
+    """Draw one metric against another for one value of an axis; "" for all runs."""
     axis = asked.for_each or ""
     dots: dict[str, list[tuple[float, float, str]]] = {}
     units = {asked.x: "1", asked.y: "1"}
@@ -194,7 +195,7 @@ def _drawn(
     across = [name for name in experiment.axes if not (experiment.repeated and name == SEED)]
     axis = max(across, key=lambda name: len(experiment.axes[name])) if across else SEED
     if experiment.repeated and axis != SEED:
-        caption += " Lines are medians over the seeds, bars reach from quartile to quartile."
+        caption += " Lines are medians over the seeds, bars span the quartiles."
     return [
         Figure(
             f"{experiment.id}-{family}",
@@ -211,7 +212,7 @@ def _drawn(
 
 
 def _spans_decades(experiment: Experiment, axis: str) -> bool:
-    """Tell whether an axis's values are so far apart that most would be at one place."""
+    """Tell whether an axis's values are so far apart that most would coincide."""
     values = [_position(experiment, axis, result) for result in experiment.results]
     return min(values) > 0 and max(values) >= _DECADES * min(values)
 
@@ -231,7 +232,7 @@ def _lines(
         repeated: dict[float, list[_Value]] = {}
         for each in series:
             x = _position(experiment, axis, each.result)
-            # Two claims may print two values of one point.
+            # Two claims may print two values for one point.
             key = (x, each.value if each.style == "crosses" else None)
             kinds.setdefault((each.who, each.style), {}).setdefault(key, each)
             if each.style == "marked" and each.value is not None:
@@ -313,14 +314,14 @@ def _series(axis: str, found: list[_Value]) -> dict[str, list[_Value]]:
 
 
 def _name(metric: str, result: Result, axis: str) -> str:
-    """Name a dot by what its metric is of, and by its run's place on all other axes."""
+    """Name a dot by its metric's place and by its run's values on all other axes."""
     left_out = (axis, SEED) if result.manifest.repetition else (axis,)
     others = [f"{k} {label(v)}" for k, v in result.point.items() if k not in left_out]
     return ", ".join([metric.partition(".")[2] or metric, *others])
 
 
 def axis_label(experiment: Experiment, axis: str) -> str:
-    """Label an axis: its name, and names of values that are no numbers."""
+    """Label an axis: its name, and the names of values that are not numbers."""
     if axis == RUN:
         return ", ".join(f"{n} {result.id}" for n, result in enumerate(experiment.results))
     labels = experiment.axes[axis]
@@ -335,7 +336,7 @@ def _is_number(value: object) -> bool:
 
 
 def _position(experiment: Experiment, axis: str, result: Result) -> float:
-    """Place a point on an axis: at its value, or index if no number."""
+    """Place a point on an axis: at its value, or at its index if that is not a number."""
     if axis == RUN:
         return float(experiment.results.index(result))
     value = result.point[axis]

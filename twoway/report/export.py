@@ -1,4 +1,4 @@
-"""Exports: the time series of a run's connections in a file of another tool's format."""
+"""Exports: the time series of a run's connections in the file format of another tool."""
 
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,7 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
     Args:
         folder: a run's folder with manifest.json.
         name: the format's name.
-        target: the file, whose name gets what it lacks of the format's suffix; by default the
+        target: the file; the format's suffix is added to its name if missing; by default the
             experiment's id with the suffix, in `folder`.
 
     Returns: the file.
@@ -54,6 +54,6 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
 
 
 def _with_suffix(name: str, suffix: str) -> str:
-    """Add to a file's name what it lacks of a suffix: .gz alone to one that ends in .flent."""
+    """Add the missing part of a suffix to a file's name: only .gz if it ends in .flent."""
     shared = next(n for n in range(len(suffix), -1, -1) if name.endswith(suffix[:n]))
     return name + suffix[shared:]

@@ -12,8 +12,8 @@ from twoway.report.cells import cells
 def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """Write each figure's lines as ID.csv, a row for each point; return the files.
 
-    The columns are the line's name, x and y in the units of the axes, and of vertical lines their
-    upper end. Numbers are those of the page, to the last digit.
+    The columns are the line's name, x and y in the units of the axes, and for vertical lines their
+    upper end. The numbers are exactly those of the page.
     """
     folder.mkdir(exist_ok=True)
     paths = []

@@ -16,25 +16,25 @@ from twoway.report.channel_figures import channel_figures
 from twoway.report.connections import distributions, shown_names
 from twoway.report.socket_figures import socket_figures
 
-# The connections that are drawn, by name.
+# The connections to draw, by name.
 Shown = dict[str, ConnectionView]
 
-# The length of detailed views: congestion epochs; without those, cycles of busy periods; without
-# those, seconds.
+# Length of detailed views, in congestion epochs; without those, in cycles of busy periods; without
+# those, in seconds.
 DETAIL_EPOCHS = 4
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
-# And of many connections, round trips with all queues full.
+# The same for runs with many connections, in round trips with all queues full.
 DETAIL_ROUND_TRIPS = 10
-# Intervals of the whole-run view of a queue, a highest and a lowest level each: about one per
+# Intervals of the whole-run view of a queue, with a highest and a lowest level each: about one per
 # pixel column of a wide screen.
 OVERVIEW_BINS = 1500
-# Number of intervals, about, over which a run's goodput is averaged.
+# Approximate number of intervals over which a run's goodput is averaged.
 GOODPUT_INTERVALS = 200
 
 
 def all_figures(analysis: Analysis, metrics: Metrics, wanted: Sequence[str] = ()) -> list[Figure]:
-    """Draw every figure of a run's report; of many connections the worst, and those wanted."""
+    """Draw every figure of a run's report; of many connections only the worst, and those given."""
     names = dict.fromkeys([*shown_names(analysis.run.connections, metrics), *wanted])
     shown = {name: analysis.connections[name] for name in names}
     every = len(shown) == len(analysis.connections)
@@ -53,7 +53,7 @@ def all_figures(analysis: Analysis, metrics: Metrics, wanted: Sequence[str] = ()
 
 
 def headline_figures(analysis: Analysis) -> list[Figure]:
-    """Draw a run's main figures: its DTM channels', else its queues."""
+    """Draw a run's main figures: those of its DTM channels, else those of its queues."""
     return channel_figures(analysis) or [_queues(analysis, *_detail(analysis))]
 
 
@@ -72,7 +72,7 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
 def _round_trips(analysis: Analysis) -> tuple[float, float]:
     """Choose the window of detailed views of many connections, s after traffic's start.
 
-    Their queues' busy periods are too short for a connection to have a packet in each.
+    Such connections have busy periods too short for a packet of each in every one.
     """
     run = analysis.run
     stop_ns = run.steady_ns + DETAIL_ROUND_TRIPS * analysis.longest_round_trip_ns
@@ -80,7 +80,7 @@ def _round_trips(analysis: Analysis) -> tuple[float, float]:
 
 
 def _cycle_s(analysis: Analysis) -> float | None:
-    """Find the longest busy period cycle of all queues, s, if any."""
+    """Find the longest busy-period cycle of all queues, s, if any."""
     cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
     return max((c for c in cycles if np.isfinite(c)), default=None)
 
@@ -130,7 +130,7 @@ def _clip(
     base = analysis.run.start_ns
     start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
     part = occupancy.within(start_ns, stop_ns)
-    # Of several steps at the same time draw only the last.
+    # Draw only the last of several steps at the same time.
     last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
     time_ns, packets = part.time_ns[last], part.packets[last]
     entry = occupancy.at(np.array([start_ns]))
@@ -255,8 +255,9 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     return Figure(
         "goodput",
         "Goodput over the whole run",
-        f"New payload of each connection in intervals of {interval_ms:.4g} ms, whole cycles "
-        "of the queues if they have any; dashed, what is expected of the steady window.",
+        f"New payload of each connection in intervals of {interval_ms:.4g} ms, whole "
+        "cycles of the queues if they have any; dashed: the expected value in the steady "
+        "window.",
         "time, s",
         "Mbit/s",
         lines,

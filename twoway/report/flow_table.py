@@ -1,4 +1,4 @@
-"""What came out of a run, in a few lines: its flows, and those that its programs made."""
+"""A run's results in a few lines: its flows, and those of its programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,7 +29,7 @@ _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "delay p95, s")
 _PROGRAM = (RUN_TIME,)
 _PROGRAM_TITLES = ("program", "run time, s")
-# Programs' flows that are listed, the first ones.
+# The most flows of programs that are listed; the first ones are.
 MOST_FOUND = 10
 # Width of a bar in a terminal.
 _BAR_CELLS = 12
@@ -37,7 +37,7 @@ Row = Sequence[str]
 
 
 def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
-    """List what came out, as lines: connections, UDP flows, programs, and what these sent."""
+    """List the results as lines: connections, UDP flows, programs, and the programs' flows."""
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
         rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
@@ -63,13 +63,13 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = False) -> list[str]:
-    """List flows and programs of many runs; the worst connections of a run with many.
+    """List flows and programs of many runs; only the worst connections of a run with many.
 
     A point with repetitions has three rows: the least of each number, its median, and its most.
 
     Args:
-        runs: each run's name and what came out.
-        bars: draw each connection's goodput, too, as a bar beside the most of all.
+        runs: each run's name and its results.
+        bars: True to draw each connection's goodput also as a bar, relative to the largest.
     """
     runs = _summarised(runs)
     rows: list[Row] = []
@@ -92,14 +92,14 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
 
 
 def _with_bars(rows: Sequence[Row]) -> list[Row]:
-    """Append a bar to each row of a sweep's connections: its goodput beside the most of all."""
+    """Append a bar to each row of a sweep's connections: its goodput relative to the largest."""
     goodputs = [0.0 if row[2] == "-" else float(row[2]) for row in rows]
     most = max(goodputs) or 1.0
     return [(*row, _bar(goodput / most)) for row, goodput in zip(rows, goodputs, strict=True)]
 
 
 def _bar(share: float) -> str:
-    """Draw a share of 1 as a bar, in eighths of a cell."""
+    """Draw a share from 0 to 1 as a bar, in eighths of a cell."""
     full, part = divmod(round(share * 8 * _BAR_CELLS), 8)
     return ("█" * full + " ▏▎▍▌▋▊▉"[part])[:_BAR_CELLS].ljust(_BAR_CELLS)
 
@@ -135,7 +135,7 @@ def _row(connection: Connection, metrics: Metrics) -> Row:
 
 
 def _directions(flow: FoundFlow) -> Iterable[Row]:
-    """List a program's flow, each direction for itself."""
+    """List a program's flow, one row for each direction."""
     first, second = flow.name.split(" > ")
     for ends, sent in (
         (f"{first} > {second}", flow.forward),

@@ -1,4 +1,4 @@
-"""The parts of a format of exported files."""
+"""The description of a format for exported files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ class Format:
     """A file format.
 
     Attributes:
-        name: what `--format` names it.
-        suffix: how its files' names end.
-        help: what it is, for `twoway export --help`.
-        encode: makes a file's content.
+        name: its name for `--format`.
+        suffix: the suffix of its files' names.
+        help: its line in `twoway export --help`.
+        encode: returns a file's content.
     """
 
     name: str

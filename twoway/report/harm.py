@@ -1,13 +1,12 @@
-"""Harm: how much worse a connection fares beside others than alone.
+"""Harm: the loss of a connection beside others compared with being alone.
 
-    harm = (x - y) / x      where more is better, such as goodput
-    harm = (y - x) / y      where less is better, such as a round trip
+    harm = (x - y) / x where more is better, such as goodput harm = (y - x) / y where less is
+    better, such as a round trip
 
 x is the metric's value alone, y beside others (Ware, Mukerjee, Seshan, Sherry 2019, "Beyond Jain's
-Fairness Index"): 0 if nothing changes, 1 if all is lost, negative if the connection fares better. A
-sweep says it of each point beside the point that has the connection alone: one that differs in one
-axis only, and where the connection, its links and the stack are the same. The harm of the point
-that has it alone is 0.
+Fairness Index"): 0 if nothing changes, 1 if all is lost, negative if the connection gains. A sweep
+computes it for each point from the point with the connection alone: a point that differs in one
+axis only, with the same connection, links and stack. The harm at the point alone is 0.
 """
 
 import math
@@ -26,7 +25,7 @@ from twoway.measure.metrics.completion import COMPLETION_TIME
 
 Measured = tuple[Manifest, Metrics]
 _SOURCE = "Ware, Mukerjee, Seshan, Sherry 2019"
-# Of a connection in a manifest: what its place among others decides.
+# Fields of a connection in a manifest that depend on its place among others.
 _OF_ITS_PLACE = {"source_port", "port"}
 
 
@@ -38,7 +37,7 @@ class Harm(NamedTuple):
     less_is_better: bool
 
     def between(self, alone: Metric, beside: Metric) -> Metric:
-        """Compute the harm, with the error of both; null where it is undefined."""
+        """Compute the harm, with the error of both; null if undefined."""
         better, worse = (alone, beside) if self.less_is_better else (beside, alone)
         value = error = None
         if better.value is not None and worse.value is not None:
@@ -69,7 +68,7 @@ HARMS = (
 
 
 def with_harm(runs: Mapping[str, Measured]) -> dict[str, Measured]:
-    """Add to the metrics of a sweep's runs the harm to each connection that a run has alone.
+    """Add the harm to each connection that one run has alone, to a sweep's metrics.
 
     Args:
         runs: manifest and metrics by the point's name.
@@ -103,7 +102,7 @@ def _has_one_connection(manifest: Manifest) -> bool:
 
 
 def _is_alone(manifest: Manifest, connection: Connection, there: Manifest) -> bool:
-    """Tell whether a run of one connection is this one without the others."""
+    """Tell whether a run with one connection is this run without the others."""
     axes = [axis for axis, value in manifest.point.items() if there.point.get(axis) != value]
     (other,) = there.connections
     return (

@@ -1,4 +1,4 @@
-"""Judging a run: its metrics against what its experiment's file says."""
+"""Judging a run: its metrics against the statements in its experiment's file."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -26,7 +26,7 @@ class Measured(NamedTuple):
     metrics: Metrics
 
 
-# Finds the run of an experiment's point that claims may refer to; None without one.
+# Finds the run of another experiment's point that a claim refers to; None without one.
 Lookup = Callable[[str], Measured | None]
 _ABSENT = Metric(value=None, unit="1")
 _MAX_LISTED_DIFFERENCES = 6  # parameters listed for a pair of runs
@@ -38,7 +38,7 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
     Args:
         manifest: the run's manifest.
         metrics: the run's metrics.
-        elsewhere: finds the runs that claims refer to.
+        elsewhere: a function that finds the runs that claims refer to.
     """
     here, said, found = Measured(manifest, metrics), manifest.experiment, metrics.metrics
     predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
@@ -56,7 +56,7 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
 
 
 def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
-    """Take verdicts back if the run's captures contradict each other."""
+    """Withdraw verdicts if the run's captures contradict each other."""
     if metrics.sound:
         return tuple(rows)
     told = {"verdict": Verdict.CANNOT_TELL, "listed": True, "note": "a fidelity check fails"}
@@ -64,11 +64,11 @@ def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
 
 
 def judge_run(folder: Path, measured: Measured | None = None) -> Verdicts:
-    """Judge a measured run beside the other runs of its results folder.
+    """Judge a measured run with the other runs of its results folder.
 
     Args:
         folder: the run's folder.
-        measured: its documents; read from the folder by default.
+        measured: its documents; by default read from the folder.
 
     Raises: AnalysisError or OSError or ValueError if the run is not measured.
     """
@@ -83,22 +83,22 @@ def judge_run(folder: Path, measured: Measured | None = None) -> Verdicts:
 
 
 def repeated_name(run: str, here: Manifest) -> str:
-    """Name the repetition of another run that has the seed of a run here; itself without one."""
+    """Name another run's repetition with this run's seed; the run itself without a seed."""
     if here.repetition is None:
         return run
     return f"{run}{',' if '@' in run else '@'}{SEED}={here.repetition}"
 
 
 def _newest(folder: Path, here: Manifest) -> Measured | None:
-    """Find the newest run of an experiment that can be held beside one here.
+    """Find the newest run of an experiment that can be compared with this one.
 
-    That is a finished run of this experiment, on the same kind of kernel and clock, measured by the
-    code of today, of which every fidelity check holds.
+    Such a run is finished, from this experiment's files, on the same kind of kernel and clock,
+    measured by the present code, and passes every fidelity check.
     """
     for run in sorted(folder.glob("[0-9]*"), reverse=True):
         try:
             manifest, metrics = manifest_of(run), Metrics.read(run / METRICS)
-        except (AnalysisError, OSError, ValueError):  # partial, not measured, another version's
+        except (AnalysisError, OSError, ValueError):  # partial, not measured, or of another version
             continue
         is_its = manifest.experiment.id == folder.name and is_current(metrics, manifest)
         if is_its and _where(manifest) == _where(here) and metrics.sound:
@@ -136,7 +136,7 @@ def _claim(said: Claim, here: Measured, elsewhere: Lookup) -> ClaimRow:
         error = None if there is None else _sum(metric.error, there.error)
     verdict = judge(said, compared, error)
     if said.against and there is None:
-        verdict, note = Verdict.NO_RUN, f"no sound, up-to-date run of {said.against} is there"
+        verdict, note = Verdict.NO_RUN, f"there is no sound, up-to-date run of {said.against}"
     elif said.against and note and verdict is Verdict.FAIL and compared is None:
         verdict = Verdict.CANNOT_TELL
     listed = True
@@ -167,7 +167,7 @@ def _metric_of(run: Measured | None, name: str) -> Metric | None:
 
 
 def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
-    """Judge a claim that differs: verdict, whether its file says so, note."""
+    """Judge a claim that differs: the verdict, whether its file lists it, and a note."""
     differs = said.differs
     if differs is None:
         return Verdict.UNEXPLAINED, False, "the file does not say why"
@@ -176,7 +176,7 @@ def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verd
     name, other = differs.metric or said.metric, elsewhere(differs.explained_by)
     there = _metric_of(other, name)
     if other is None or there is None:
-        what = f"no sound, up-to-date run of {differs.explained_by} is there to explain it"
+        what = f"there is no sound, up-to-date run of {differs.explained_by} to explain it"
         return Verdict.NO_RUN, True, what
     shown = "undefined" if there.value is None else f"{there.value:.4g}"
     note = f"{differs.why} ({differs.explained_by}: {name} {shown}; {_changed(here, other)})"
@@ -189,12 +189,12 @@ def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verd
     if verdict is Verdict.PASS:
         return Verdict.CANNOT_TELL if differs.chance else Verdict.EXPLAINED, True, note
     if verdict is Verdict.CANNOT_TELL:
-        return verdict, True, f"{note}, whose clock does not tell"
+        return verdict, True, f"{note}, whose clock cannot decide it"
     return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"
 
 
 def _own_formula(said: Claim, here: Measured, elsewhere: Lookup) -> Bounds | None:
-    """Return what the paper's formula gives where its text has a number; None without one."""
+    """Return the result of the paper's formula if its text has a number; None without one."""
     if (said.form, said.by) != ("number", "paper"):
         return None
     value = _printed(here, said.metric)
@@ -206,13 +206,13 @@ def _own_formula(said: Claim, here: Measured, elsewhere: Lookup) -> Bounds | Non
 
 
 def _printed(run: Measured, metric: str) -> float | None:
-    """Find what the paper's own formula gives for a metric of a run."""
+    """Compute the paper's own formula for a metric of a run."""
     said = (each for each in run.manifest.experiment.predictions if each.metric == metric)
     return next((each.printed for each in said if each.printed is not None), None)
 
 
 def _changed(here: Measured, there: Measured) -> str:
-    """Name the parameters in which one run differs from another, with their values in both."""
+    """List the parameters in which one run differs from another, with both values."""
     changed = parameters([here.manifest, there.manifest])
     words = [
         f"{name.removeprefix('experiment.')} {_value(row.values[0])} there {_value(row.values[1])}"
@@ -265,7 +265,7 @@ def _limit(metric: Metric) -> str | None:
     if metric is _ABSENT:
         return "no such metric"
     if metric.error is None:
-        return "not to be measured on this run's clock"
+        return "not measurable on this run's clock"
     if metric.error:
-        return f"this run's clock may put it off by {metric.error:.2g}"
+        return f"this run's clock may change it by {metric.error:.2g}"
     return None

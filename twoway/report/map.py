@@ -8,7 +8,7 @@ from twoway.contract.manifest import Manifest
 from twoway.contract.network import Queue
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
-# Of a column of more nodes the first and the last are drawn, with a gap between them.
+# In a column with more nodes only the first and the last are drawn, with a gap between them.
 _TALLEST = 8
 
 
@@ -101,7 +101,7 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
     rows = {number: _with_gap(nodes) for number, nodes in rows.items()}
     tallest = max(len(nodes) for nodes in rows.values())
     widths = sorted(rows)
-    # The bottleneck's label needs room: columns of routers stand further apart.
+    # The bottleneck's label needs room, so columns of routers stand further apart.
     x: dict[int, float] = {}
     at = 40.0
     for index, number in enumerate(widths):
@@ -117,7 +117,7 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
 
 
 def _with_gap(nodes: list[str]) -> list[str]:
-    """Replace the middle of a long column by its number of nodes."""
+    """Replace the middle of a long column by the number of its nodes."""
     if len(nodes) <= _TALLEST:
         return nodes
     ends = _TALLEST // 2

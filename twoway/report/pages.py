@@ -1,4 +1,4 @@
-"""Pages from this package's templates: of a run, of all runs, of a comparison.
+"""Pages from this package's templates: for a run, for all runs, for a comparison.
 
 They are self-contained, with figures that zoom, and are written whole or not at all.
 """
@@ -35,7 +35,7 @@ _MOST_PICTURES = 24
 
 
 def prepare() -> None:
-    """Load and compile what every report takes, whatever it shows, ahead of time."""
+    """Load and compile everything that every report needs, ahead of time."""
     page_template.prepared(_REPORT, _PACKAGE, _FILTERS)
 
 
@@ -75,7 +75,7 @@ def write_report_page(
 
 
 def _families(metrics: Mapping[str, Metric]) -> dict[Definition, dict[str, Metric]]:
-    """Group metrics by definition: of each, values by what they are of, such as a connection."""
+    """Group metrics by definition: the values of each, by their place, such as a connection."""
     found: dict[Definition, dict[str, Metric]] = {}
     for name, metric in metrics.items():
         if definition := _definition_of(name):

@@ -1,4 +1,4 @@
-"""Figures and tables of a paper, drawn again from runs, beside what the paper prints."""
+"""Figures and tables of a paper, drawn again from runs, with the paper's numbers."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 
 Link = Callable[[Result], str]
-# Verdicts on a figure, beside those on its worst claim.
+# Verdicts on a figure that are shown beside the worst claim's.
 NO_RUN, UNSOUND, FAILED = "no run", "not to be believed", "a prediction fails"
 CONTRADICTED, NO_NUMBER = "a prediction is contradicted, on record", "no number in print"
 
@@ -31,11 +31,11 @@ _KNOWN = (Verdict.EXPLAINED, Verdict.PAPER_DIFFERS, Verdict.NOT_COMPARABLE)
 # Pictures that no run's report has.
 _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"safe-region": safe_region}
 _NAMED = re.compile(r"(figure|table)s? (\d[\d.]*)(?: (and|to) (\d[\d.]*))?")
-# Styles of lines that are stated, not measured.
+# Styles of lines that are statements, not measurements.
 _SAID = ("dashed", "crosses", "letters", "spans")
-# How often a level across a picture is marked.
+# The number of marks on a level across a picture.
 _MARKS = 9
-# Number in the palette of theory's levels.
+# Palette index of theory's levels.
 _THEORY = 2
 
 
@@ -44,11 +44,11 @@ class PaperFigure:
     """A figure or table of a paper.
 
     Attributes:
-        asked: what the paper's file says of it.
+        asked: its description in the paper's file.
         results: the runs that it shows.
-        missing: the points of it that have no run, by id.
-        claims: of the paper, about these runs and this figure, the worst first.
-        predictions: of what it shows; of a picture, all of its run.
+        missing: its points without a run, by id.
+        claims: the paper's claims about these runs and this figure, the worst first.
+        predictions: predictions for the drawn metrics; for a picture, all of its run.
         figure: the drawing; None if no run has anything to draw.
     """
 
@@ -61,7 +61,7 @@ class PaperFigure:
 
     @property
     def title(self) -> str:
-        """Its name, and what it shows."""
+        """Its name and its content."""
         return f"{self.asked.heading}: {self.asked.shows}"
 
     @property
@@ -71,13 +71,13 @@ class PaperFigure:
 
     @property
     def pictured(self) -> Result | None:
-        """The run whose captures it is drawn from; None if it takes metrics alone."""
+        """The run whose captures it is drawn from; None if it needs metrics only."""
         from_captures = self.asked.picture and self.asked.picture not in _OWN
         return self.results[0] if from_captures and self.results else None
 
     @property
     def left_out(self) -> str:
-        """Say that captures which it needs were left out, and how to make them; "" if none."""
+        """Write which captures it needs were left out, and how to make them; "" if none."""
         if not self.pictured or not without_captures(self.pictured.folder):
             return ""
         return captures_left_out(self.pictured.folder, self.pictured.id)
@@ -130,7 +130,7 @@ def paper_figures(
     Args:
         source: the paper.
         experiments: its experiments, with their runs.
-        link: gives the address that a click on a run's point opens.
+        link: returns the address that a click on a run's point opens.
         failed: ids of the points that have no run.
     """
     pictures: dict[str, dict[str, Figure]] = {}
@@ -179,7 +179,7 @@ def _is_at(result: Result, asked: Redrawn) -> bool:
 
 
 def _shows(asked: Redrawn, name: str) -> bool:
-    """Tell whether a figure would show a point, by the point's id."""
+    """Tell whether a figure shows a point, by the point's id."""
     experiment, _, point = name.partition("@")
     parts = point.split(",")
     return bool({name, experiment} & set(asked.runs)) and all(
@@ -243,7 +243,7 @@ def _drawn(
         return None
     figure = replace(figure, lines=[*figure.lines, *lines])
     if not any(len(line.x) and line.style not in _SAID for line in figure.lines):
-        return None  # nothing is measured
+        return None  # no measurement to draw
     names = dict.fromkeys(each.line for each in asked.readings)
     marks = [line for name in names for line in _read(name, asked.readings, figure)]
     return replace(figure, lines=[*figure.lines, *marks])
@@ -252,7 +252,7 @@ def _drawn(
 def _picture(
     asked: Redrawn, shown: Experiment, pictures: dict[str, dict[str, Figure]]
 ) -> Figure | None:
-    """Draw a picture of the first run's report, with the lines that are asked for."""
+    """Draw a picture of the first run's report, with the lines that the file lists."""
     if asked.picture in _OWN:
         return _OWN[asked.picture](shown)
     result = shown.results[0]
@@ -272,12 +272,12 @@ def _picture(
 
 
 def _levels_of(asked: Redrawn) -> list[str]:
-    """List the levels to draw; the picture of goodput has them already, as payload."""
+    """List the levels to draw; the picture of goodput already has them, as payload."""
     return [] if asked.picture == "goodput" else asked.levels
 
 
 def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
-    """Draw statements on metrics that are levels across the picture."""
+    """Draw statements on metrics as levels across the picture."""
     for row in result.verdicts.rows:
         if row.metric not in _levels_of(asked) or row.value is None:
             continue
@@ -292,7 +292,7 @@ def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
 
 
 def _read(name: str, readings: Sequence[Reading], figure: Figure) -> Iterator[Line]:
-    """Draw the readings of one line."""
+    """Draw the readings for one line."""
     rows = [
         (x, each.y, each.error)
         for each in readings
@@ -312,7 +312,7 @@ def _across(figure: Figure, count: int) -> FloatArray:
 def _marked(
     name: str, x: FloatArray, value: float | FloatArray, error: float | FloatArray
 ) -> Iterator[Line]:
-    """Draw values in print as crosses, and their precision as bars through them."""
+    """Draw printed values as crosses, with their precision as bars through them."""
     y = np.zeros(len(x)) + value
     yield Line(name, x, y, "crosses", PRINTED)
     if np.any(error):

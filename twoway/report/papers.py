@@ -14,37 +14,37 @@ from twoway.paths import PAPERS, ROOT
 class Untested(Model):
     """A claim of the paper that no experiment tests."""
 
-    claim: str = Field(description="what the paper says, in our words")
+    claim: str = Field(description="the paper's claim in our words")
     where: str = Field(description="section, figure or table")
-    why: str = Field(description="why no experiment tests it")
+    why: str = Field(description="the reason why no experiment tests it")
 
 
 class Reading(Model):
-    """A value that the paper prints for a figure and that no claim has."""
+    """A value that the paper prints in a figure, without a claim."""
 
-    line: str = Field(description="the line that it is of, as the legend is to name it")
-    x: float | None = Field(default=None, description="its place; null: a level across the figure")
+    line: str = Field(description="the name of its line in the legend")
+    x: float | None = Field(default=None, description="its x; null: a level across the figure")
     y: float = Field(description="the value, in the figure's unit")
-    error: float = Field(ge=0, description="how far the reading may be off, in the same unit")
-    how: str = Field(description="where it is printed, or how it was read off")
+    error: float = Field(ge=0, description="the error of the reading, in the same unit")
+    how: str = Field(description="the place in print, or how the value was read off")
 
 
 class Redrawn(Model):
-    """A figure or table of the paper, and the runs that draw it again."""
+    """A figure or table of the paper, and the runs from which it is drawn again."""
 
     name: str = Field(pattern=r"^(figure|table) \S", description="figure 3.3, table 2, figure 9 b")
-    shows: str = Field(description="what it shows, in our words")
-    runs: list[str] = Field(min_length=1, description="experiments, or points of them")
+    shows: str = Field(description="its content in our words")
+    runs: list[str] = Field(min_length=1, description="experiments, or points of experiments")
     metrics: list[str] = Field(default=[], description="metrics or families of them, to draw")
     across: str | None = Field(
         default=None,
-        description="the sweep's axis that is x; null: one run after the other",
+        description="the sweep's axis that is x; null: the runs in order",
     )
     at: dict[str, list[Any]] = Field(default={}, description="the points drawn, by axis")
-    picture: str = Field(default="", description="in place of metrics, one of a run's report")
-    lines: list[str] = Field(default=[], description="how its lines that are drawn begin")
-    levels: list[str] = Field(default=[], description="metrics that are levels in the picture")
-    readings: list[Reading] = Field(default=[], description="values that no claim has")
+    picture: str = Field(default="", description="in place of metrics, a picture of a run's report")
+    lines: list[str] = Field(default=[], description="the first letters of the lines to draw")
+    levels: list[str] = Field(default=[], description="metrics to draw as levels in the picture")
+    readings: list[Reading] = Field(default=[], description="printed values without a claim")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -54,7 +54,7 @@ class Redrawn(Model):
 
     @property
     def heading(self) -> str:
-        """The name as it begins a sentence."""
+        """Its name at the start of a sentence."""
         return self.name[0].upper() + self.name[1:]
 
     @property
@@ -65,7 +65,9 @@ class Redrawn(Model):
 
 class _File(Model):
     title: str = Field(description="authors, title, year")
-    figures: list[Redrawn] = Field(default=[], description="those that runs draw again")
+    figures: list[Redrawn] = Field(
+        default=[], description="figures and tables that are drawn again from runs"
+    )
     untested: list[Untested] = Field(description="claims that no experiment tests")
 
     @model_validator(mode="after")
@@ -94,9 +96,9 @@ class Source:
 
 
 def find_paper(name: str) -> Source:
-    """Find a paper by what experiments call it: its file's stem, or its title.
+    """Find a paper by the name that experiments use: its file's stem, or its title.
 
-    Raises: TwowayError with a sentence if its file is not sound.
+    Raises: TwowayError with a sentence if its file is invalid.
     """
     path = PAPERS / f"{name}.yml"
     if "/" in name or not path.is_file():

@@ -40,7 +40,7 @@ from twoway.report.thumbnail import thumbnail
 ROWS_SHOWN = 12
 # The page on experiments that reproduce no paper.
 _BEYOND = Source("beyond", "Beyond the papers")
-# How the index counts claims, in its order.
+# The verdicts by which the index counts claims, in order.
 COUNTED = (
     Verdict.UNEXPLAINED,
     Verdict.EXPLAINED,
@@ -50,7 +50,7 @@ COUNTED = (
     Verdict.CANNOT_TELL,
     Verdict.NO_RUN,
 )
-# Verdicts that have a column only if a claim has them.
+# Verdicts that get a column only if a claim has them.
 _OPTIONAL_COLUMNS = (Verdict.CANNOT_TELL, Verdict.NO_RUN)
 
 
@@ -77,7 +77,7 @@ class Section:
 
     @cached_property
     def findings(self) -> list[Said[FindingRow]]:
-        """What its points showed before."""
+        """The findings about its points."""
         return list(findings(self.experiment))
 
     @property
@@ -102,7 +102,7 @@ class Section:
 
     @property
     def good(self) -> bool:
-        """True if all is as the experiment's file says."""
+        """True if everything is as the experiment's file says."""
         return not any(result.verdicts.misses for result in self.experiment.results)
 
     @property
@@ -223,8 +223,8 @@ def write_site(
 
     Args:
         folders: folders of finished, analysed runs.
-        site: the report's folder; pages of an earlier report are replaced.
-        whole: how many experiments there are, of which some may be shown.
+        site: the report's folder; it replaces the pages of an earlier report.
+        whole: the number of all experiments, if only some are shown.
         failed: ids of the points that have no run.
 
     Returns: the content of papers.json.
@@ -281,7 +281,7 @@ def write_site(
 
 
 def _papers(experiments: list[Experiment], site: Path, failed: Sequence[str]) -> list[Paper]:
-    """Group experiments by paper, and draw its figures; those without a paper come last."""
+    """Group experiments by paper, and draw its figures; experiments without a paper come last."""
     by_paper: dict[str, list[Section]] = {}
     for experiment in experiments:
         by_paper.setdefault(experiment.paper, []).append(Section(experiment))
@@ -295,9 +295,9 @@ def _papers(experiments: list[Experiment], site: Path, failed: Sequence[str]) ->
 
 
 def _others(experiment: Experiment, drawn: Sequence[PaperFigure]) -> list[Figure]:
-    """Draw an experiment's main figures, but for those that are the paper's."""
+    """Draw an experiment's main figures, except those that are the paper's."""
     if not experiment.axes and any(experiment.id in each.experiments for each in drawn):
-        return []  # its report has every picture
+        return []  # the run's report has every picture
     covered = {name for each in drawn for name in each.covers}
     return [figure for figure in pictures(experiment) if figure.id not in covered]
 
@@ -448,7 +448,7 @@ def _result_document(result: Result, site: Path) -> dict[str, Any]:
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
     """Write claims.csv, predictions.csv, fidelity.csv, and numbers/PAPER.csv, a row per number.
 
-    They are small enough to be kept with the code.
+    The tables are small enough to be kept with the code.
     """
     claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
     _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)

@@ -1,4 +1,4 @@
-"""A sweep as a table of Arrow: a row a point, tidy, with units."""
+"""A sweep as a table of Arrow: one row per point, tidy, with units."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,14 +19,13 @@ CSV, PARQUET = "points.csv", "points.parquet"
 def points_table(
     runs: Mapping[str, tuple[Manifest, Metrics]], names: Sequence[str] = ()
 ) -> pa.Table:
-    """Make the table: the columns `point`, each axis, and metrics.
+    """Make the table; its columns are `point`, the axes, and metrics.
 
     Args:
         runs: manifest and metrics by the point's name.
         names: the metrics' names; by default all.
 
-    Returns: a metric's column says its unit in the field's metadata, and is null where the metric
-        is undefined.
+    Returns: a metric's column has its unit in the field's metadata, and null for undefined values.
     """
     units = {n: m.unit for _, metrics in runs.values() for n, m in metrics.metrics.items()}
     axes = dict.fromkeys(axis for manifest, _ in runs.values() for axis in manifest.point)
@@ -43,7 +42,7 @@ def points_table(
 
 
 def _axis(values: list[Any]) -> pa.Array:
-    """Make an axis' column: numbers if all values are, else their words."""
+    """Make an axis's column: numbers if all values are numbers, else words."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return pa.array(values)
     return pa.array([label(value) for value in values])
@@ -55,7 +54,7 @@ def units_of(table: pa.Table) -> dict[str, str]:
 
 
 def write_points(table: pa.Table, folder: Path) -> None:
-    """Write the table as CSV, with units in the header's words, and as Parquet."""
+    """Write the table as CSV, with units in the header, and as Parquet."""
     units = units_of(table)
     titles = [f"{name} [{units[name]}]" if name in units else name for name in table.column_names]
     with written_aside(folder / CSV) as file:

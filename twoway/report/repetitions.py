@@ -1,7 +1,7 @@
-"""Repetitions of a sweep's points: how their metrics spread, and which statements hold.
+"""Repetitions of a sweep's points: the spread of their metrics, and the statements that hold.
 
-A point's repetitions differ in their seed alone. A statement holds for all of them, for most, for
-some or for none; only between these extremes does the spread decide it.
+A point's repetitions differ only in their seed. A statement holds for all of them, for most, for
+some or for none; only in the middle two cases the spread decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from twoway.contract.verdicts import Row
 from twoway.report.results import Result
 
 _HOLDS = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
-# Fields of Spread, and their names.
+# Fields of Spread, and their names for people.
 QUANTILES = {
     "least": "least",
     "lower": "lower quartile",
@@ -35,10 +35,10 @@ _FAILS = {
 
 
 class Spread(NamedTuple):
-    """How a metric is distributed over repetitions.
+    """The distribution of a metric over repetitions.
 
     Attributes:
-        defined: in how many of them the metric is defined; the others are left out.
+        defined: number of repetitions in which the metric is defined; the others are left out.
     """
 
     defined: int
@@ -55,7 +55,7 @@ class Over(NamedTuple):
     Attributes:
         point: the point's name.
         said: the statement, with its metric.
-        words: how many of the repetitions it holds for, and whether the spread decides it.
+        words: the number of repetitions for which it holds, and whether the spread decides it.
         holds: True if it holds for all of them.
     """
 
@@ -66,7 +66,7 @@ class Over(NamedTuple):
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Describe values, those that are undefined left out; None if all are."""
+    """Describe values without the undefined ones; None if all are undefined."""
     found = [value for value in values if value is not None]
     if not found:
         return None
@@ -74,7 +74,7 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 
 def without_seed(manifest: Manifest) -> str:
-    """Name a run's point without the seed of its repetition."""
+    """Return the name of a run's point without the seed of its repetition."""
     name = manifest.experiment.id
     return name if manifest.repetition is None else name[: name.rindex(f"{SEED}=") - 1]
 
@@ -105,7 +105,7 @@ def _chosen(run: Metrics, spreads: Mapping[str, Spread | None], field: str) -> M
 
 
 def statements(results: Iterable[Result]) -> Iterator[Over]:
-    """Say of each statement for how many repetitions of each point it holds."""
+    """Count, for each statement, the repetitions of each point for which it holds."""
     for point, runs in grouped(results).items():
         if runs[0].manifest.repetition is not None:
             for rows in zip(*(each.verdicts.rows for each in runs), strict=False):
@@ -119,7 +119,7 @@ def _said(row: Row) -> str:
 
 
 def held(verdicts: Sequence[Verdict]) -> str:
-    """Say for how many repetitions a statement holds, and whether the spread decides it."""
+    """Write for how many repetitions a statement holds, and whether the spread decides it."""
     holds = sum(each in _HOLDS for each in verdicts)
     fails = sum(each in _FAILS for each in verdicts)
     told, untold = holds + fails, len(verdicts) - holds - fails

@@ -34,7 +34,7 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
         analysis = Analysis(folder)
         metrics = compute(analysis).model_copy(update={"analysis": revision()})
     except AnalysisError:
-        # What the folder held before; of a run without captures it is all there is.
+        # Files that the folder had before; a run without captures has no others.
         for name in () if without_captures(folder) else (VERDICTS, METRICS, PAGE):
             (folder / name).unlink(missing_ok=True)
         raise
@@ -49,12 +49,12 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
 def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None) -> list[Path]:
     """Draw the figures of a run's report as PNG and SVG, into figures/ in its folder.
 
-    At the foot of each stand the conditions under which it was measured.
+    At the foot of each figure are the conditions of the measurement.
 
     Args:
         folder: a run's folder with manifest.json.
-        numbers: writes what they show as CSV instead.
-        foot: the text at the foot instead of the conditions.
+        numbers: True to write the figures' numbers as CSV instead.
+        foot: the text at the foot in place of the conditions.
 
     Returns: the files.
     Raises: AnalysisError if the run cannot be analysed.
@@ -64,7 +64,7 @@ def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None
     figures = all_figures(analysis, metrics)
     if numbers:
         return save_numbers(figures, folder / FIGURES)
-    # Drawing takes longer than the rest of a short run, so it is done only when asked for.
+    # Drawing takes longer than the rest of a short run, so it is done only on demand.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
 
     manifest = analysis.run.manifest
@@ -84,7 +84,7 @@ def rejudge(folder: Path) -> Verdicts:
     try:
         if Verdicts.read(folder / VERDICTS) == verdicts:
             return verdicts
-    except (OSError, ValueError):  # missing, cut short or another version's
+    except (OSError, ValueError):  # missing, truncated or of another version
         pass
     if (folder / PAGE).is_file() and not without_captures(folder):
         return analyse_run(folder)

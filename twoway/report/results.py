@@ -65,7 +65,7 @@ class Experiment:
 
     @property
     def paper(self) -> str:
-        """The paper that the experiment reproduces, as its file calls it; "" if none."""
+        """The paper that the experiment reproduces, as its file names it; "" if none."""
         return self.said.source.paper if self.said.source else ""
 
     @cached_property

@@ -12,7 +12,7 @@ _BUFFERS = np.arange(40, 100.5, 0.5)
 
 
 def safe_region(experiment: Experiment) -> Figure:
-    """Draw the region's edges, and which runs lost in slow start.
+    """Draw the region's edges, and the runs that lost packets in slow start.
 
     Args:
         experiment: runs with several buffers B, each with a prediction of `window_peak`, whose

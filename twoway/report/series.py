@@ -1,4 +1,4 @@
-"""The time series of a run's connections, those that its page draws."""
+"""The time series of a run's connections, as its page draws them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ class ConnectionSeries:
         connection: the connection.
         segment_bytes: payload of its largest segment, 0 if it sent none.
         goodput_mbit: shape (k,), new payload at the receiver in each interval, Mbit/s.
-        sampled_ns: shape (n,), when TCP_INFO of the sender was sampled, ns on the plan's clock.
+        sampled_ns: shape (n,), times of the samples of the sender's TCP_INFO, ns on the plan's
+            clock.
         cwnd: shape (n,), congestion window, segments.
         ssthresh: shape (n,), slow start threshold, segments; -1: infinite.
         smoothed_rtt_us: shape (n,), the kernel's estimate.
@@ -44,9 +45,9 @@ class RunSeries:
     """The series of all connections of a run.
 
     Attributes:
-        manifest: the run's.
+        manifest: the run's manifest.
         edges_ns: shape (k+1,), ends of the intervals of goodput, ns on the plan's clock.
-        connections: in the order of the experiment's file.
+        connections: their series, in the order of the experiment's file.
     """
 
     manifest: Manifest
@@ -85,8 +86,8 @@ class Tabulated(NamedTuple):
     Attributes:
         connection: the connection's name.
         quantity: goodput, cwnd, ssthresh or smoothed_rtt.
-        unit: of the values.
-        time_s: shape (n,), s after the start of traffic; goodput stands at its interval's start.
+        unit: unit of the values.
+        time_s: shape (n,), s after the start of traffic; goodput is at its interval's start.
         values: shape (n,).
     """
 

@@ -10,11 +10,11 @@ from twoway.measure.analysis import Analysis, ConnectionView
 def socket_figures(
     analysis: Analysis, shown: dict[str, ConnectionView], start_s: float, stop_s: float
 ) -> list[Figure]:
-    """Draw windows and round-trip times; with drops, windows in detail.
+    """Draw windows and round-trip times; if there are drops, windows in detail.
 
     Args:
         analysis: the run.
-        shown: the connections that are drawn, by name.
+        shown: the connections to draw, by name.
         start_s: start of the detailed view, s after the traffic's start.
         stop_s: end of the detailed view.
     """

@@ -1,4 +1,4 @@
-"""The page of a sweep: its question, figures over its axes, and a row a point."""
+"""The page of a sweep: its question, figures over its axes, and a row for each point."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -40,11 +40,11 @@ def write_sweep_pages(
     """Write a page, points.csv and points.parquet for each sweep.
 
     Args:
-        experiments: with their runs; those that are no sweep get no page.
+        experiments: experiments with their runs; those without an axis get no page.
         site: the folder of results; a sweep's page is in its folder ID there.
-        failed: why a point has no run, by the point's id.
+        failed: the reason why a point has no run, by the point's id.
         metrics: families to draw first, such as goodput.
-        waiting: ids of points that are still to come: the page loads itself again.
+        waiting: ids of points that have not run yet; the page reloads itself.
 
     Returns: the pages.
     """
@@ -110,7 +110,7 @@ def _spreads(experiment: Experiment, names: Sequence[str]) -> list[tuple[str, st
 
 
 def _shown(units: Mapping[str, str], families: Iterable[str]) -> dict[str, str]:
-    """List the metrics of the families that are drawn, with units, in the figures' order."""
+    """List the metrics of the families to draw, with units, in the figures' order."""
     return {
         name: unit
         for family in families

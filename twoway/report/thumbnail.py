@@ -1,4 +1,4 @@
-"""Small drawings of figures, as SVG inside a page."""
+"""Small drawings of figures, as SVG within a page."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _DOT = 1.8
 
 
 def thumbnail(figure: Figure) -> Markup:
-    """Draw a figure without axes, each point within a pixel of its place."""
+    """Draw a figure without axes; each point is within a pixel of its place."""
     lines = [_thin(_finite(line)) for line in figure.lines]
     lines = [line for line in lines if len(line.x)]
     across = _scale([line.x for line in lines], _EDGE, _WIDTH - _EDGE)
@@ -45,7 +45,7 @@ def _heights(line: Line) -> list[FloatArray]:
 
 
 def _scale(columns: list[FloatArray], start: float, stop: float) -> tuple[float, float]:
-    """Return the factor and the offset that bring columns into a range of pixels."""
+    """Return the factor and the offset that map columns to a range of pixels."""
     values = np.concatenate(columns) if columns else np.zeros(1)
     low, high = values.min(), values.max()
     factor = (stop - start) / (high - low) if high > low else 0.0
@@ -63,7 +63,7 @@ def _tops(line: Line, up: tuple[float, float]) -> FloatArray:
 
 
 def _drawn(line: Line, x: FloatArray, y: FloatArray, top: FloatArray) -> Iterator[tuple[str, str]]:
-    """Yield paths with their looks."""
+    """Yield the figure's paths, each with its style."""
     colour = COLOURS[line.colour % len(COLOURS)]
     ink = "currentColor" if colour == "#000000" else colour
     stroke = f'fill="none" stroke="{ink}" stroke-width="1.2"'

@@ -1,16 +1,16 @@
 """TCP with several bottleneck nodes, after Barakat and Altman (1999).
 
 The main bottleneck sends mu packets/s; nodes before it send mu_1 > mu_2 > ... > mu_n > mu, all
-below 2 mu, the rate of slow start's bursts. A burst fills each queue at the difference of the
-rates before and behind it:
+below 2 mu, the rate of slow start's bursts. A burst fills each queue at the difference of the rates
+before and behind it:
 
     S_i = in_i B_i / (in_i - mu_i)      packets, in_1 = 2 mu, in_i = mu_(i-1)
 
-Mini-cycle k of slow start sends a burst of 2^k, so that the smallest of the S_i, S_B, is reached in
-the mini-cycle n_B with 2^(n_B - 1) < S_B <= 2^n_B, at a window of W_B = 2^(n_B - 1) + S_B/2.
+Mini-cycle k of slow start sends a burst of 2^k, so the smallest of the S_i, S_B, is reached in the
+mini-cycle n_B with 2^(n_B - 1) < S_B <= 2^n_B, at a window of W_B = 2^(n_B - 1) + S_B/2.
 
-The paper approximates 2^n_B by 2B, and replaces 2^(n'_B - 1) by 2B', whereas its own result,
-B' > (mu T + B)/4, replaces 2^n'_B. All rates are in one unit, whichever it is.
+The paper approximates 2^n_B by 2B, and replaces 2^(n'_B - 1) by 2B', whereas its own result, B' >
+(mu T + B)/4, replaces 2^n'_B. All rates have the same unit.
 """
 
 import math
@@ -23,7 +23,7 @@ class Node:
     """A node with its queue.
 
     Attributes:
-        rate: the rate at which it sends.
+        rate: its sending rate.
         buffer_packets: the most packets that may wait in its queue.
     """
 
@@ -34,8 +34,8 @@ class Node:
 def slowing(nodes: Sequence[Node], main: Node) -> list[Node]:
     """Select the nodes in which bursts can queue, in order.
 
-    Selected are nodes before the main one, each slower than all before it, below 2 mu and above
-    mu: the paper's chain.
+    These are the nodes before the main one that are each slower than all before them, below 2 mu
+    and above mu: the paper's chain.
     """
     kept: list[Node] = []
     fastest = 2 * main.rate
@@ -89,7 +89,7 @@ def loss_window(burst: float) -> float:
 def largest_window(pipe: float, main: Node) -> float:
     """Compute W_max = mu T + B, at which avoidance overflows the queue.
 
-    Of several nodes with the same rate the first is the main one, as in the paper's figure 2.
+    If several nodes have the same rate, the first is the main one, as in the paper's figure 2.
     """
     return pipe + main.buffer_packets
 
@@ -97,7 +97,7 @@ def largest_window(pipe: float, main: Node) -> float:
 def avoidance_rate(window: float, main: Node) -> float:
     """Compute R_CA, the rate of congestion avoidance at a window above mu T.
 
-    A node before the main one that is slower than R_CA takes a part of the queue.
+    A node before the main one that is slower than R_CA takes over a part of the queue.
     """
     return main.rate * (window + 1) / window
 
@@ -133,7 +133,7 @@ def uniform_chain(count: int, buffer_packets: float, main: Node) -> list[Node]:
 
 
 def is_safe(pipe: float, main_packets: float, upstream_packets: float) -> bool:
-    """Tell whether slow start loses nothing at any mu' (figure 6).
+    """Tell whether slow start loses no packets at any mu' (figure 6).
 
     The rate mu' is any from mu to 2 mu. The paper's exact condition follows from S >= 2B and
     S' >= 2B': mu T + B < 2^n_B + 2B for each buffer.

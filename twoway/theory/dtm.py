@@ -8,12 +8,12 @@ After Abrahamsson, Hagsand and Marsh (2002), figure 1:
         slots = counted + margin + corridor / 2     in slots, rounded
         upper, lower = counted +- corridor / 2
 
-in whole bit/s, as in the kernel. The paper prints neither the last line nor the start, the bounds,
-the rounding, whether curr_slot is whole, or the meaning of "once a second". These are parameters
-here and in kernel-modules/dtm/dtm_alloc_rate.c, or decided as there: both edges start at the
-initial estimate, so that the first traffic causes the first decision; a change comes at least
-`change_s` after the last one, or after the start, or at multiples of `change_s` alone; a decision
-for the same slots is no change.
+All values are in whole bit/s, as in the kernel. The paper prints neither the last line nor the
+start, the bounds, the rounding, whether curr_slot is whole, or the meaning of "once a second".
+These are parameters here and in kernel-modules/dtm/dtm_alloc_rate.c, or are decided as there: both
+edges start at the initial estimate, so that the first traffic causes the first decision; a change
+comes at least `change_s` after the last one, or after the start, or only at multiples of
+`change_s`; a decision for the same slots is no change.
 """
 
 import math
@@ -36,8 +36,8 @@ def whole_slots(bit: int, rounding: Rounding = "up", slot_bit: int = SLOT_BIT) -
 def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
     """Compute the time to follow a share of a step of the rate, s.
 
-    The rest of the step shrinks by 2^-shift at each sample, so that the time is
-    ln(1 - share) / ln(1 - 2^-shift) samples; between samples the estimate is interpolated.
+    The rest of the step shrinks by 2^-shift at each sample, so the time is ln(1 - share) / ln(1 -
+    2^-shift) samples; between samples the estimate is interpolated.
     """
     if shift == 0:
         return sample_s
@@ -45,7 +45,7 @@ def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
 
 
 def slots_bit(slots: float, channel: Channel) -> int:
-    """Convert slots, kept in thousandths as in the kernel, to bit/s."""
+    """Convert slots, in thousandths as in the kernel, to bit/s."""
     return int(round(slots * 1000) * channel.slot_kbit)
 
 
@@ -56,18 +56,18 @@ def half_corridor_bit(channel: Channel) -> int:
 
 
 def counted_bit(estimate: int, rate: Rate) -> int:
-    """Compute what counts of an estimate, bit/s; grows with it."""
+    """Cut an estimate to whole grains, bit/s; the result grows with the estimate."""
     return estimate - estimate % (rate.grain_kbit * 1000 or 1)
 
 
 def decision_ns(at_ns: int, channel: Channel) -> int:
-    """Compute the time for which a sample's end decides.
+    """Compute the time at which a decision from a sample's end applies.
 
     Args:
         at_ns: the sample's end, since the allocator's start.
-        channel: with the rate allocator.
+        channel: a channel with the rate allocator.
 
-    Returns: since the start: the sample's end, or the last multiple of `change_s` by then.
+    Returns: time since the start: the sample's end, or the last multiple of `change_s` up to it.
     """
     assert channel.rate
     change_ns = round(channel.change_s * 1e9)
@@ -77,9 +77,9 @@ def decision_ns(at_ns: int, channel: Channel) -> int:
 
 
 def moved(estimate: int, new: int, rate: Rate) -> int:
-    """Move an estimate towards a sample's rate; grows with both, so that intervals stay intervals.
+    """Move an estimate towards a sample's rate; the result grows with both.
 
-    The formula is the first half of the paper's algorithm.
+    Intervals therefore stay intervals. The formula is the first half of the paper's algorithm.
     """
     if new >= estimate:
         return int(estimate + ((new - estimate) >> rate.shift_up))
@@ -120,7 +120,7 @@ class Allocator:
         Args:
             at_ns: end of the sample.
             new: rate in the sample, bit/s.
-            hold: a drop holds the estimate, or the slots.
+            hold: whether a drop holds the estimate, or the slots.
 
         Returns: the estimate after the sample, bit/s.
         """
@@ -133,7 +133,7 @@ class Allocator:
         return self.estimate
 
     def _decide_within(self, at_ns: int, now: int) -> None:
-        """Lay the corridor and decide, if a decision is due."""
+        """Place the corridor and decide, if a decision is due."""
         due_ns = self._start_ns + decision_ns(at_ns - self._start_ns, self._channel)
         earliest_ns = max(self._decided_ns + self._interval_ns, self._effective_ns)
         if not max(earliest_ns, at_ns - self._sample_ns + 1) <= due_ns:
@@ -157,7 +157,7 @@ def allocate(rates_bit: Iterable[int], channel: Channel) -> list[tuple[float, in
 
     Samples begin with the traffic.
 
-    Returns: times in s with the slots from then on; the first at 0.
+    Returns: times in s, each with the slots from then on; the first is 0.
     """
     assert channel.rate
     allocator = Allocator(0, channel.slots, channel)
@@ -171,7 +171,7 @@ def slots_for(estimate: int, channel: Channel) -> int:
     """Compute the slots for an estimate, bit/s, within the channel's bounds.
 
     The formula is the second half of the paper's algorithm. At a constant rate the slots of the
-    last decision stay, which fell while the estimate was within half a corridor of the rate.
+    last decision stay; it fell while the estimate was within half a corridor of the rate.
     """
     rate = channel.rate
     assert rate

@@ -2,18 +2,18 @@
 
 After Ge, Chan, Andrew, Li, Tan and Zukerman (2011).
 
-A bidirectional link has the directions F and B. A flow's data pass one and its ACKs the other, so
-that every flow sees the same queueing delay q, that of F and B together, and sends at
+A bidirectional link has the directions F and B. A flow's data passes one and its ACKs the other, so
+every flow sees the same queueing delay q, the sum over F and B, and sends at
 
     x = alpha / (q - e)    packets/s
 
 where e is the excess of the flow's baseRTT over the true one; with e = 0 this is the paper's
 Theorem 1. The true baseRTT is propagation alone (docs/decisions/0024). Neither direction carries
-more than its rate, and q is the smallest delay with which this holds:
+more than its rate, and q is the smallest delay that satisfies this:
 
     q = max over l of the root of    sum over flows of x(q) (bits per packet on l) = c_l
 
-With e = 0 the root is sum alpha P / c_l, the two sides of the paper's (4).
+With e = 0 the root is sum alpha P / c_l, the two terms of the paper's (4).
 """
 
 import math
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-# Roots are found to a double's precision in fewer halvings than this.
+# Bisection finds roots to a double's precision in fewer steps than this.
 _HALVINGS = 200
 
 
@@ -43,9 +43,9 @@ class Flow:
 
     Attributes:
         direction: direction of its data.
-        alpha_packets: packets that it keeps queued in both directions together.
+        alpha_packets: packets that the flow keeps queued in both directions together.
         data_bit, ack_bit: P+ and P-, the sizes of a data packet and an ACK on the link.
-        base_excess_s: e, the measured baseRTT less the true one.
+        base_excess_s: e, the measured baseRTT minus the true one.
     """
 
     direction: Direction
@@ -96,7 +96,7 @@ def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equ
     rates = [flow.alpha_packets / (delay - flow.base_excess_s) for flow in flows]
 
     def share(direction: Direction, of: Direction) -> float:
-        """Compute the share of `direction` that flows with data in `of` take."""
+        """Compute the share of `direction` used by flows whose data goes in `of`."""
         pairs = zip(flows, rates, strict=True)
         return (
             sum(x * flow.bit_on(direction) for flow, x in pairs if flow.direction is of)
@@ -123,9 +123,9 @@ def persistent_congestion(
 ) -> Equilibrium:
     """Find the equilibrium of groups of flows that start in turn.
 
-    Each group starts when those before have settled.
+    Each group starts when the groups before it have settled.
 
-    A late flow's baseRTT includes the queueing delay of the earlier flows, so that it queues alpha
+    A late flow's baseRTT includes the queueing delay of the earlier flows, so it queues alpha
     packets in addition to theirs. Two equal flows in one direction then share it 38.2 to 61.8 % and
     queue 2.618 alpha, the square of the golden ratio, instead of 2 alpha.
 
@@ -149,17 +149,16 @@ def bunched(
     capacity_bit: tuple[float, float],
     propagation_s: float,
 ) -> Equilibrium:
-    """Correct an equilibrium for windows in bunches, as without pacing.
+    """Correct an equilibrium for windows that travel in bunches, as they do without pacing.
 
     Two opposite bunches delay each other's ACKs. A round trip T then takes half of the propagation,
     half of an ACK in each direction and half of the transmission of both windows (Kalampoukas et
-    al. 1998, Theorem 1, with ACK time). FAST's windows are alpha T / (T - d), so that
+    al. 1998, Theorem 1, with ACK time). FAST's windows are alpha T / (T - d), so
 
         T = (d + a_F + a_B)/2 + (D_F + D_B)/2 T / (T - d)
 
     with D the transmission time of alpha data packets of each flow of one direction, and a that of
-    an ACK. Where T is longer than the d + q of Theorem 1, no direction is full
-    (docs/decisions/0025).
+    an ACK. If T is longer than the d + q of Theorem 1, no direction is full (docs/decisions/0025).
 
     Args:
         settled: equilibrium of Theorem 1, with true base RTTs.
@@ -194,15 +193,15 @@ def bunched(
 
 
 def slope(capacity_bit: tuple[float, float], ack_share: float) -> float:
-    """Compute flows of F per flow of B at which both are full (17).
+    """Compute the flows of F per flow of B at which both directions are full (17).
 
-    With at least so many, F is the bottleneck. All flows are alike; ack_share is P- over P+, below
+    With at least as many, F is the bottleneck. All flows are equal; ack_share is P- over P+, below
     the smaller rate over the larger.
     """
     forward, backward = capacity_bit
     if not 0 <= ack_share < min(capacity_bit) / max(capacity_bit):
         raise ValueError(
-            f"an ACK of {ack_share} of a packet makes one direction the bottleneck always"
+            f"an ACK of {ack_share} of a packet always makes one direction the bottleneck"
         )
     return (forward - ack_share * backward) / (backward - ack_share * forward)
 
@@ -230,5 +229,5 @@ def _delay(flows: Sequence[Flow], direction: Direction, capacity_bit: float) -> 
 
 
 def _is_same(delay: float, largest: float) -> bool:
-    """Tell whether two delays differ by rounding alone."""
+    """Tell whether two delays differ only by rounding."""
     return abs(largest - delay) <= 1e-12 * largest

@@ -2,14 +2,14 @@
 
 After Ge et al. (2011), section 6.
 
-A state is (n, m): flows with data on F, flows with data on B. They arrive as Poisson processes,
-have exponential sizes of mean 1/mu, and share the link as Theorem 1 says with equal alphas and
-ACKs of b data packets. Each flow then sends at
+A state is (n, m): n flows with data on F, m flows with data on B. They arrive as Poisson processes,
+have exponential sizes of mean 1/mu, and share the link by Theorem 1 with equal alphas and ACKs of b
+data packets. Each flow then sends at
 
     C(n, m) = 1 / max(A, B),    A = (n + b m) / c_F,    B = (b n + m) / c_B
 
-and F is the bottleneck where A >= B: n >= theta m, where theta exists. That is the paper's C, also
-for its degenerate cases.
+and F is the bottleneck if A >= B: n >= theta m, if theta exists. That is the paper's C, also in its
+degenerate cases.
 
 The chain is solved exactly on the states with n + m <= largest; arrivals beyond are blocked. An
 arrival or departure leads from one level n + m to a neighbour, so the balance equations are solved
@@ -21,9 +21,9 @@ Poisson's equation of the whole chain for an indicator, the error is exactly
     sum over the last level of pi(x) sum over arrivals of rate (h(x + arrival) - h(x)),
 
 and |h(x)| is at most the mean time from x until the system is empty. V = n / c_F + m / c_B falls by
-at least mu (1 - rho) per unit of time, rho = (lambda_F / c_F + lambda_B / c_B) / mu, so that this
-time is at most V / (mu (1 - rho)). Where rho >= 1, at loads near the links' own limit, the bound
-has instead of (1 - rho) the drift far from the dividing line, 1 - load: an estimate, not proved.
+at least mu (1 - rho) per unit of time, rho = (lambda_F / c_F + lambda_B / c_B) / mu, so this time
+is at most V / (mu (1 - rho)). If rho >= 1, at loads near the links' own limit, the bound uses the
+drift far from the dividing line, 1 - load, in place of (1 - rho): an estimate, not proved.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Arrivals:
 
     @property
     def loads(self) -> tuple[float, float]:
-        """Offered load, ACKs included, over capacity, of F and of B.
+        """Offered load, ACKs included, over capacity; of F and of B.
 
         The chain has an equilibrium if both are below 1.
         """
@@ -71,11 +71,11 @@ class Fractions:
 
     Attributes:
         forward: fraction of time in which F is the bottleneck, alone or with B.
-        backward: fraction in which B alone is.
+        backward: fraction in which only B is.
         empty: fraction in which there are no flows.
         mean_forward, mean_backward: mean numbers of flows.
         error: bound of the error of these three fractions by truncation.
-        is_proved: the bound is a theorem, not an estimate.
+        is_proved: True if the bound is a theorem, not an estimate.
     """
 
     forward: float
@@ -92,7 +92,7 @@ def fractions(arrivals: Arrivals, largest: int = 200) -> Fractions:
 
     Args:
         arrivals: rates, sizes and capacities.
-        largest: number of flows at which arrivals are blocked; the time taken grows with its
+        largest: number of flows at which arrivals are blocked; the computing time grows with its
             fourth power.
 
     Raises: ValueError if a load is 1 or more: there is no equilibrium.

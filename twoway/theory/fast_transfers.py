@@ -4,7 +4,7 @@ One realisation of the process of Ge et al. (2011), section 6.
 
 Between an arrival and a departure every flow sends at C(n, m), the common rate at which the slower
 direction is just full. The chain of `fast_markov` averages over all arrivals and sizes; this module
-computes one series of them, with which a run of the same series can be compared exactly.
+computes one series of them, for an exact comparison with a run of the same series.
 """
 
 import math
@@ -22,7 +22,7 @@ class Transfer:
 
     Attributes:
         direction: direction of its data.
-        start_s: when it begins.
+        start_s: its start.
         size_bit: size of its data on the link.
     """
 
@@ -33,7 +33,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A time without arrivals and departures; flows by direction."""
+    """An interval without arrivals and departures, and the flows in it by direction."""
 
     start_s: float
     stop_s: float
@@ -48,13 +48,13 @@ def stretches(
     All transfers have equal alphas.
 
     Args:
-        transfers: in any order.
+        transfers: transfers in any order.
         capacity_bit: bit/s of FORWARD and BACKWARD.
         ack_share: size of an ACK over that of a data packet.
     """
     waiting = deque(sorted(transfers, key=lambda each: each.start_s))
-    # All flows have the same rate: a flow ends when a flow that always sent would have sent so
-    # many bits. `active` holds that number of each flow, the smallest first.
+    # All flows have the same rate, so a flow ends when an always active flow would have sent a
+    # certain number of bits. `active` holds that number of each flow, the smallest first.
     active: list[tuple[float, Direction]] = []
     now_s = sent_bit = 0.0
     while waiting or active:
@@ -76,7 +76,7 @@ def stretches(
 def delays(
     flows: tuple[int, int], capacity_bit: tuple[float, float], ack_share: float
 ) -> tuple[float, float]:
-    """Compute the time of a bit of every flow, by direction.
+    """Compute the time that a bit of every flow takes, by direction.
 
     ACKs count. The longer of both times is 1/C(n, m), s/bit.
     """

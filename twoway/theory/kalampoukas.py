@@ -2,14 +2,14 @@
 
 After Kalampoukas, Varma and Ramakrishnan (1998).
 
-Two nodes i and j, each with one queue that the data of its own connection and the ACKs of the other
+Two nodes i and j each have one queue that the data of its own connection and the ACKs of the other
 share. In the paper ACKs take no time, and a delay is from the start of a segment's transmission to
 its arrival. In the formulas derived here ACKs take time, and a delay is propagation alone
 (docs/decisions/0010). Busy period k of i starts at s_k, that of j at u_k:
 
     s_{k+1} = max(u_k + Wj dj + Dji + a, s_k + Wi di + Wj ai, s_k + di + aj + Dij + Dji)
 
-and u_{k+1} with i and j exchanged. a = max(ai, aj), because the last data that arrive before the
+and u_{k+1} with i and j exchanged. a = max(ai, aj), because the last data that arrives before the
 first of the compressed ACKs must be acknowledged before them. The cycle is the largest mean weight
 of a loop in that recursion: one of the three regions of Theorem 2, or a round trip without a queue.
 """
@@ -18,7 +18,8 @@ from fractions import Fraction
 
 from twoway.theory.packet_model import Side
 
-# Lemma 2 alternates from the start, or from the first time that the window limits the queue.
+# Whether Lemma 2 alternates from the start, or from the first time that the window limits the
+# queue.
 _CLIPPED_ONCE = 4
 
 
@@ -62,8 +63,8 @@ def next_queue(one: Side, two: Side, queue: Fraction) -> Fraction:
 def printed_queues(one: Side, two: Side) -> tuple[Fraction, Fraction]:
     """Compute the first queue's data at two successive busy periods (Lemma 2).
 
-    The queue is seen by the first segment of each of the second node's busy periods. The first one
-    sees what is left of the first node's window.
+    The queue is the one that the first segment of each of the second node's busy periods meets. The
+    first such segment meets the rest of the first node's window.
 
     Returns: the larger, then the smaller.
     """

@@ -8,7 +8,7 @@ from twoway.contract.links import Elements
 from twoway.contract.links.medium import Medium
 from twoway.contract.network import Connection, DatagramFlow, Framing
 
-# The one theory of links whose directions share a medium.
+# The theory for links whose directions share a medium; it is the only one.
 HALF_DUPLEX = "half_duplex"
 _Kind = TypeVar("_Kind")
 
@@ -18,14 +18,14 @@ class Link:
     """One direction's bottleneck.
 
     Attributes:
-        rate_bit: rate, bit/s; of a DTM channel the rate at the start of traffic.
+        rate_bit: rate, bit/s; for a DTM channel the rate at the start of traffic.
         delay_ns: propagation delay.
         buffer_packets: limit of the queue, the packet in service included.
         data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
         payload_share: payload of a full segment over its size on the link.
         framing: what the link adds to a frame.
-        elements: what else it does to packets.
+        elements: the other elements of the link.
     """
 
     rate_bit: float
@@ -50,12 +50,12 @@ class Setup:
         warm_up_s, duration_s: start and end of the steady window.
         modules: parameters of kernel modules by module name.
         parameters: parameters of the topology.
-        pacing: senders spread each window over its round trip.
-        receive_window_packets: full segments that receivers offer at most; None if their buffers
+        pacing: True if senders spread each window over its round trip.
+        receive_window_packets: the most full segments that receivers offer; None if their buffers
             decide.
         datagrams: UDP flows in the experiment's order.
         pools: slots of DTM channels' pools, by name.
-        medium: what both directions of each link share; None: each has a medium of its own.
+        medium: the medium that both directions of each link share; None: each has its own.
     """
 
     links: Mapping[str, Link]
@@ -73,7 +73,7 @@ class Setup:
     medium: Medium | None = None
 
     def with_element(self, kind: type[_Kind]) -> Iterator[tuple[Connection, _Kind]]:
-        """List connections whose data's only link has an element, each with that element.
+        """List connections whose data's only link has an element of a kind, each with that element.
 
         Raises: ValueError with a sentence if a connection's data pass several links.
         """

@@ -2,7 +2,7 @@
 
 Two nodes, with a first-in-first-out queue and a store-and-forward link in each direction; data and
 the other connection's ACKs share the queue. Arithmetic is exact and rational. The closed forms are
-tested against this model, which shares no code with them. Only the model has the queues, which
+tested against this model, which shares no code with them. Only the model gives the queues, which
 depend on ACK time and on the phase of the starts.
 """
 
@@ -15,7 +15,7 @@ from fractions import Fraction
 # At the same time, departures come before arrivals.
 _SENT, _ARRIVED = 0, 1
 _DATA, _ACK = 0, 1
-# Most transmission times of an ACK between two of a bunch, as in `ack_bunch_max`.
+# Largest gap between two ACKs of a bunch, in transmission times of an ACK, as in `ack_bunch_max`.
 BUNCH_ACKS = 2
 
 
@@ -27,8 +27,8 @@ class Side:
         window: segments that the node's connection keeps in flight.
         data, ack: transmission times of a segment and of an ACK on the node's link.
         delay: propagation delay to the other node.
-        start: when the node sends its first window.
-        ack_first: an ACK waits for the packet in transmission alone, ahead of all data.
+        start: time at which the node sends its first window.
+        ack_first: True if an ACK waits only for the packet in transmission, ahead of all data.
     """
 
     window: int
@@ -49,13 +49,13 @@ class Outcome:
     """Measurements of a node's queue and link in the watched window.
 
     Attributes:
-        busy: how long the link transmitted.
+        busy: time for which the link transmitted.
         queue_peak: most packets in the queue, the one in transmission included.
         data_peak: most data packets in the queue.
         cluster_starts: times at which the first data after an ACK had left.
         cluster_peaks: most data packets in the queue during each of these clusters.
         data_sent: data packets that left.
-        ack_bunch: most ACKs that left at most two of their transmission times apart.
+        ack_bunch: largest number of ACKs that left at most two of their transmission times apart.
     """
 
     busy: Fraction
@@ -87,7 +87,7 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
             packet = node.sent(time)
             heapq.heappush(events, (time + node.delay, _ARRIVED, 1 - number, packet))
             following = node.next_end(time)
-        else:  # data are acknowledged at once; an ACK releases a segment, the start a window
+        else:  # data is acknowledged at once; an ACK releases a segment, the start a window
             came = [_ACK] if packet == _DATA else [_DATA] * (node.window if packet < 0 else 1)
             idle = not node.queue
             for each in came:

@@ -24,7 +24,9 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
     Raises: ValueError with a sentence if the theory does not cover these parameters.
     """
     if setup.medium and theory != HALF_DUPLEX:
-        raise ValueError(f"it has a medium for each direction; {HALF_DUPLEX} has one for both")
+        raise ValueError(
+            f"each direction must have its own medium; {HALF_DUPLEX} covers a shared one"
+        )
     predicted: dict[str, float] = find_theory(theory).predict(setup)
     return predicted
 
@@ -38,7 +40,7 @@ def tests_testbed(theory: str, metric: str) -> bool:
 
 
 def printed(theory: str, setup: Setup) -> dict[str, float]:
-    """Compute the paper's own formulas, by metric name, where a theory has them.
+    """Compute the paper's own formulas, by metric name, if a theory has them.
 
     Raises: ValueError as `predict`.
     """

@@ -1,8 +1,8 @@
 """A packet-level model of two opposite connections over a half-duplex medium.
 
-Fixed windows, a first-in-first-out queue at each end, turns of one packet. Who sends next is
-decided when the medium is free; what arrives at that time has arrived. The model shares no code
-with the medium's replay, `twoway.contract.links.medium`. All times are whole ns.
+The model has fixed windows, a first-in-first-out queue at each end, and turns of one packet. The
+next sender is decided when the medium is free; a packet that arrives at that time counts. The model
+shares no code with the medium's replay, `twoway.contract.links.medium`. All times are whole ns.
 """
 
 import heapq
@@ -10,19 +10,19 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# Windows sent before the measured ones, and measured windows.
+# Number of windows sent before the measured ones, and number of measured windows.
 _SETTLED, _WATCHED = 40, 200
 
 
 @dataclass(frozen=True)
 class End:
-    """An end of the link: the data that it sends, and the ACKs for those of the other end.
+    """An end of the link: its data, and its ACKs for the data of the other end.
 
     Attributes:
         window: segments in flight.
-        data_ns, ack_ns: what a segment and an ACK take on the medium, with their gaps.
-        delay_ns: from here to the other end.
-        start_ns: when the first window is sent.
+        data_ns, ack_ns: time of a segment and of an ACK on the medium, with their gaps.
+        delay_ns: delay to the other end.
+        start_ns: time at which the first window is sent.
     """
 
     window: int
@@ -37,8 +37,8 @@ class Share:
     """An end's use of the medium.
 
     Attributes:
-        segment_ns: time for each of its segments.
-        busy: share of the time for which its packets have the medium, gaps included.
+        segment_ns: mean time per segment.
+        busy: share of the time for which its packets hold the medium, gaps included.
     """
 
     segment_ns: float
@@ -47,7 +47,7 @@ class Share:
 
 @dataclass
 class _Receiver:
-    """Counts of segments that came, acknowledged when enough of them have come."""
+    """Segments that arrived, counted until an ACK is due."""
 
     counts: Iterator[int]
     wanted: int = 0
@@ -57,7 +57,7 @@ class _Receiver:
         self.wanted = next(self.counts)
 
     def receive(self) -> int:
-        """Take a segment; return how many are acknowledged now."""
+        """Take a segment; return the number of segments acknowledged now."""
         self.waiting += 1
         if self.waiting < self.wanted:
             return 0
@@ -75,11 +75,12 @@ class _Sent:
 
 
 def shares(ends: tuple[End, End], counts: Sequence[Iterator[int]]) -> tuple[Share, Share]:
-    """Compute what each end has of the medium.
+    """Compute each end's use of the medium.
 
     Args:
         ends: both ends.
-        counts: for each end, how many segments each of its ACKs acknowledges, without an end.
+        counts: for each end, the number of segments that each of its ACKs acknowledges, an endless
+            series.
     """
     sent = _simulate(ends, [_Receiver(each) for each in counts])
     return _share(ends[0], sent[0]), _share(ends[1], sent[1])

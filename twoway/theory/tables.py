@@ -1,7 +1,7 @@
 """Tables of theories that are too slow to compute at each reading of an experiment.
 
-A row has the parameters that a theory takes from a setup, and the values by metric name. A table
-only saves time: `twoway compute` writes it again, and whatever it lacks is computed on the spot.
+A row has the parameters that a theory needs from a setup, and the values by metric name. A table
+only saves time: `twoway compute` writes it again, and missing rows are computed on demand.
 """
 
 import json
@@ -26,7 +26,7 @@ def look_up(theory: str, parameters: Mapping[str, Any]) -> Values | None:
 
 
 def write(theory: str, rows: Iterable[tuple[str, Mapping[str, Any], Values]]) -> Path:
-    """Write a theory's table: the point, its parameters and its values, a line each."""
+    """Write a theory's table: the point, its parameters and its values, one line each."""
     lines = [
         json.dumps({"point": point, "parameters": parameters, "values": _rounded(values)})
         for point, parameters, values in rows

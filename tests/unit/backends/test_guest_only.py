@@ -30,7 +30,7 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
     with pytest.raises(UsageError) as caught:
         refuse_what_uml_has(build_plan(case), "qemu")
     assert str(caught.value).splitlines() == [
-        f"{field}: the backend qemu has none, uml does" for field in fields
+        f"{field}: not possible with the backend qemu; uml has it" for field in fields
     ]
     with pytest.raises(UsageError) as caught:
         shares(case, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
@@ -46,7 +46,7 @@ def test_each_switch_is_named() -> None:
     with pytest.raises(UsageError) as caught:
         refuse_what_uml_has(build_plan(case), "native")
     assert str(caught.value).splitlines() == [
-        f"{field}: the backend native has none, uml does" for field in fields
+        f"{field}: not possible with the backend native; uml has it" for field in fields
     ]
     with pytest.raises(UsageError) as caught:
         shares(case, {"here": Place(nodes=[*case.graph.nodes], links={})})

@@ -197,9 +197,9 @@ def test_prediction_row() -> None:
         "of_testbed": False,
     }
     (row,) = verdicts(predictions=(said,), error=0.125).predictions
-    assert row.note == "this run's clock may put it off by 0.12"
+    assert row.note == "this run's clock may change it by 0.12"
     (row,) = verdicts(predictions=(said,), error=None).predictions
-    assert row.note == "not to be measured on this run's clock"
+    assert row.note == "not measurable on this run's clock"
     (row,) = verdicts(predictions=(prediction("goodput.third", 2),)).predictions
     assert (row.measured, row.unit) == (None, "1")
 
@@ -212,7 +212,7 @@ ON_RECORD = {"since": "2026-11-24", "why": "a trip later"}
     [
         (5, 0, (Verdict.CONTRADICTED, True, "a trip later"), GOOD),
         (4, 0, (Verdict.PASS, False, "the file says that the run contradicts it"), BAD),
-        (5, None, (Verdict.CANNOT_TELL, True, "not to be measured on this run's clock"), 3),
+        (5, None, (Verdict.CANNOT_TELL, True, "not measurable on this run's clock"), 3),
     ],
 )
 def test_a_contradiction_on_record(
@@ -338,13 +338,13 @@ def test_not_comparable(value: float) -> None:
             Metric(value=5, unit="packets", error=0.5),
             Verdict.CANNOT_TELL,
             True,
-            f"another clock ({OTHER}: {PEAK} 5; {CHANGED}), whose clock does not tell",
+            f"another clock ({OTHER}: {PEAK} 5; {CHANGED}), whose clock cannot decide it",
         ),
         (
             None,
             Verdict.NO_RUN,
             True,
-            "no sound, up-to-date run of other@buffer=20 is there to explain it",
+            "there is no sound, up-to-date run of other@buffer=20 to explain it",
         ),
     ],
 )
@@ -439,7 +439,7 @@ def test_claim_against_a_run_that_is_not_there() -> None:
     """Nobody can tell until the other run has been made."""
     (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
     assert (row.verdict, row.listed, row.compared) == (Verdict.NO_RUN, True, None)
-    assert row.note == f"no sound, up-to-date run of {OTHER} is there"
+    assert row.note == f"there is no sound, up-to-date run of {OTHER}"
 
 
 @pytest.mark.parametrize(
@@ -497,16 +497,16 @@ MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), pre
         ),
         ({"predictions": (MET,)}, GOOD, "1 prediction: pass"),
         ({"predictions": (MET, UNTOLD)}, GOOD, "1 prediction: pass; 1 prediction: cannot be told"),
-        ({"predictions": (UNTOLD,)}, TELLS_LITTLE, "this run's clock tells only 0 of 1 numbers"),
+        ({"predictions": (UNTOLD,)}, TELLS_LITTLE, "this run's clock decides only 0 of 1 numbers"),
         (
             {"predictions": (MET, UNTOLD), "claims": (claim(PEAK, 5),)},
             TELLS_LITTLE,
-            "this run's clock tells only 1 of 3 numbers",
+            "this run's clock decides only 1 of 3 numbers",
         ),
         (
             {"predictions": (MET, UNTOLD), "findings": (finding(PEAK, 5),)},
             TELLS_LITTLE,
-            "this run's clock tells only 1 of 3 numbers",
+            "this run's clock decides only 1 of 3 numbers",
         ),
         ({"predictions": (MET, UNTOLD, MISSED)}, BAD, "1 prediction: FAIL"),
         ({"predictions": (MISSED, UNTOLD, UNTOLD)}, BAD, "1 prediction: FAIL"),

@@ -181,7 +181,7 @@ def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path)
     file = {"title": PAPER, "figures": [figure], "untested": []}
     (tmp_path / "papers" / f"{PAPER}.yml").write_text(json.dumps(file))
     write_site(folders, tmp_path / "site", 83)
-    said = f"its captures were left out: `twoway run {run}` makes them anew"
+    said = f"its captures were left out: `twoway run {run}` makes them again"
     assert said in (tmp_path / "site" / PAGE).read_text("utf-8")
 
 

@@ -47,7 +47,7 @@ def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
     remove_captures(run)
     assert not (run / "sockets").exists()
     assert manifest.damaged(run) == []
-    with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them anew"):
+    with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them again"):
         Run(run).numbers("sockets/tcp-info.csv", "cwnd")
     rejudge(run)
     assert (run / "report.html").is_file()

@@ -66,7 +66,7 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
     assert find_runs("c.yml", results) == [results / run for run in runs]
     assert find_runs("a", results) == [results / f"a/{NEW}"]
     alone = twoway("compare", "a", "--results", results)
-    assert alone.stderr.startswith(f"twoway: compare takes two runs or more, got {results}/a/")
+    assert alone.stderr.startswith(f"twoway: compare needs two runs or more, got {results}/a/")
 
 
 @pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])

@@ -130,7 +130,7 @@ def test_no_captures_no_series(run: Path, tmp_path: Path) -> None:
     one = load(tmp_path / "a.html")
     assert isinstance(one, Run)
     assert one.metrics["goodput.first"] is not None
-    with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them anew"):
+    with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them again"):
         one.series("cwnd.first")
     again = twoway("report", one.folder)
     assert again.returncode == 1
@@ -168,5 +168,5 @@ def test_a_shared_sweep_lists_points_without_a_run(tmp_path: Path) -> None:
     done = twoway("share", "swept", "--results", tmp_path / "results", "--to", tmp_path / "a.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "a.html").read_text("utf-8")
-    assert f"<code>{missing.parent.name}</code>: no finished run is here" in page
-    assert page.count("no finished run is here") == 1
+    assert f"<code>{missing.parent.name}</code>: no finished runs here" in page
+    assert page.count("no finished runs here") == 1

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-HELP = "make the archives that lab hosts are given, and print their list"
+HELP = "make the archives for lab hosts, and print their list"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

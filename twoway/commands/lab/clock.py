@@ -4,7 +4,7 @@ import argparse
 import json
 import time
 
-HELP = "how far other machines' clocks are ahead of this one's"
+HELP = "the offsets of other machines' clocks from this one's"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,12 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=8787, help="UDP port (default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=float, default=60, help="with --answer: seconds to answer at most"
+        "--seconds", type=float, default=60, help="with --answer: longest time to answer, s"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer clock probes, or print how far other hosts' clocks are ahead."""
+    """Answer clock probes, or print the offsets of other hosts' clocks."""
     from twoway.lab.clock_probe import answer, ask
 
     if args.answer:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twoway.commands.options import RESULTS, add_options, shown
 
-HELP = "put the runs of archives into the results, every checksum compared"
+HELP = "put the runs of archives into the results, and compare every checksum"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The subcommand that makes a run of what several hosts left."""
+"""The subcommand that makes one run from the files of several hosts."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from twoway.commands.lab.one_case import one_case
 from twoway.commands.options import JSON, RESULTS, add_experiment, add_options
 from twoway.commands.reporting import report_on
 
-HELP = "make a run of what several hosts left, and report"
+HELP = "make one run from the files of several hosts, and report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ HELP = "carry out a host's share of a plan, as root"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab node` to its parser."""
-    parser.add_argument("folder", type=Path, help="the one with its plan.json")
+    parser.add_argument("folder", type=Path, help="the folder with its plan.json")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from twoway.commands.lab.one_case import one_case
 from twoway.commands.options import add_experiment
 
-HELP = "cut an experiment's plan into what each of several hosts does"
+HELP = "cut an experiment's plan into the shares of several hosts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
         folder = args.to / machine
         folder.mkdir(parents=True, exist_ok=True)
         plan.write(folder / PLAN)
-    # All clocks are compared with that of the last node's host: a router, near most of the others.
+    # All clocks are compared with that of the last node's host: a router, close to most of the
+    # others.
     reference = next(m for m, place in places.items() if case.graph.nodes[-1] in place.nodes)
     print(json.dumps({"experiment": case.id, "reference": reference, "ready_by_ns": READY_NS}))
     return 0

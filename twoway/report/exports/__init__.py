@@ -1,1 +1,1 @@
-"""The formats of `twoway export`, a file for each: a new file is a new format."""
+"""The formats of `twoway export`, one file for each: a new file is a new format."""

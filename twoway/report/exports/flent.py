@@ -1,8 +1,8 @@
 """A data file of Flent, version 4 of its format, as flent 2 writes and reads it.
 
 Flent finds its plots by a test's name and the names of the series. `rrul_be_nflows` is its test of
-any number of TCP connections both ways: "TCP download BE::N", "TCP upload BE::N", and their sums
-and means. Samples of TCP_INFO stand where Flent puts those of ss, in the raw values of a series.
+any number of TCP connections in both directions: "TCP download BE::N", "TCP upload BE::N", and
+their sums and means. Samples of TCP_INFO take the place of ss's in the raw values of a series.
 """
 
 import gzip
@@ -26,7 +26,7 @@ def encode(run: RunSeries) -> bytes:
     """Write the goodput of each connection and the samples of its sender.
 
     A connection from a host to one that the topology lists later is a download, as in the profiles
-    of access lines; any other is an upload. Goodput stands at the end of its interval. There is no
+    of access lines; any other is an upload. Goodput is at the end of its interval. There is no
     ping. Times are those of the run's clock, so that equal runs have equal files.
     """
     ways = {way: [each for each in run.connections if _way(run, each) == way] for way in WAYS}

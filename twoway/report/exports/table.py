@@ -1,4 +1,4 @@
-"""CSV: a row for each point of each series, for R, pandas and spreadsheets."""
+"""CSV with a row for each point of each series, for R, pandas and spreadsheets."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ HEADER = ("connection", "quantity", "unit", "time_s", "value")
 def encode(run: RunSeries) -> bytes:
     """Write all series as one table.
 
-    Goodput stands at the start of its interval. Times are s after the start of traffic.
+    Goodput is at the start of its interval. Times are s after the start of traffic.
     """
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")

@@ -1,10 +1,10 @@
 """ACKs over a link that sends by a table, and the throughput of their connection.
 
-Each ACK lets its sender send what it acknowledges. If fewer ACKs pass than the data's link has time
-for segments, data go at the ACKs' pace: a cable network with a grant each 3 to 5 ms, and one ACK in
-each, lets 4 to 2.4 Mbit/s of full packets through however fast the way down is. Otherwise data
-leave back to back, so that ACKs come to their link equally spaced, and leave it as the table says.
-Either holds for a window that always has a segment, or an ACK, waiting.
+Each ACK lets its sender send as many segments as it acknowledges. If fewer ACKs pass than the
+data's link has time for segments, data goes at the ACKs' pace: a cable network with a grant each 3
+to 5 ms, and one ACK in each, passes only 4 to 2.4 Mbit/s of full packets, however fast the downlink
+is. Otherwise data leaves back to back, so ACKs come to their link equally spaced, and leave it by
+the table. Both hold for a window that always keeps a segment or an ACK waiting.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ from twoway.contract.timetable import Timetable
 from twoway.theory.network import Link, Setup
 
 NAME = "ack_clock"
-# How many times of the first ACK are tried, within the time of a segment.
+# Number of arrival times of the first ACK that are tried, within the time of a segment.
 _PHASES = 16
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict throughput, and bunches and compression of ACKs that come equally spaced.
+    """Predict throughput, and bunches and compression of equally spaced ACKs.
 
     Raises: ValueError with a sentence if there is more than one connection, if its ACKs pass no
         such link, or if the largest bunch depends on when the first ACK comes.
@@ -37,13 +37,13 @@ def predict(setup: Setup) -> dict[str, float]:
     link, back = setup.links[each.direction], setup.links[each.ack_direction]
     rate = back.elements.find(Rate)
     if rate is None or link.elements.has(RatedQueue):
-        raise ValueError(f"{each.name}'s ACKs alone must pass a link that sends by a table")
+        raise ValueError(f"only {each.name}'s ACKs may pass a link that sends by a table")
     if any(each.elements.has(Loss, Policer) for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")
     table, data_ns = rate.table, int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     per_ack = 1 if setup.acks_every_segment else 2
-    # As many as there is time for their segments, all waiting before the window begins.
+    # As many as there is time for their segments, all of which wait before the window begins.
     most = (stop_ns - start_ns) // data_ns // per_ack
     ends_ns = _leaves(table, back, np.full(most, start_ns - 1))
     passed = int(np.count_nonzero(ends_ns < stop_ns))

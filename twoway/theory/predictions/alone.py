@@ -1,16 +1,17 @@
-"""One flow alone behind a drop-tail queue: its round trip, and how much it leaves idle.
+"""One flow alone behind a drop-tail queue: its round trip, and the link's idle time.
 
-An empty path takes T, a segment's transmission S in it, and holds a pipe of T / S segments. A full
-buffer of B packets, the one in transmission included, makes that
+An empty path takes T, including a segment's transmission S, and holds a pipe of T / S segments. A
+full buffer of B packets, with the one in transmission, makes the round trip
 
     T + (B - 1) S
 
-and no round trip of the flow is longer.
+which is the flow's longest.
 
-The link idles while the window grows to the pipe, from the initial window of 10: doubling in each
-trip with CUBIC and BBR, by one in each at least with Vegas. CUBIC keeps 0.7 of the pipe and the
-buffer after a loss: more than the pipe, if B S is at least 0.43 T. BBR sends four packets in each
-10 s for 200 ms and a trip, and has its pipe filled a trip later (Cardwell et al. 2016).
+The link idles while the window grows to the pipe, from the initial window of 10: it doubles in each
+round trip with CUBIC and BBR, and grows by at least one with Vegas. CUBIC keeps 0.7 of the pipe and
+the buffer after a loss: more than the pipe, if B S is at least 0.43 T. BBR sends four packets in
+each 10 s for 200 ms and a round trip, and has filled its pipe a round trip later (Cardwell et al.
+2016).
 
 Vegas keeps between 2 and 4 packets queued, alpha and beta of Linux: about 3.
 """

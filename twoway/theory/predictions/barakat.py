@@ -16,16 +16,16 @@ from twoway.theory.barakat import (
 from twoway.theory.network import Link, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
-# Linux's retransmission timer is a steady round trip plus this, the default of `rto_min_ms`.
+# Linux's retransmission timer is a steady round trip plus this value, the default of `rto_min_ms`.
 _LEAST_TIMEOUT_S = 0.2
 
 
 def predict(setup: Setup) -> dict[str, float]:
     """Predict a flow's throughput and cycle, and its link's utilisation.
 
-    Each packet counts once: packets that slow start sends again after its own losses do not. After
-    such losses, which are many, Tahoe waits for its timer; tahoe_rto's wait after every loss is
-    neglected.
+    Each packet counts once: packets that slow start sends again after its own losses do not count.
+    After such losses, which are many, Tahoe waits for its timer; tahoe_rto's wait after every loss
+    is neglected.
 
     Raises: ValueError if there are several flows, or one with another congestion control.
     """
@@ -67,7 +67,8 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     lost = math.inf
     if loses_in_slow_start(path.pipe, nodes, bottleneck):
         lost = loss_window(min(filling_bursts(nodes, bottleneck)))
-    # tahoe_rto finds the first loss by its timer and sends all again from there, as ns-2's Tahoe.
+    # tahoe_rto finds the first loss by its timer and sends everything again from there, as ns-2's
+    # Tahoe.
     timer_s = path.trip_s + _LEAST_TIMEOUT_S if flow.congestion == "tahoe" else None
     return tahoe_cycle(path, lost, timer_s)
 

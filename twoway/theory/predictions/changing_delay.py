@@ -1,4 +1,4 @@
-"""A constant window over delays that change, with no queue: a window in each round trip.
+"""A constant window over changing delays, without a queue: one window in each round trip.
 
 Throughput is the window over the sum of the transmissions of a segment and an ACK and both delays.
 """
@@ -24,7 +24,7 @@ def predict(setup: Setup) -> dict[str, float]:
         changing = [link.elements.find(ChangingDelay) for link in (there, back)]
         tables = [delay.table for delay in changing if delay]
         if not each.window_packets or len(tables) < len(changing):
-            raise ValueError(f"{each.name} has no constant window, or delays that never change")
+            raise ValueError(f"{each.name} has no constant window, or no delay that changes")
         edges = np.unique(np.concatenate([table.laps(0, start, stop)[0] for table in tables]))
         edges = np.clip(np.append(edges, stop), start, stop)
         delays = [table.value_at(0, edges[:-1]) for table in tables]

@@ -1,7 +1,7 @@
-"""A link whose rate changes by a table, and one connection that always has a packet waiting there.
+"""A link whose rate changes by a table, with one connection that always has a packet waiting.
 
-Nothing of what the link offers is lost but the end of what a window's edges cut: throughput is the
-offered mean, and the efficiency 1.
+The link's capacity is used up, apart from what the edges of the window cut off: throughput is the
+mean rate, and the efficiency 1.
 """
 
 from twoway.contract.links.rate import Rate

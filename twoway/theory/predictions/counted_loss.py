@@ -1,17 +1,17 @@
 """The mean windows of Reno and CUBIC when one packet in N is lost (RFC 9438, section 5).
 
-The queue never fills, so that a window of W packets leaves in each round trip T. From one loss to
-the next a flow sends N packets. Reno's window grows by 1 a trip from half of its largest:
+The queue never fills, so a window of W packets leaves in each round trip T. From one loss to the
+next a flow sends N packets. Reno's window grows by 1 a round trip from half of its largest:
 
     W = sqrt(3 N / 2)
 
-CUBIC's grows as W_max - C (K - t)^3, with C = 0.4/s^3, from B = 0.7 of its largest, which it has
-again after K = cbrt((1 - B) W_max / C):
+CUBIC's grows as W_max - C (K - t)^3, with C = 0.4/s^3, from B = 0.7 of its largest, which it
+reaches again after K = cbrt((1 - B) W_max / C):
 
     W = (C (3 + B) / (4 (1 - B)))^(1/4) (N T)^(3/4)
 
-It never grows slower than Reno's, whose mean CUBIC's is if that is larger. The packets that are
-lost do not arrive.
+It never grows slower than Reno's: if Reno's mean is larger, CUBIC's is the same. The lost packets
+do not arrive.
 """
 
 import math
@@ -25,7 +25,8 @@ NAME = "counted_loss"
 _C, _KEPT = 0.4, 0.7
 # A mean window over the largest.
 _RENO_MEAN, _CUBIC_MEAN = 0.75, (3 + _KEPT) / 4
-# The mean window and its share of the largest, by control, of one loss in N packets and a trip.
+# The mean window and its share of the largest, by control, for one loss in N packets and a round
+# trip.
 Windows = Callable[[int, float], dict[str, tuple[float, float]]]
 
 

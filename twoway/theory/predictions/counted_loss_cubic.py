@@ -1,7 +1,7 @@
 """The mean window of CUBIC's cubic function alone when one packet in N is lost.
 
-As `counted_loss` (RFC 9438, section 5), without the region in which CUBIC grows as fast as Reno
-(section 4.3), which Linux leaves out if tcp_cubic's parameter tcp_friendliness is 0:
+The same as `counted_loss` (RFC 9438, section 5), without the region in which CUBIC grows as fast as
+Reno (section 4.3), which Linux leaves out if tcp_cubic's parameter tcp_friendliness is 0:
 
     W = (C (3 + B) / (4 (1 - B)))^(1/4) (N T)^(3/4)
 """

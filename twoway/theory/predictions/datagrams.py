@@ -1,8 +1,8 @@
 """UDP alone on a link: its waiting time and its losses, in closed form.
 
 Packets of one size that leave as a Poisson process wait as in an M/D/1 queue: for a load rho and a
-transmission time S, rho S / (2 (1 - rho)) on average (Pollaczek 1930, Khinchin 1932). Of packets at
-a constant rate a full queue loses what the link cannot carry: 1 - 1 / rho.
+transmission time S, rho S / (2 (1 - rho)) on average (Pollaczek 1930, Khinchin 1932). At a constant
+rate, a full queue loses the packets that the link cannot carry: 1 - 1 / rho.
 """
 
 from twoway.contract.network import ETHERNET_BYTES, DatagramFlow
@@ -13,7 +13,7 @@ TESTBED = ("datagram_delay", "datagram_loss")
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict the delay of a Poisson process, or the share that is lost of a constant rate.
+    """Predict the delay of a Poisson process, or the share of packets lost at a constant rate.
 
     Raises: ValueError with a sentence if a flow pauses, or is not alone in one queue.
     """

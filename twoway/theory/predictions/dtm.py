@@ -1,9 +1,9 @@
 """A DTM channel behind the bottleneck of Reno or Tahoe flows.
 
-After Abrahamsson et al. (2002). The slots of a decision depend on the estimates before it, which
-the flow's start decides. It is not known, so that slots have bounds:
+After Abrahamsson et al. (2002). The slots of a decision depend on the earlier estimates, and so on
+the flow's start, which is not known. Slots therefore have bounds:
 
-    few <= slots <= many        over all starts, exact where they agree; or over any past of a cycle
+    few <= slots <= many over all starts, exact where the bounds agree; or over any past of a cycle
 """
 
 import itertools
@@ -31,7 +31,7 @@ TESTBED = ("drops_data",)
 _PHASES = 6
 # Packets that a flow sends at once at its start (RFC 6928), as Linux does.
 _INITIAL_WINDOW = 10
-# Loaded round trips in which all losses of slow start are repaired.
+# Number of loaded round trips within which all losses of slow start are repaired.
 _REPAIR_TRIPS = 10
 
 
@@ -41,10 +41,10 @@ def predict(setup: Setup) -> dict[str, float]:
     Each flow follows its own cycle at its own bottleneck, as if nothing were lost at the channel.
     If a flow's window always fills its bottleneck, it has a constant rate from the end of slow
     start on, and `slots_min` and `slots_max` are the least and the most over all starts; the mean,
-    the capacity and the number of reallocations are given where all starts agree. If the rate
-    follows the window, they are the least and the most after any past.
+    the capacity and the number of reallocations are given if all starts agree. If the rate follows
+    the window, they are the least and the most after any past.
 
-    Raises: ValueError where losses at the channel decide: if it is not wider than its flows'
+    Raises: ValueError if losses at the channel matter: it is not wider than its flows'
         bottlenecks, or is reallocated for several flows at once.
     """
     name, dtm, cycles = _path(setup)
@@ -64,7 +64,7 @@ def predict(setup: Setup) -> dict[str, float]:
     used_mbit = sum(cycle.rate for cycle in cycles.values()) * packet_bit / 1e6
     slots = _slots(setup, dtm, list(cycles.values()), packet_bit)
     if not dtm.rate:
-        # Bursts of one packet of each flow fit, as none of the bottlenecks is faster.
+        # Bursts of one packet of each flow fit, because no bottleneck is faster.
         slots["drops_data"] = max(0.0, len(cycles) - link.buffer_packets)
     if "slots_mean" in slots:
         capacity_mbit = slots["slots_mean"] * dtm.slot_bit / 1e6
@@ -76,7 +76,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def printed(setup: Setup) -> dict[str, float]:
-    """Compute the paper's formula for slots without rounding, where a flow's rate is constant.
+    """Compute the paper's formula for slots without rounding, if a flow's rate is constant.
 
     Raises: as `predict`.
     """
@@ -162,9 +162,9 @@ def _slots(
 def _range(cycle: Cycle, channel: Channel, packet_bit: float) -> tuple[int, int]:
     """Compute the fewest and the most slots that any past of a cycle may leave.
 
-    A decision stays while the estimate is within half a corridor of the one decided upon: that is
-    at least the cycle's largest estimate less half a corridor, and at most its least and half. If
-    the estimate leaves the corridor, the next decision is upon an estimate of the cycle.
+    A decision stays while the estimate is within half a corridor of the decision's estimate: that
+    is at least the cycle's largest estimate minus half a corridor, and at most its least plus half.
+    If the estimate leaves the corridor, the next decision uses an estimate of the cycle.
     """
     rate = channel.rate
     assert rate
@@ -189,10 +189,10 @@ def _range(cycle: Cycle, channel: Channel, packet_bit: float) -> tuple[int, int]
 def _histories(path: Path, packet_bit: float, sample_s: float, count: int) -> Iterator[list[int]]:
     """List rates of the samples, bit/s, for each start of a flow that keeps its bottleneck busy.
 
-    The flow sends nothing before its start, and then at the bottleneck's rate. Slow start is
-    between the two: it may last for as long as a window of 10 takes to fill the pipe, with two
-    round trips for the handshake and the first ACK. The repair of slow start's many losses may
-    leave the bottleneck idle for a round trip, at any time in the first ten.
+    The flow sends nothing before its start, and at the bottleneck's rate in the end. Slow start is
+    in between: it lasts at most as long as a window of 10 takes to fill the pipe, plus two round
+    trips for the handshake and the first ACK. The repair of slow start's many losses may leave the
+    bottleneck idle for one round trip, at any time in the first ten.
     """
     slow_start_s = path.trip_s * (2 + math.log2(max(path.pipe / _INITIAL_WINDOW, 1)))
     trip_s = path.largest_window / path.rate
@@ -208,7 +208,7 @@ def _histories(path: Path, packet_bit: float, sample_s: float, count: int) -> It
 def _steady(changes: list[tuple[float, int]], start_s: float, stop_s: float) -> dict[str, float]:
     """Compute mean, least and most slots, and the number of changes.
 
-    All are of the steady window.
+    All are over the steady window.
     """
     times, slots = (np.array(column) for column in zip(*changes, strict=True))
     held_s = np.diff(np.clip(np.append(times, stop_s), start_s, stop_s))

@@ -1,9 +1,9 @@
-"""Nodes that share the slots of a DTM bus, each with a window that never lets its channel idle.
+"""Nodes that share the slots of a DTM bus, with windows that never let a channel idle.
 
 A channel follows the rate of arrivals, which is that of its departures, and asks for margin and
-half a corridor more: it always wants more slots than it has. So none are free, and who started
-first holds all that the others do not own or keep. A channel that has never had traffic keeps the
-slots that it was made with.
+half a corridor more, so it always wants more slots than it has. No slots are free, and the node
+that started first holds all that the others do not own or keep. A channel that has never had
+traffic keeps its initial slots.
 """
 
 import math
@@ -43,5 +43,5 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _kept(channel: Channel) -> int:
-    """Slots of a node that starts when another has taken all it could."""
+    """Return the slots that a node keeps if it starts when another has taken all it could."""
     return max(channel.owned_slots, channel.slots)

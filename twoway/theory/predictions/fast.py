@@ -20,12 +20,12 @@ def predict(setup: Setup) -> dict[str, float]:
 
     With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
     without it, flows that start later measure the queue of earlier ones, which are assumed to have
-    settled. Unpaced windows travel in bunches, which matters where the queues hold less than the
-    path does. Connections at a constant rate reduce the links' capacity.
+    settled. Unpaced windows travel in bunches, which matters if the queues hold less than the path.
+    Connections at a constant rate reduce the links' capacity.
 
     `queued_mean` is predicted only with a given base RTT, because only then a packet's own
     transmission is known to be part of the delay; and only if the delay is known to be in one
-    direction, or half in each by symmetry.
+    direction, or to be half in each by symmetry.
 
     Raises: ValueError if the flows do not share one link, or are neither FAST nor of constant rate.
     """
@@ -118,7 +118,9 @@ def _directions(setup: Setup) -> tuple[str, str]:
             ((names[0],), (names[1],)),
             ((names[1],), (names[0],)),
         }:
-            raise ValueError(f"is about one link both ways; {each.name} does not pass it alone")
+            raise ValueError(
+                f"is about one link with both directions; {each.name} does not pass it alone"
+            )
     return names
 
 
@@ -164,8 +166,8 @@ def _queued(
 ) -> dict[str, float]:
     """Predict the data in the bottleneck, that in service included.
 
-    Queueing and transmission in both directions together take the round trip less the propagation.
-    If all data flow in one direction, ACKs do not queue, because data arrive no faster than ACKs
+    Queueing and transmission in both directions together take the round trip minus the propagation.
+    If all data flows in one direction, ACKs do not queue, because data arrives no faster than ACKs
     leave.
     """
     forward = setup.links[flows[0].direction]

@@ -1,7 +1,8 @@
 """The paper's Markov chain of FAST transfers that come and go.
 
 After Ge et al. (2011), section 6 and figure 5. The chain is an average over all arrivals; a run has
-one series of them. Its offered loads, not the rates that it was drawn from, are put into the chain.
+one series of them. The chain gets the run's offered loads, not the rates from which the run was
+drawn.
 """
 
 from functools import cache
@@ -9,7 +10,8 @@ from functools import cache
 from twoway.theory.fast_markov import Arrivals, Fractions, fractions
 from twoway.theory.network import Link, Setup
 
-# Enough for figure 5 up to a load of 0.8: with 140 no fraction differs by more than 0.0002.
+# Enough for figure 5 up to a load of 0.8: compared with 140 no fraction differs by more than
+# 0.0002.
 _LARGEST = 60
 
 
@@ -24,9 +26,11 @@ def predict(setup: Setup) -> dict[str, float]:
     sizes: dict[str, list[float]] = {name: [] for name in names}
     for each in setup.connections:
         if each.transfer_bytes is None or each.alpha_packets != first.alpha_packets:
-            raise ValueError(f"is about FAST transfers with one alpha; {each.name} is none")
+            raise ValueError(f"is about FAST transfers with one alpha; {each.name} is not")
         if {*each.directions, *each.ack_directions} != set(names):
-            raise ValueError(f"is about one link both ways; {each.name} does not pass it alone")
+            raise ValueError(
+                f"is about one link with both directions; {each.name} does not pass it alone"
+            )
         link = setup.links[each.direction]
         sizes[each.direction].append(each.transfer_bytes * 8 / link.payload_share)
     found = _solved(*(tuple(sizes[name]) for name in names), *links, setup.duration_s)

@@ -21,9 +21,11 @@ def predict(setup: Setup) -> dict[str, float]:
     transfers = []
     for each in setup.connections:
         if each.transfer_bytes is None or each.alpha_packets != first.alpha_packets:
-            raise ValueError(f"is about FAST transfers with one alpha; {each.name} is none")
+            raise ValueError(f"is about FAST transfers with one alpha; {each.name} is not")
         if {*each.directions, *each.ack_directions} != set(names):
-            raise ValueError(f"is about one link both ways; {each.name} does not pass it alone")
+            raise ValueError(
+                f"is about one link with both directions; {each.name} does not pass it alone"
+            )
         direction = Direction(names.index(each.direction))
         size_bit = each.transfer_bytes * 8 / links[direction].payload_share
         transfers.append(Transfer(direction, each.start_s, size_bit))

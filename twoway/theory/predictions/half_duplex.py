@@ -1,25 +1,25 @@
-"""Fixed windows over a half-duplex link that always has a packet waiting at either end.
+"""Fixed windows over a half-duplex link with a packet always waiting at each end.
 
 With a gap g, turns of n packets, and t_d and t_a for the bits of a data packet and an ACK, n data
 packets and n ACKs take
 
     n (t_d + t_a) + 2 g
 
-if both ends' turns are full: what one end has sent more than the other, it has waiting less. With
-turns of one packet each packet pays its gap, whoever sends it, so that a data packet with its
-share of an ACK (a = 1, or 1/2 with delayed ACKs) takes t_d + g + a (t_a + g).
+if both ends' turns are full: an end that has sent more than the other has fewer packets waiting.
+With turns of one packet each packet pays a gap, so a data packet with its share of an ACK (a = 1,
+or 1/2 with delayed ACKs) takes t_d + g + a (t_a + g).
 
-With data in both directions that is true only while packets wait. Data of both ends go in turns of
-one, and ACKs wait behind them: when the 2 W data have gone, all that waits is 2 a W ACKs. The first
-of them is D + t_a + g later at the other end, and releases data there. If the ACKs are through
-before that, the medium is idle: ACKs are compressed, and it shows as lost time. Ends that start
-together need for a window
+With data in both directions that holds only while packets wait. Data of both ends alternates in
+turns of one, and ACKs wait behind it: when the 2 W data packets have gone, only 2 a W ACKs wait.
+The first of them is D + t_a + g later at the other end, and releases data there. If the last ACK
+has gone before that, the medium is idle: ACKs are compressed, which shows as lost time. Ends that
+start together need for a window
 
     T = 2 W (t_d + g) + max(2 a W (t_a + g), D + t_a + g).
 
 An end that is ahead by k packets sends these while the other waits, which fills k (t_d + g) of the
-gap. How far it is ahead follows from the starts and from each ACK since, so that all but a common
-start is the packet-level model's (`twoway.theory.shared_medium`).
+gap. The lead follows from the starts and from each ACK since, so everything but a common start is
+left to the packet-level model (`twoway.theory.shared_medium`).
 
 In a full turn ACKs that came t_d apart leave t_a apart, n together.
 """
@@ -33,18 +33,19 @@ from twoway.theory.network import Setup
 from twoway.theory.shared_medium import End, shares
 
 NAME = "half_duplex"
-# This multiple of the packets that medium and delays hold keeps a packet waiting at each end.
+# At this multiple of the packets that medium and delays hold, a packet always waits at each end.
 _AMPLE = 2
 _BOTH = 2
 _NS = 10**9
-# How many segments each of Linux's first delayed ACKs acknowledges, and how many such ACKs there
-# are: 1 for each of 36 and so on, then 2. Its receiver acknowledges every segment as long as its
-# window grows (tcp_grow_window). Read off the captures of a run; the same at all starts.
+# Number of segments that each of Linux's first delayed ACKs acknowledges, and number of such ACKs:
+# 1 for each of 36 and so on, then 2. The receiver acknowledges every segment as long as its window
+# grows (tcp_grow_window). The numbers were read off the captures of a run; they are the same for
+# all starts.
 _FIRST_DELAYED_ACKS = ((1, 36), (2, 72), (1, 4), (2, 88), (1, 1), (2, 89), (1, 1))
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict throughput and the shares of the medium; of ACKs in turns, bunches and compression.
+    """Predict throughput and the shares of the medium; for ACKs in turns, bunches and compression.
 
     Raises: ValueError with a sentence if the link has a medium for each direction, if windows
         differ, change, are too small or overflow a queue, or if delayed ACKs have turns of several
@@ -136,9 +137,9 @@ def _check_busy(setup: Setup, turn: int, acks: float, round_s: float) -> None:
 
     Args:
         setup: the experiment's parameters.
-        turn: packets of a turn at most.
-        acks: ACKs of a window.
-        round_s: what a data packet of each connection takes, with its ACKs.
+        turn: the most packets in a turn.
+        acks: number of ACKs of a window.
+        round_s: time for a data packet of each connection, with its ACKs.
     """
     count = len(setup.connections)
     delays_s = [link.delay_ns / 1e9 for link in setup.links.values()]

@@ -2,9 +2,9 @@
 
 After Theorem 2 of Kalampoukas et al. (1998).
 
-Queues, bunches of ACKs and all that depends on the phase of the starts and on ACK time, which the
-paper's lemmas leave out, come from the packet-level model. So does everything where ACKs wait in a
-queue of their own, the paper's remedy, for which it has no formula.
+Queues, bunches of ACKs and everything that depends on the phase of the starts and on ACK time,
+which the paper's lemmas leave out, come from the packet-level model. So does everything for ACKs in
+a queue of their own, the paper's remedy, for which it has no formula.
 """
 
 import math
@@ -28,10 +28,10 @@ from twoway.theory.packet_model import Outcome, Side, simulate
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
 # repeat after one or two.
 SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
-# With ACKs in a queue of their own the model's cycle is none of the closed forms: what is watched
-# is so long that the cycle's part at its end does not matter.
+# With ACKs in a queue of their own no closed form gives the model's cycle: the watched window is so
+# long that a partial cycle at its end does not matter.
 WATCHED_WITH_ACK_QUEUES = 100
-# A whole number of ns may be a float just below it.
+# The float for a whole number of ns may be just below it.
 _ROUNDING = 1e-6
 
 
@@ -43,7 +43,7 @@ class _Pair:
         direction, back: their names.
         one, two: the nodes that send into them.
         own: connections with data in `direction`.
-        opposite: how many have data in `back`.
+        opposite: number of connections with data in `back`.
     """
 
     direction: str
@@ -77,7 +77,7 @@ def printed(setup: Setup) -> dict[str, float]:
 
     Theorem 2 and Lemmas 3 and 5 with data in both directions; min(W/2L, 1) with data in one, and
     below the compression condition, as in figures 3.3 and 3.4. Lemma 2 for equal windows and rates:
-    else the first busy periods do not tell the phase of the later ones.
+    otherwise the first busy periods do not determine the phase of the later ones.
     """
     values: dict[str, float] = {}
     for pair in _pairs(setup):

@@ -1,8 +1,8 @@
 """The bound on the data in a queue of two-way traffic with fixed windows.
 
 After Lemma 5 of Kalampoukas et al. (1998), and for equal rates Lemma 4. The lemmas leave out the
-segment in transmission, whose place is taken at once in the paper's fluid picture: whole segments
-are one more at most.
+segment in transmission, because the next one takes its place at once in the paper's fluid model:
+with whole segments the bound is one more.
 """
 
 from twoway.theory.network import Setup

@@ -1,8 +1,8 @@
 """Slow start up to the receivers' windows, on channels that end at a constant rate.
 
-After Kalampoukas et al. (1998), sections 2.2 and 5.2: once windows and rates are constant, all is
-as with fixed windows from the start. Queues are not predicted: they depend on the phase in which
-slow start leaves the two connections.
+After Kalampoukas et al. (1998), sections 2.2 and 5.2: once windows and rates are constant,
+everything is as with fixed windows from the start. Queues are not predicted: they depend on the
+phase of the two connections at the end of slow start.
 """
 
 from dataclasses import replace
@@ -31,12 +31,12 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def printed(setup: Setup) -> dict[str, float]:
-    """Compute what the paper's formulas give after the start-up."""
+    """Compute the paper's formulas for the time after the start-up."""
     return _any_phase(kalampoukas.printed(_steady(setup)))
 
 
 def _growth(window: float) -> float:
-    """Compute how busy periods grow: each ACK of slow start releases two segments."""
+    """Compute the growth of busy periods: each ACK of slow start releases two segments."""
     periods = [1.0]
     while periods[-1] < window:
         periods.append(min(2 * periods[-1], window))
@@ -48,7 +48,7 @@ def _any_phase(values: dict[str, float]) -> dict[str, float]:
 
 
 def _steady(setup: Setup) -> Setup:
-    """Replace windows by the receivers' and rates by those at the end."""
+    """Replace windows by the receivers', and rates by the final ones."""
     window = setup.receive_window_packets
     if window is None:
         raise ValueError("it needs receive_window_packets, where slow start ends")

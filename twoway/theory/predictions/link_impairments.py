@@ -1,7 +1,7 @@
-"""Jitter that is uniform, packets that overtake, and copies, each packet by itself.
+"""Uniform jitter, packets that overtake, and copies, all independent for each packet.
 
-A uniform delay of D +- J has the standard deviation J / sqrt(3). On a busy link, where some packet
-always is on its way, a share of packets that leave at once is one that overtakes.
+A uniform delay of D +- J has the standard deviation J / sqrt(3). On a busy link, with a packet
+always on its path, each packet without delay overtakes another.
 """
 
 import math
@@ -14,7 +14,7 @@ TESTBED = ("link_copies", "link_jitter", "link_overtaking")
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict of each connection's data what its only link does besides losing them.
+    """Predict the effects besides loss of each connection's only link on its data.
 
     Raises: ValueError with a sentence if a connection passes several links.
     """

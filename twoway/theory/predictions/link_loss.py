@@ -1,7 +1,7 @@
-"""Gilbert's model of a link that loses packets in bursts, and packets lost each by itself.
+"""Gilbert's model of a link with bursts of losses, and independent losses.
 
-A share p of all packets, in bursts of b on average (1960). Without bursts the next packet is lost
-with the same chance p, which makes bursts of 1 / (1 - p).
+A share p of all packets is lost, in bursts of b on average (1960). Without bursts the next packet
+is lost with the same probability p, which makes bursts of 1 / (1 - p).
 """
 
 from twoway.contract.links.loss import Loss
@@ -12,7 +12,7 @@ TESTBED = ("link_loss", "link_loss_burst", "link_loss_deviation", "link_loss_bur
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict share and mean burst of each connection whose data alone pass a link with losses.
+    """Predict share and mean burst for each connection with losses only on its data's link.
 
     Raises: ValueError with a sentence if a connection passes several links, or one that loses
         packets by count or by a schedule.

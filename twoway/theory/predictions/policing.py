@@ -11,7 +11,7 @@ TESTBED = ("policed", "datagram_loss", "queue_peak")
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict the share that the policer drops, and the queue, in which no packet finds another.
+    """Predict the share that the policer drops, and the queue, where packets never meet.
 
     Raises: ValueError with a sentence if a flow is not at a constant rate, or more than the link's.
     """
@@ -28,7 +28,7 @@ def predict(setup: Setup) -> dict[str, float]:
     interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     sent_ns = np.arange(flow.start_ns, flow.stop_ns, interval_ns)
     if link.framing.link_bytes(size) * 8e9 / link.rate_bit >= interval_ns:
-        raise ValueError(f"{flow.name} is more than the link carries")
+        raise ValueError(f"{flow.name} has a rate above the link's")
     steady = sent_ns >= START_NS + setup.warm_up_s * 1e9
     refused = policer.bucket.refuses(sent_ns, np.full(len(sent_ns), size))
     share = float(refused[steady].mean())

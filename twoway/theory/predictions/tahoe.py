@@ -1,7 +1,7 @@
-"""Tahoe in both directions, or one, by an independent packet-level model.
+"""Tahoe with data in one or both directions, by an independent packet-level model.
 
-After Zhang, Shenker and Clark (1991). Connections with fixed windows, and delayed ACKs, too. The
-model takes seconds a point: its values for the experiments are in a table.
+After Zhang, Shenker and Clark (1991). It also covers connections with fixed windows, and delayed
+ACKs. The model takes seconds a point, so its values for the experiments are in a table.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def parameters(setup: Setup) -> Mapping[str, Any]:
-    """Collect what the model takes from a setup."""
+    """Collect the parameters that the model needs from a setup."""
     return parameters_of(setup)
 
 

@@ -1,6 +1,6 @@
 """Tahoe through several nodes, packet by packet.
 
-The paper's forms beside it are Barakat and Altman's inequality and the fluid cycle that follows.
+The paper's forms beside it are Barakat and Altman's inequality and the resulting fluid cycle.
 """
 
 import math
@@ -15,7 +15,7 @@ from twoway.theory.predictions import barakat
 from twoway.theory.tahoe_chain import Course, Hop, simulate
 
 NAME = "tahoe_chain"
-# What `sawtooth_period` takes for one cluster of losses ends after a round trip with full queues.
+# A cluster of losses in the sense of `sawtooth_period` ends after a round trip with full queues.
 _PRINTED = ("sawtooth_efficiency", "sawtooth_period", "window_peak")
 
 
@@ -39,7 +39,7 @@ def printed(setup: Setup) -> dict[str, float]:
 
 
 def parameters(setup: Setup) -> Mapping[str, Any]:
-    """Collect what the model takes from a setup.
+    """Collect the parameters that the model needs from a setup.
 
     Raises: ValueError if there are several flows, or one that is not Tahoe.
     """
@@ -95,7 +95,7 @@ def _hops(setup: Setup, flow: Connection) -> list[Hop]:
 
 
 def _hop(link: Link) -> Hop:
-    """Make a hop whose transmissions are cut to whole ns, as netem's."""
+    """Make a hop whose transmission times are cut to whole ns, as netem's."""
     size_bytes = round(link.data_s * link.rate_bit / 8)
     return Hop(size_bytes * 1_000_000_000 // (int(link.rate_bit) // 8), link.buffer_packets)
 
@@ -107,7 +107,7 @@ def _back_ns(setup: Setup, flow: Connection) -> int:
 
 
 def _clusters(times_ns: Sequence[int], gap_ns: int) -> list[list[int]]:
-    """Group losses into epochs, which a round trip with full queues separates."""
+    """Group losses into epochs, separated by at least a round trip with full queues."""
     found: list[list[int]] = []
     for time in times_ns:
         if found and time - found[-1][-1] <= gap_ns:
@@ -120,7 +120,7 @@ def _clusters(times_ns: Sequence[int], gap_ns: int) -> list[list[int]]:
 def _cycle(
     course: Course, epochs: list[list[int]], steady_ns: tuple[int, int], data_s: float
 ) -> dict[str, float]:
-    """Measure whole cycles, as metrics/window.py does; nothing without a whole one."""
+    """Measure whole cycles, as metrics/window.py does; nothing without a whole cycle."""
     starts = [each[0] for each in epochs]
     since = [time - before for time, before in zip(starts, [0, *starts], strict=False)]
     steady = [i for i, time in enumerate(starts) if steady_ns[0] <= time < steady_ns[1]]

@@ -1,7 +1,7 @@
-"""Tahoe where the dynamics are chaotic: the mean over random starts of the model of `tahoe`.
+"""Tahoe with chaotic dynamics: the mean of the model of `tahoe` over random starts.
 
-One start says nothing of another then: what can be predicted is a mean, and a deviation that says
-how far a run may be from it. Queues, and connections, are alike, and are pooled.
+A single start does not predict another one: only a mean can be predicted, with a deviation that
+bounds a run's distance from it. Queues are alike, and so are connections, so each kind is pooled.
 """
 
 import statistics
@@ -17,7 +17,8 @@ from twoway.theory.tahoe.setting import parameters as parameters_of
 NAME = "tahoe_starts"
 STARTS = 12
 WITHIN_S = 5.0
-# Before a metric's name in the table: the deviation between starts, and the first start's value.
+# Prefixes of metric names in the table: for the deviation between starts, and the first start's
+# value.
 DEVIATION, FIRST = "deviation ", "first "
 
 
@@ -35,19 +36,19 @@ def deviations(setup: Setup) -> dict[str, float]:
 
 
 def first_start(setup: Setup) -> dict[str, float]:
-    """Return what the first start gave, to be compared with the model again."""
+    """Return the metrics of the first start, for a comparison with the model."""
     return _marked(setup, FIRST)
 
 
 def parameters(setup: Setup) -> Mapping[str, Any]:
-    """Collect what the model takes from a setup; starts are drawn."""
+    """Collect the parameters that the model needs from a setup; starts are drawn."""
     taken = parameters_of(setup)
     flows = [[*each[:-1], None] for each in taken["connections"]]
     return {**taken, "connections": flows, "starts": STARTS, "within_s": WITHIN_S}
 
 
 def compute(setup: Setup) -> dict[str, float]:
-    """Run the model for each start; return means, and with marks deviations and the first start.
+    """Run the model for each start; return means, and with prefixes deviations and the first start.
 
     Raises: ValueError as `predict`.
     """

@@ -1,7 +1,7 @@
-"""Fixed windows, one way and two ways, with and without delayed ACKs.
+"""Fixed windows with data in one or both directions, with and without delayed ACKs.
 
-Predicted by the packet-level model of `tahoe`, beside the forms of Zhang, Shenker and Clark (1991).
-The paper's forms leave out the time of ACKs, and are of a pipe that whole packets fill.
+Predicted by the packet-level model of `tahoe`, beside the formulas of Zhang, Shenker and Clark
+(1991). The paper's formulas leave out the time of ACKs, and assume a pipe of whole packets.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def printed(setup: Setup) -> dict[str, float]:
-    """Compute the paper's forms.
+    """Compute the paper's formulas.
 
-    One way, the queue's peak, q + 1. Two ways and out of phase, both peaks where the pipe is
-    shorter than a packet. With an ACK for every segment, a cluster is a window.
+    With data in one direction, the queue's peak, q + 1. With data in both, out of phase, both peaks
+    if the pipe is shorter than a packet. With an ACK for every segment, a cluster is a window.
     """
     forms = {}
     if setup.acks_every_segment:
@@ -54,7 +54,7 @@ def printed(setup: Setup) -> dict[str, float]:
 
 
 def parameters(setup: Setup) -> Mapping[str, Any]:
-    """Collect what the model takes from a setup."""
+    """Collect the parameters that the model needs from a setup."""
     return parameters_of(setup)
 
 

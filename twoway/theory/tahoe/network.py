@@ -1,8 +1,8 @@
 """Two nodes, the link between them, and the connections that share its queues.
 
-Data and ACKs wait in one first-in-first-out queue at each node, which drops what meets a full one.
-The packet in transmission counts. What happens at the same time happens in the order in which it
-was caused.
+Data and ACKs wait in one first-in-first-out queue at each node, which drops packets when full. The
+packet in transmission counts. Events at the same time happen in the order in which they were
+caused.
 """
 
 import heapq
@@ -30,10 +30,11 @@ class Connection:
     """A sender at a node, and its receiver at the other.
 
     Attributes:
-        node: the sender's, 0 or 1.
+        node: the sender's node, 0 or 1.
         sent_to: the next segment that has never been sent.
-        deadline: when the retransmission timer fires; None if it is not running.
-        flight: times, and segments from the oldest unacknowledged to the newest sent from then on.
+        deadline: time at which the retransmission timer fires; None if it is not running.
+        flight: times, and from each on the segments from the oldest unacknowledged to the newest
+            sent.
         acks: times at which each ACK was sent and at which it arrived.
     """
 
@@ -51,7 +52,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Packet:
-    """In a queue or on its way: data of a connection, or an ACK for it."""
+    """A packet in a queue or on its path: data of a connection, or an ACK for it."""
 
     kind: str
     connection: int
@@ -66,7 +67,7 @@ class Side:
         queue: the packet in transmission first.
         busy: time for which the line transmits in the watched window, ns.
         drops: times, and packets that met a full queue, since time zero.
-        lengths: times, and packets in the queue from then on.
+        lengths: times, and from each on the packets in the queue.
         left: times at which transmissions ended, and their packets.
     """
 
@@ -82,9 +83,9 @@ class Network:
     """Both nodes and the link between them.
 
     Args:
-        links: the direction from either node.
-        connections: what is sent from where.
-        watch_ns: start and end of what is counted as busy.
+        links: the directions, by the sending node.
+        connections: the connections of both nodes.
+        watch_ns: start and end of the time in which `busy` counts.
     """
 
     def __init__(

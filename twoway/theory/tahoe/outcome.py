@@ -1,6 +1,7 @@
 """The metrics of a modelled run, by the names that runs have.
 
-Written from the metrics' definitions (`twoway metrics`), apart from the code that measures runs.
+This code is written from the metrics' definitions (`twoway metrics`), independently of the code
+that measures runs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from twoway.theory.tahoe.network import Connection, Network, Packet, Side
 
 FloatArray = NDArray[np.float64]
-# When a quantity changed, ns, and to what.
+# Times at which a quantity changed, ns, and its values from then on.
 Steps = tuple[NDArray[np.int64], NDArray[np.int64]]
 PARTS = 10
 COMPRESSED = 0.75
@@ -144,7 +145,7 @@ class Outcome:
         return found | {"window_growth": self._growth(number)} | self._acks(connection, sum(mine))
 
     def _growth(self, number: int) -> float:
-        """Fit the exponent with which a window grows from its least to the next loss."""
+        """Fit the exponent with which a window grows from its lowest value to the next loss."""
         drops = [drop for drop in self._drops(self.network.sides) if drop[1].kind == "data"]
         mine = [drop for drop in drops if drop[1].connection == number]
         losses = [epoch[0][0] for epoch in clusters(mine, self._gap, self.network.watch_ns)]
@@ -159,7 +160,7 @@ class Outcome:
         return float(np.polyfit(np.log(tenths), np.mean(grown, axis=0), 1)[0])
 
     def _acks(self, connection: Connection, segments: int) -> dict[str, float]:
-        """Describe ACKs on arrival; none if some were dropped and the rest cannot be matched."""
+        """Describe ACKs on arrival; nothing if some were dropped and the rest cannot be matched."""
         if any(packet.kind == "ack" for side in self.network.sides for _, packet in side.drops):
             return {}
         start, _ = self.network.watch_ns
@@ -180,7 +181,7 @@ class Outcome:
 def clusters(
     drops: Sequence[tuple[int, Packet]], gap_ns: int, watch_ns: tuple[int, int]
 ) -> list[list[tuple[int, Packet]]]:
-    """Cut drops into epochs where none follows within the gap; keep those of the window.
+    """Cut drops into epochs separated by a gap; keep the epochs that start in the window.
 
     Args:
         drops: times and packets, in time order.
@@ -222,7 +223,7 @@ def _share(of: Iterable[bool]) -> float:
 
 
 def _mean(edges: FloatArray, values: FloatArray) -> float:
-    """Average a quantity over time; `edges` has one more, the window's end."""
+    """Average a quantity over time; `edges` has one more value, the window's end."""
     return float((values * np.diff(edges)).sum() / (edges[-1] - edges[0]))
 
 

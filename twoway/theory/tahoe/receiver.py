@@ -1,4 +1,4 @@
-"""When a receiver sends ACKs: for every segment, or as Linux delays them.
+"""The timing of a receiver's ACKs: for every segment, or delayed as by Linux.
 
     a second segment arrives     an ACK at once
     40 ms pass after the first   an ACK
@@ -18,12 +18,12 @@ HELD_NS = 40 * MS
 
 @dataclass
 class Receiver:
-    """What has arrived, and the cumulative acknowledgement for it.
+    """The segments that arrived, and the cumulative acknowledgement for them.
 
     Attributes:
-        delays: whether ACKs are delayed.
+        delays: True if ACKs are delayed.
         quick: segments that are still acknowledged at once.
-        held_since: when the segment arrived whose ACK is held back; None if none is.
+        held_since: arrival of the segment whose ACK is held back; None if none is.
     """
 
     delays: bool = False
@@ -33,7 +33,7 @@ class Receiver:
     held_since: int | None = None
 
     def take(self, segment: int, now: int) -> int | None:
-        """Take a segment; return the ACK that is sent, None if it is held back."""
+        """Take a segment; return the ACK to send, None if it is held back."""
         in_order = segment == self.next and not self.arrived
         if segment >= self.next:
             self.arrived.add(segment)

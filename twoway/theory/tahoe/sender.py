@@ -3,9 +3,9 @@
     new ACK      cwnd += 1 if cwnd < ssthresh, else 1/floor(cwnd)
     a loss       ssthresh = MAX[MIN(cwnd/2, maxwnd), 2], cwnd = 1
 
-In segments and exact fractions; no code shared with the kernel module. What the paper leaves out is
-BSD's: the third duplicate ACK sends one segment from snd_una, whatever else is outstanding, and
-sending goes on where it had got to; the timer sends everything again from snd_una.
+Segments and exact fractions are used; no code is shared with the kernel module. Details that the
+paper leaves out are BSD's: the third duplicate ACK sends one segment from snd_una, whatever else is
+outstanding, and sending continues where it was; the timer sends everything again from snd_una.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Tahoe:
 
     Attributes:
         offered: the receiver's window, the paper's maxwnd.
-        fast_retransmit: whether the third duplicate ACK means a loss.
+        fast_retransmit: True if the third duplicate ACK means a loss.
         bsd: 1/cwnd instead of 1/floor(cwnd).
-        through: slow start goes on at cwnd == ssthresh, as BSD's.
+        through: True if slow start continues at cwnd == ssthresh, as in BSD.
         halves_sent: ssthresh = max(min(cwnd, offered) / 2, 2), as BSD's.
         written: segments that the application has written.
     """
@@ -41,12 +41,12 @@ class Tahoe:
     highest: int = 0
     written: int = 0
     duplicates: int = 0
-    # Up to here, what the timer repeats may already have arrived. Linux does not count the
-    # duplicates that follow from that; BSD would.
+    # Up to this segment, segments that the timer repeats may already have arrived. Linux does not
+    # count the resulting duplicates; BSD would.
     repeated: int = 0
 
     def send(self) -> list[int]:
-        """Send what the window lets go."""
+        """Send the segments that the window allows."""
         last = min(self.una + min(int(self.cwnd), self.offered), self.written)
         sent = list(range(self.next, last))
         self.next = max(self.next, last)
@@ -75,14 +75,14 @@ class Tahoe:
         return self.send()
 
     def reported_cwnd(self) -> int:
-        """Return TCP_INFO's: the window less duplicates; with the fast retransmission, flight."""
+        """Return TCP_INFO's window: without duplicates; with fast retransmission, the flight."""
         if self.fast_retransmit and self.duplicates == DUPACKS:
             return self.highest - self.una - DUPACKS
         return max(int(self.cwnd) - self.duplicates, 1)
 
     def _share(self) -> Fraction:
         if self.bsd:
-            # To a double's precision: exact, its digits would double with each ACK.
+            # Rounded to a double's precision: exact values would double their digits with each ACK.
             return Fraction(1 / float(self.cwnd))
         return Fraction(1, int(self.cwnd))
 
@@ -117,7 +117,7 @@ class FixedWindow:
     highest: int = 0
 
     def send(self) -> list[int]:
-        """Send what the window lets go."""
+        """Send the segments that the window allows."""
         first, self.highest = self.highest, self.una + self.window
         return list(range(first, self.highest))
 
@@ -127,5 +127,5 @@ class FixedWindow:
         return self.send()
 
     def time_out(self) -> list[int]:
-        """Ignore the timer: what waits in a queue is not lost."""
+        """Ignore the timer: packets in a queue are not lost."""
         return []

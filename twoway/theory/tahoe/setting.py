@@ -1,4 +1,4 @@
-"""The model of an experiment's point: from the parameters that all theories get."""
+"""Running the model for an experiment's point, from the parameters of all theories."""
 
 import random
 from collections.abc import Sequence
