@@ -141,9 +141,10 @@ def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
     from twoway.runs.cases import load_case
     from twoway.spec.point import case_names
 
-    for file, (row, asked) in zip(suite.files, suite.said.rows.items(), strict=True):
+    for file in suite.files:
+        row = file.stem
         known = load_case(case_names(str(file))[0]).metrics
-        for each in asked.shows:
+        for each in suite.said.rows[row].shows:
             if each.metric not in known:
                 raise UsageError(
                     f"suite {suite.name}: rows.{row}.shows: {each.metric:.80}: no such metric",

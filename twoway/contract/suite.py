@@ -25,7 +25,12 @@ class Row(Model):
 
     asks: Words = Field(description="the question, as a sentence")
     source: Words = Field(description="who asks for it")
-    shows: Annotated[list[Shown], Field(min_length=1)] = Field(description="the metrics to show")
+    shows: list[Shown] = Field(default=[], description="the metrics to show")
+    cannot: Words | None = Field(
+        default=None,
+        description="instead of metrics: why no run shows it, which each cell says; such a row has "
+        "no experiment",
+    )
 
 
 class Suite(Model):
@@ -59,5 +64,5 @@ class ReadSuite:
 
     @property
     def files(self) -> list[Path]:
-        """The rows' experiments, in order."""
-        return [self.folder / f"{row}.yml" for row in self.said.rows]
+        """The experiments of the rows that have one, in order."""
+        return [self.folder / f"{row}.yml" for row, each in self.said.rows.items() if each.shows]

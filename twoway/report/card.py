@@ -19,7 +19,7 @@ from twoway.contract.judge import Verdict
 from twoway.contract.manifest import SEED
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
-from twoway.contract.suite import AXIS, ReadSuite
+from twoway.contract.suite import AXIS, ReadSuite, Row
 from twoway.contract.verdicts import fails
 from twoway.contract.writing import written_aside
 from twoway.errors import UsageError
@@ -64,7 +64,7 @@ class Line(Record):
     at: str = Field(description="its point, without control and seed")
     asks: str = Field(description="the question")
     source: str = Field(description="who asks for it")
-    metric: str = Field(description="the metric's name")
+    metric: str = Field(description="the metric's name; empty if no run shows the row")
     unit: str = Field(description="its unit, 1 for shares and counts")
     better: Literal["more", "less"] = Field(description="which values are better")
     cells: dict[str, Cell] = Field(description="by control")
@@ -84,6 +84,11 @@ class Card(Document):
     columns: tuple[str, ...] = Field(description="the controls")
     kernels: tuple[str, ...] = Field(description="the releases of the kernels used")
     lines: tuple[Line, ...] = Field(description="rows, in the suite's order")
+
+    @property
+    def has_printed(self) -> bool:
+        """True if something is in print about a cell."""
+        return any(cell.said for line in self.lines for cell in line.cells.values())
 
 
 def make_card(
@@ -105,6 +110,8 @@ def make_card(
         runs.setdefault(experiment.id, []).extend(experiment.results)
     lines = []
     for row, asked in suite.said.rows.items():
+        if asked.cannot:
+            lines.append(_without_run(row, asked, columns))
         for place, by_control in _places(runs.get(row, ())).items():
             why = {each: _why(row, each, place, failed) for each in columns}
             for shown in asked.shows:
@@ -132,6 +139,20 @@ def make_card(
         columns=tuple(columns),
         kernels=tuple(dict.fromkeys(each.manifest.kernel.release for each in found)),
         lines=tuple(lines),
+    )
+
+
+def _without_run(row: str, asked: Row, columns: Sequence[str]) -> Line:
+    """Make the line of a row that no run shows: each cell says why."""
+    return Line(
+        row=row,
+        at="",
+        asks=asked.asks,
+        source=asked.source,
+        metric="",
+        unit="1",
+        better="more",
+        cells={each: _cell("", (), asked.cannot or "") for each in columns},
     )
 
 
@@ -263,6 +284,8 @@ def card_table(card: Card) -> list[str]:
     for line in card.lines:
         unit = f", {line.unit}" if line.unit != "1" else ""
         title = f"{line.situation(card.suite)} {line.at}: {line.metric}{unit}"
+        if not line.metric:
+            title = f"{line.situation(card.suite)}: no run shows it"
         rows.append((title, *(number(cell.value) for cell in line.cells.values())))
     return aligned(rows)
 

@@ -44,10 +44,15 @@ def load_suite(name: str) -> ReadSuite:
         raise UsageError(f"{name:.80}: no such suite", f"there are {', '.join(suite_names())}")
     said = validated(str(shown_path(path)), read_document(path), Suite)
     folder = path.with_suffix("")
-    problems = [problem for row in said.rows for problem in _problems(row, folder, said.columns)]
+    suite = ReadSuite(path.stem, said, folder, _digest(path, folder))
+    problems = [
+        f"{row}: needs `shows` or `cannot`, one of both"
+        for row, each in said.rows.items()
+        if bool(each.shows) == bool(each.cannot)
+    ] or [problem for file in suite.files for problem in _problems(file, said.columns)]
     if problems:
         raise SpecError([f"{shown_path(path)}: rows.{problem}" for problem in problems])
-    return ReadSuite(path.stem, said, folder, _digest(path, folder))
+    return suite
 
 
 def _digest(path: Path, folder: Path) -> str:
@@ -80,13 +85,14 @@ def _files(folder: Path) -> list[tuple[str, Path]]:
     return files
 
 
-def _problems(row: str, folder: Path, columns: Sequence[str]) -> list[str]:
-    path = folder / f"{row}.yml"
+def _problems(path: Path, columns: Sequence[str]) -> list[str]:
     if not path.is_file():
-        return [f"{row}: no such file as {shown_path(path)}"]
+        return [f"{path.stem}: no such file as {shown_path(path)}"]
     axis = load_experiment(path).matrix.get(AXIS)
     if axis is None or list(axis.to) != list(columns):
-        return [f"{row}: the experiment's axis `{AXIS}` must have the values {', '.join(columns)}"]
+        return [
+            f"{path.stem}: the experiment's axis `{AXIS}` must have the values {', '.join(columns)}"
+        ]
     return []
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from synthetic_run import edit_json, metrics_of, write_run
 from warm_command import twoway
 
-from twoway.contract.metrics import Metric
-
 ALONE = "parameters alone differ: what came out is the same\n"
 
 
@@ -30,7 +28,7 @@ def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
     for value, run in enumerate(runs):
         document = json.loads((run / "manifest.json").read_text())
-        numbers = {f"goodput.flow{number}": Metric(value=value, unit="1") for number in range(50)}
+        numbers = {f"goodput.flow{number}": {"value": value, "unit": "1"} for number in range(50)}
         metrics_of(document, numbers).write(run / "metrics.json")
     done = twoway("compare", *runs, "--to", tmp_path / "page.html")
     assert done.returncode == 1

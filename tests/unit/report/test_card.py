@@ -6,9 +6,10 @@ import pytest
 from capture_analysis.pages.page_template import number
 from running import ROOT
 
-from twoway.report.card import Card, card_table, standing
+from twoway.contract.judge import Verdict
+from twoway.report.card import Card, card_table, printed_table, standing
 
-SUITES = ("quick", "two-way", "rfc9743")
+SUITES = ("quick", "two-way", "rfc9743", "bbr")
 # Which rows the guide shows of a suite, if not all.
 SHOWN = {
     "two-way": "goodput.down",
@@ -39,19 +40,40 @@ def test_how_a_number_stands(value: float, best: float, better: str, expected: s
 
 
 def test_the_guide_shows_the_cards_that_are_kept() -> None:
-    """The guide's tables are rows of the kept cards: of quick all, of others some."""
-    shown = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
-    for name, block in zip(SUITES, shown, strict=True):
-        head, *lines = [line.rstrip() for line in card_table(KEPT[name])]
+    """The guide's tables are rows of the kept cards, and all that is in print beside their numbers.
+
+    Of quick and bbr all rows are shown, of others some.
+    """
+    expected = []
+    for name, card in KEPT.items():
+        head, *lines = [line.rstrip() for line in card_table(card)]
         pattern = SHOWN.get(name, "")
-        assert block.splitlines() == [head, *(line for line in lines if re.search(pattern, line))]
+        expected.append([head, *(line for line in lines if re.search(pattern, line))])
+        if printed := [line.rstrip() for line in printed_table(card)]:
+            expected.append(printed)
+    shown = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
+    assert [block.splitlines() for block in shown] == expected
+
+
+def test_the_guide_counts_what_is_in_print() -> None:
+    """The guide says how many numbers in print quick's card meets, and how many it does not."""
+    verdicts = [
+        said.verdict
+        for line in KEPT["quick"].lines
+        for cell in line.cells.values()
+        for said in cell.said
+    ]
+    agree = verdicts.count(Verdict.AGREES)
+    assert len(verdicts) >= 14
+    assert {*verdicts} == {Verdict.AGREES, Verdict.UNEXPLAINED}
+    assert f"{len(verdicts)} numbers and bounds are in print: {agree} agree" in GUIDE
 
 
 def test_the_guide_speaks_of_every_row() -> None:
     """The guide says of each row what good looks like and what it cannot tell."""
     rows = {line.situation(name) for name, card in KEPT.items() for line in card.lines}
     said = set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE))
-    assert said - {"row", "situation", "criterion"} == rows
+    assert said - {"row", "situation", "criterion", "case"} == rows
 
 
 @pytest.mark.parametrize(
@@ -60,6 +82,7 @@ def test_the_guide_speaks_of_every_row() -> None:
         ("quick", GUIDE.partition("## What it says")[2]),
         ("two-way", GUIDE.partition("at two-way's card")[2].partition("\n## ")[0]),
         ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\n## ")[0]),
+        ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:

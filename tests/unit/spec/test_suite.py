@@ -9,6 +9,7 @@ import yaml
 
 from twoway.errors import SpecError, UsageError
 from twoway.paths import SUITES
+from twoway.report.card import card_table, make_card
 from twoway.runs.cases import load_case
 from twoway.spec.point import case_names
 from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
@@ -18,10 +19,11 @@ from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
 def test_every_row_is_sound_at_every_point(name: str) -> None:
     """Each row's experiment is sound at all points, has the metrics shown, and is listed."""
     suite = load_suite(name)
-    assert {path.stem for path in suite.folder.glob(f"{name}-*.yml")} == {*suite.said.rows}
-    for file, row in zip(suite.files, suite.said.rows.values(), strict=True):
+    rows = {row: each.shows for row, each in suite.said.rows.items() if each.shows}
+    assert {path.stem for path in suite.folder.glob(f"{name}-*.yml")} == {*rows}
+    for file in suite.files:
         for point in case_names(str(file)):
-            assert {each.metric for each in row.shows} <= {*load_case(point).metrics}
+            assert {each.metric for each in rows[file.stem]} <= {*load_case(point).metrics}
 
 
 def test_another_control_has_the_same_points(tmp_path: Path) -> None:
@@ -72,7 +74,11 @@ def test_a_suite_is_named_by_its_content(tmp_path: Path) -> None:
         ({"columns": ["reno"]}, "axis `control` must have the values reno"),
         ({"rows": {}}, "rows"),
         ({"colour": "red"}, "colour"),
-        ({"rows": {"gone": {"asks": "a", "source": "b", "shows": []}}}, "rows.gone.shows"),
+        (
+            {"rows": {"gone": {"asks": "a", "source": "b", "shows": []}}},
+            "rows.gone: needs",
+        ),
+        ({"rows": {"gone": {"asks": "a", "source": "b", "cannot": ""}}}, "rows.gone.cannot"),
         (
             {
                 "rows": {
@@ -96,6 +102,17 @@ def test_a_suite_with_problems_is_refused(
     (problem, *_) = raised.value.problems
     assert problem.startswith(str(tmp_path / "mine.yml"))
     assert sentence in problem
+
+
+def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
+    """A row that says why no run shows it needs no file, and each of its cells says why."""
+    row = {"asks": "Is it kind?", "source": "us", "cannot": "nothing measures it"}
+    suite = load_suite(_suite(tmp_path, rows={"mine-kind": row}))
+    assert suite.files == []
+    card = make_card(suite, suite.said.columns, [], {})
+    (line,) = card.lines
+    assert {cell.doubt for cell in line.cells.values()} == {"nothing measures it"}
+    assert card_table(card)[1].startswith("kind: no run shows it ")
 
 
 def test_a_suite_that_is_none() -> None:
