@@ -31,6 +31,15 @@ results: papers ## the same, and its summary and tables into docs/results
 	@cp -r results/papers/{summary.json,claims.csv,predictions.csv,fidelity.csv,numbers} docs/results/
 	@$(BIN)/python docs/results_page.py
 
+# A point of each paper that a clock on which work takes time can tell something of.
+WITNESSED := experiments/lab/kalampoukas-5.2-tenth.yml zhang-fig8 barakat-fig2@upstream=1.5 \
+	dtm-fig2 experiments/lab/fast-ex5-tenth.yml
+witness: setup qemu-packages ## a point of each paper on Debian's own kernel, in QEMU, into docs/results/witness
+	@$(BIN)/twoway papers $(WITNESSED) --backend qemu --results results/witness
+	@mkdir -p docs/results/witness
+	@cp results/witness/papers/{summary.json,claims.csv,predictions.csv} docs/results/witness/
+	@$(BIN)/python docs/results_page.py
+
 results-page: env ## docs/results/README.md from the tables beside it
 	@$(BIN)/python docs/results_page.py
 
@@ -215,6 +224,6 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
+.PHONY: experiment papers results witness schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
 	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures ns3 speed lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

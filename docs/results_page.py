@@ -34,6 +34,7 @@ today's files, and those of experiments that are newer.
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `predictions.csv` | each predicted value: tolerance, the paper's formula, what came out |
 | `fidelity.csv` | the same of the testbed itself: that its links do what a profile sets |
+| `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about |
 
 `make results` runs everything and writes them again. `make test` compares two points of each
@@ -51,6 +52,7 @@ def page() -> str:
         _HEAD.format(points=points, kernel=kernel, revision=revision),
         *_claims(),
         *_sharpness(),
+        *_witness(),
         *_missed(),
     ]
     return "\n".join(parts) + "\n"
@@ -115,6 +117,35 @@ def _sharpness() -> list[str]:
 
 def _kept(rows: list[dict[str, str]]) -> str:
     return f"{sum(row['verdict'] == 'pass' for row in rows)} of {len(rows)}" if rows else "none"
+
+
+def _witness() -> list[str]:
+    """Count the verdicts of a point of each paper on a distribution's kernel."""
+    summary = json.loads((RESULTS / "witness/summary.json").read_text("utf-8"))
+    (kernel,) = summary["provenance"]["kernel"]
+    tables = [_rows(f"witness/{name}.csv") for name in ("predictions", "claims")]
+    columns = ("point", "predictions kept", "cannot be told", "claims", "cannot be told")
+    lines = [
+        "## On a second kernel",
+        "",
+        f"`make witness` runs a point of each paper on Debian's own kernel {kernel}, in QEMU that",
+        "counts instructions, where the kernel's work takes time. Its clock tells less.",
+        "",
+        f"| {' | '.join(columns)} |",
+        "|---" * len(columns) + "|",
+    ]
+    for point in dict.fromkeys(row["point"] for row in tables[0]):
+        predicted, claimed = (
+            Counter(row["verdict"] for row in rows if row["point"] == point) for rows in tables
+        )
+        untold = predicted["cannot be told"]
+        told = "; ".join(
+            f"{count} {verdict}" for verdict, count in claimed.items() if verdict != _VERDICTS[-1]
+        )
+        kept = f"{predicted['pass']} of {predicted.total() - untold}"
+        cells = (f"`{point}`", kept, untold, told or "none", claimed[_VERDICTS[-1]])
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return [*lines, ""]
 
 
 def _missed() -> list[str]:

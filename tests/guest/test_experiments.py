@@ -13,6 +13,8 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Row
 from twoway.guest.cache import Guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.real_time import ClockError
 from twoway.report.report import analyse_run
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
@@ -130,3 +132,9 @@ def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "differs, unexplained efficiency.left" in done.stderr
     assert (tmp_path / "results/latest/report.html").is_file()
+
+
+def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(guest: Guest, tmp_path: Path) -> None:
+    """On a path of several queues, where packets wait in two, a host in virtual time adds 0 ns."""
+    folder = run_case(load_case("dtm-fig2"), Uml(guest), tmp_path / "results")
+    assert ClockError(Analysis(folder)).round_trip_ns == 0

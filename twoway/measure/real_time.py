@@ -7,6 +7,7 @@ whether a statement can be told.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,7 +102,9 @@ class ClockError:
             if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
                 return math.inf
         if unit == "s":
-            return self.round_trip_ns / 1e9
+            # Each of the round trips that a time spans is longer by what the host adds.
+            trips = max(1.0, abs(measured) * 1e9 / self._base_rtt_ns)
+            return trips * self.round_trip_ns / 1e9
         if unit in {"packets", "acks", "segments"}:
             moved_ns = self.phase_ns if family.startswith(HEIGHTS) else 0
             packets = (self.round_trip_ns + moved_ns) / self._shortest_ns
@@ -159,7 +162,7 @@ def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
     The bound adds two errors: ACKs leave their queue too close together, and on the path from the
     queue one is later than the next.
     """
-    late_ns = _lateness_ns(view.reverse, _acks(analysis, view))
+    late_ns = _acks_late_ns(analysis, view)
     apart_ns = int(late_ns.max() - late_ns.min()) if len(late_ns) else 0
     return int(-spacing_errors_ns(view).min(initial=0)) + apart_ns
 
@@ -215,11 +218,25 @@ def _links_ns(view: ConnectionView, frame_bytes: int) -> int:
 
 def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
     """Add up the lateness of segments and of ACKs, 99 % of each, ns."""
-    acks = _acks(analysis, view)
-    return sum(
-        quantile(_lateness_ns(queue, arrived))
-        for queue, arrived in ((view.forward, view.arrived), (view.reverse, acks))
-    )
+    return quantile(_data_late_ns(analysis, view)) + quantile(_acks_late_ns(analysis, view))
+
+
+def _data_late_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
+    """Compute how late segments arrive after their slowest queue, ns."""
+    said = view.connection
+    return _lateness_ns(_from(analysis, said.direction, said.directions), view.arrived)
+
+
+def _acks_late_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
+    """Compute how late ACKs arrive after their slowest queue, ns."""
+    said = view.connection
+    queues = _from(analysis, said.ack_direction, said.ack_directions)
+    return _lateness_ns(queues, view.acks_in)
+
+
+def _from(analysis: Analysis, direction: str, directions: Sequence[str]) -> list[QueueView]:
+    """List the queues of a path from one on."""
+    return [analysis.queues[name] for name in directions[directions.index(direction) :]]
 
 
 def _start_late_ns(view: ConnectionView) -> int:
@@ -231,25 +248,31 @@ def _start_late_ns(view: ConnectionView) -> int:
 
 def _spread_ns(analysis: Analysis, view: ConnectionView) -> float:
     """Compute the deviation of the host's part of round trips, ns."""
-    found = [
-        _lateness_ns(queue, arrived)
-        for queue, arrived in ((view.forward, view.arrived), (view.reverse, _acks(analysis, view)))
-    ]
+    found = (_data_late_ns(analysis, view), _acks_late_ns(analysis, view))
     return math.sqrt(sum(float(late_ns.var()) for late_ns in found if len(late_ns)))
 
 
-def _acks(analysis: Analysis, view: ConnectionView) -> Packets:
-    """List a connection's ACKs as they arrive at its source."""
-    return analysis.run.between(view.connection.source_interface, view.connection, forward=False)
+def _lateness_ns(queues: Sequence[QueueView], arrived: Packets) -> IntArray:
+    """Compute the lateness of packets on arrival, after queues and propagation.
 
+    The host is not to blame for the time in a later queue, which its captures show.
 
-def _lateness_ns(queue: QueueView, arrived: Packets) -> IntArray:
-    """Compute the lateness of packets on arrival, after queue and propagation.
+    Args:
+        queues: the queues in the order in which the packets pass them.
+        arrived: the packets at the end of the path.
 
-    Returns: shape (n,), ns.
+    Returns: shape (n,), ns, of the packets that left all queues.
     """
-    passed = queue.passed
-    _, rows, at = np.intersect1d(passed.packets.key(), arrived.key(), return_indices=True)
-    rows, at = rows[passed.left_ns[rows] > 0], at[passed.left_ns[rows] > 0]
-    late_ns = arrived.time_ns[at] - passed.left_ns[rows] - queue.queue.delay_ns
-    return np.asarray(late_ns, dtype=np.int64)
+    first, *later = queues
+    keys = arrived.key()
+    late_ns = arrived.time_ns - first.queue.delay_ns
+    left = np.zeros(len(late_ns), dtype=np.bool_)
+    passed = first.passed
+    _, rows, at = np.intersect1d(passed.packets.key(), keys, return_indices=True)
+    left[at] = passed.left_ns[rows] > 0
+    late_ns[at] -= passed.left_ns[rows]
+    for view in later:
+        passed = view.passed
+        _, rows, at = np.intersect1d(passed.packets.key(), keys, return_indices=True)
+        late_ns[at] -= passed.left_ns[rows] - passed.packets.time_ns[rows] + view.queue.delay_ns
+    return np.asarray(late_ns[left], dtype=np.int64)
