@@ -1,8 +1,8 @@
 """`make bench OF=ns3`: 100 simulated seconds of two-way TCP here and in ns-3, in turn.
 
-Both simulate the same network, windows and packets; what arrives is compared first. The
-guest's wall time has its boot and set-up in it, and six captures; ns-3 is timed without captures
-and with those of the two hosts. Ratios are of runs beside one another, medians with the extremes.
+Both simulate the same network, windows and packets; the payload that arrives is compared first. The
+guest's wall time includes its boot, its set-up and six captures; ns-3 is timed without captures and
+with those of the two hosts. Ratios are of runs in direct succession, medians with the extremes.
 """
 
 import statistics
@@ -27,7 +27,7 @@ SAME = 0.02
 
 @dataclass(frozen=True)
 class Network:
-    """One experiment, as ns-3's program is told of it.
+    """One experiment, with the parameters that ns-3's program needs.
 
     Attributes:
         experiment: ours.
@@ -92,7 +92,7 @@ def _compare(network: Network, program: Path, folder: Path) -> None:
 
 
 def _ns3(program: Path, network: Network, more: tuple[str, ...]) -> tuple[float, list[float]]:
-    """Run ns-3; wall seconds, and the payload that arrived each way, bytes/s."""
+    """Run ns-3; return wall seconds, and the payload that arrived in each direction, bytes/s."""
     began = time.monotonic()
     times = (f"--seconds={SECONDS}", f"--from={FROM_S}")
     done = subprocess.run(
@@ -102,7 +102,7 @@ def _ns3(program: Path, network: Network, more: tuple[str, ...]) -> tuple[float,
 
 
 def _goodput(run: Path) -> list[float]:
-    """Measure the payload that arrived each way in a run of ours, bytes/s."""
+    """Measure the payload that arrived in each direction in a run of ours, bytes/s."""
     found = Metrics.read(run / METRICS).metrics
     names = [connection.name for connection in read_manifest(run).connections]
     return [(found[f"goodput.{name}"].value or 0) * 1e6 / 8 for name in names]

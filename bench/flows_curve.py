@@ -1,7 +1,7 @@
-"""What a packet costs with 10, 100 and 1000 flows: a guest's wall time over packets.
+"""The cost of a packet with 10, 100 and 1000 flows: a guest's wall time per packet.
 
-CUBIC flows one way over 1 Gbit/s, ten to a pair of hosts. Of two lengths of a run the difference is
-traffic alone; packets are those of the bottleneck's capture, data and ACKs.
+CUBIC flows in one direction over 1 Gbit/s, ten for each pair of hosts. The difference of two
+lengths of a run is traffic alone; packets are those of the bottleneck's capture, data and ACKs.
 """
 
 import math
@@ -21,7 +21,7 @@ ROUNDS = 3
 
 
 def show_flows_curve() -> None:
-    """Print a line for each number of flows, and how the cost grows with them."""
+    """Print a line for each number of flows, and the growth of the cost."""
     costs = {flows: _cost_us(flows) for flows in FLOWS}
     for flows, cost in costs.items():
         print(f"{flows:5} flows of 1 Gbit/s, guest, a packet {cost:16.2f} us", flush=True)
@@ -38,7 +38,7 @@ def _cost_us(flows: int) -> float:
 
 
 def _measured(folder: Path, flows: int, seconds: float) -> tuple[float, int]:
-    """Median wall time of a guest, s, and the packets that its bottleneck has seen."""
+    """Measure a guest's median wall time, s, and the packets at its bottleneck."""
     experiment = many_flows(
         pairs=flows // PER_PAIR,
         each=PER_PAIR,

@@ -1,9 +1,10 @@
-"""`sudo make bench OF=lab`: how much faster three workers sweep than one.
+"""`sudo make bench OF=lab`: the speed-up of a sweep by three workers over one.
 
-Each worker stands for a host of one processor: it is pinned to one, and has a part of it (a control
-group's quota) so small that those that share a processor, the scheduler and the command that waits
-for them do not compete. They do share caches, which hosts do not: where one worker is measured two
-more sweep for somebody else. So the workers are equal, and none becomes faster where it is alone.
+Each worker stands for a host with one processor: it is pinned to one, and gets a part of it (a
+control group's quota) so small that the workers that share a processor, the scheduler and the
+command that waits for them do not compete. Workers share caches, which hosts do not: when one
+worker is measured, two others sweep something else. So all workers are equal, and none is faster
+because it is alone.
 """
 
 import math
@@ -26,7 +27,7 @@ from twoway.spec.point import find_experiment
 ROUNDS = 3
 HOSTS = 3
 POINTS = 24
-# Of a processor, what its workers leave to the others.
+# Share of a processor that its workers leave to other processes.
 LEFT = 0.1
 GROUPS = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -52,7 +53,7 @@ def main() -> int:
 
 
 def _sweep_s(folder: Path, workers: int) -> float:
-    """Wall seconds of a sweep by so many workers, while the other hosts are busy, too."""
+    """Measure the wall seconds of a sweep by some workers, while the other hosts are busy, too."""
     others, cores = HOSTS - workers, cycle(CORES)
     busy = _sweeping(folder / "others", others, HOSTS * POINTS, cores) if others else nullcontext()
     with busy, _sweeping(folder / "ours", workers, POINTS, cores) as ours:
@@ -66,7 +67,7 @@ def _sweep_s(folder: Path, workers: int) -> float:
 def _sweeping(
     folder: Path, workers: int, points: int, cores: Iterator[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a sweep, by workers on the next cores; kill it if it has not ended."""
+    """Start a sweep by workers on the next cores; kill it if it has not ended."""
     folder.mkdir(parents=True)
     path = _experiment(folder, points)
     with started_crew(folder / "crew", (PRELOAD,) * workers) as crew, _limited(crew, cores):
@@ -79,7 +80,7 @@ def _sweeping(
 
 
 def _experiment(folder: Path, points: int) -> Path:
-    """kalampoukas-3.2 with its second connection starting a little later at each point."""
+    """Make kalampoukas-3.2 with its second connection starting a little later at each point."""
     document = yaml.safe_load(find_experiment("kalampoukas-3.2").read_text())
     starts_s = [number / 1000 for number in range(1, points + 1)]
     start = {"set": ["flows.right.start_s"], "to": starts_s}
@@ -91,7 +92,7 @@ def _experiment(folder: Path, points: int) -> Path:
 
 @contextmanager
 def _limited(crew: Crew, cores: Iterator[int]) -> Iterator[None]:
-    """Give each worker a part of a processor of its own, or of one that it shares."""
+    """Give each worker a part of a processor, which it may share with another."""
     quota_us = round(PART * PERIOD_US)
     old = (GROUPS / "cpu").is_dir()
     groups = []

@@ -1,9 +1,9 @@
-"""What our kernel modules cost beside the kernel's own: in the guest, and on four processors.
+"""Costs of our kernel modules and of the kernel's own: in the guest, and on four processors.
 
 The guest is user-mode Linux with the host's clock: one processor, on which spinlocks are empty. The
-four processors are QEMU's, with Debian's kernel as packaged: spinlocks are taken, and nothing else
-runs. Where QEMU emulates them, its nanoseconds are no processor's, and the ratios tell how many
-instructions and how many exits to the emulator one qdisc takes beside another: compare columns.
+four processors are QEMU's, with Debian's packaged kernel: spinlocks are taken, and nothing else
+runs. If QEMU emulates them, its nanoseconds are not a processor's, and the ratios compare numbers
+of instructions and of exits to the emulator: compare columns.
 """
 
 import json
@@ -24,7 +24,7 @@ from twoway.paths import ROOT
 from twoway.progress import Steps
 
 SOURCE = ROOT / "bench/modules"
-# Of run.py's packets, how many an emulated processor is given.
+# Share of run.py's packets for an emulated processor.
 EMULATED_SHARE = 0.1
 PATIENCE_S = 1800
 # The yardstick: the qdisc that twoway used before it had dtm, for one link.
@@ -80,9 +80,10 @@ def _read(folder: Path) -> dict[str, list[float]]:
 
 
 def _show(machine: str, costs: Mapping[str, Sequence[float]]) -> None:
-    """Print ns per packet, and how many times those of one netem with a rate that is.
+    """Print ns per packet, and the ratio to one netem with a rate.
 
-    "-" is printed where too many packets did not do what the phase is for, such as to wait.
+    "-" stands for a phase in which too many packets did otherwise than the phase demands, such as
+    to wait.
     """
     ns = {name: statistics.median(values) for name, values in costs.items()}
     print(f"\n{machine}: ns per packet, and times {YARDSTICK!r}")

@@ -1,13 +1,13 @@
-"""`make bench`: how fast twoway is on this machine; medians of several runs.
+"""`make bench`: the speed of twoway on this machine; medians of several runs.
 
-Costs of our kernel modules beside the kernel's own come first, in nanoseconds per packet through a
-qdisc and per acknowledgement to a congestion control (module_costs.py).
+The costs of our kernel modules and of the kernel's own come first, in nanoseconds per packet
+through a qdisc and per acknowledgement to a congestion control (module_costs.py).
 
-Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
-set-up included, and of the traffic alone (what a longer run adds per second that it adds).
+Speeds are simulated seconds per wall second, with all captures: over the guest's whole life, boot
+and set-up included, and for the traffic alone (the difference of a longer and a shorter run).
 
-The gain of a second worker is a ratio of two sweeps, one after the other: a machine that is faster
-at one hour than at another changes both.
+The gain of a second worker is a ratio of two sweeps, one after the other, so it also depends on
+changes of the machine's speed between them.
 """
 
 import json
@@ -59,9 +59,9 @@ def _show(what: str, value: float, unit: str) -> None:
 
 
 def _timed_run(folder: Path) -> tuple[float, float]:
-    """Wall seconds from command to report, and to the first packet of traffic.
+    """Measure wall seconds from command to report, and to the first packet of traffic.
 
-    The observer reports progress for the first time in the instant in which traffic starts.
+    The observer's first report of progress is at the instant at which traffic starts.
     """
     results = Path(tempfile.mkdtemp(dir=folder))
     began = time.monotonic()
@@ -80,14 +80,14 @@ def _timed_run(folder: Path) -> tuple[float, float]:
 
 
 def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:
-    """Median wall time of a guest's life for a run of an experiment."""
+    """Measure the median wall time of a guest's life for a run of an experiment."""
     runs = [run_experiment(folder, document) for _ in range(ROUNDS)]
     manifests = [json.loads((run / "manifest.json").read_text()) for run in runs]
     return statistics.median(float(manifest["timing"]["wall_s"]) for manifest in manifests)
 
 
 def _command_wall_s(folder: Path, document: dict[str, Any]) -> float:
-    """Median wall time of a run of an experiment, from the command to its report."""
+    """Measure the median wall time of a run, from the command to its report."""
     walls = []
     for _ in range(ROUNDS):
         began = time.monotonic()
@@ -97,7 +97,7 @@ def _command_wall_s(folder: Path, document: dict[str, Any]) -> float:
 
 
 def _sweep_wall_s(folder: Path, workers: int) -> float:
-    """Wall time of a sweep of points alike, from the command to its end."""
+    """Measure the wall time of a sweep of equal points, from the command to its end."""
     document = experiment_of("kalampoukas-5.2", 30)
     starts = {"set": ["flows.left.start_s"], "to": [n / 1000 for n in range(SWEPT_POINTS)]}
     document |= {"theory": None, "matrix": {"start": starts}}

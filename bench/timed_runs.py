@@ -1,4 +1,4 @@
-"""What the benchmarks of whole runs share."""
+"""Functions that the benchmarks of whole runs share."""
 
 import os
 import platform
@@ -16,20 +16,20 @@ ROUNDS = 5
 
 
 def machine() -> str:
-    """Name what figures hold for."""
+    """Name the machine for which figures hold."""
     with Path("/proc/cpuinfo").open() as lines:
         model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
     return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
 
 
 def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
-    """Start the command, silent."""
+    """Start the command without output."""
     argv = [sys.executable, "-m", "twoway.cli", *arguments]
     return subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 
 def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
-    """Make an experiment of another length, of which nothing is expected."""
+    """Make an experiment of another length, without statements on metrics."""
     document: dict[str, Any] = yaml.safe_load(find_experiment(name).read_text())
     return document | {
         "duration_s": duration_s,
@@ -50,7 +50,7 @@ def many_flows(
         each: number of flows in a direction of a pair.
         rate_mbit: rate of the bottleneck.
         duration_s: length of the traffic.
-        both: there are flows in both directions.
+        both: True for flows in both directions.
     """
     there = [(f"l{n}", f"r{n}") for n in range(1, pairs + 1)]
     ends = [hosts for pair in there for hosts in ((pair, pair[::-1]) if both else (pair,))]
@@ -73,7 +73,7 @@ def many_flows(
 
 
 def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
-    """Run an experiment; its folder."""
+    """Run an experiment; return its folder."""
     experiment = folder / "measured.yml"
     experiment.write_text(yaml.safe_dump(document))
     if start_twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:

@@ -79,7 +79,7 @@ def queue_acks_progress(run: Path) -> dict[str, bytes]:
     figures = {each.id: each for each in all_figures(analysis, Metrics.read(run / METRICS))}
     queued = _line(figures["queues"], "forward queue")
     sent = _line(figures["sequence"], "left: sent")
-    full = _line(figures["sequence"], "left: one way, full link")
+    full = _line(figures["sequence"], "left: one direction only, full link")
     acks = analysis.connections["left"].acks
 
     def draw(canvas: Canvas, first: str, second: str) -> None:
@@ -98,7 +98,7 @@ def queue_acks_progress(run: Path) -> dict[str, bytes]:
         counted.set(ylabel="ACK\nnumber")
         seen = sent.x <= VIEW_S[1]
         progress.plot(sent.x[seen], sent.y[seen], ".", color=first, markersize=3, label="data sent")
-        progress.plot(full.x, full.y, "--", color=second, label="what the link could carry")
+        progress.plot(full.x, full.y, "--", color=second, label="the capacity of the link")
         progress.set(ylabel="MB", xlabel="time, s", xlim=VIEW_S, ylim=(0, MOST_MB))
         for axes in (counted, progress):
             axes.legend(frameon=False, fontsize=8, loc="upper left")
@@ -126,7 +126,7 @@ def answer(run: Path) -> dict[str, bytes]:
 
 
 def terminal(command: str, printed: str) -> dict[str, bytes]:
-    """Draw what a command prints, with its colours, as a terminal shows it."""
+    """Draw the output of a command, with its colours, as a terminal shows it."""
     return {name: _screen(command, printed, theme) for name, theme in TERMINALS.items()}
 
 
@@ -165,7 +165,7 @@ def architecture() -> dict[str, bytes]:
 
 
 def _box(axes: Axes, at: tuple[float, float, float], row: str, colour: str) -> None:
-    """Draw a layer, whose packages do not import each other."""
+    """Draw a layer; its packages do not import each other."""
     x, y, width = at
     packages = [name.strip().removeprefix("twoway.") for name in row.split("|")]
     axes.barh(
@@ -180,7 +180,7 @@ def _box(axes: Axes, at: tuple[float, float, float], row: str, colour: str) -> N
 
 
 def _first_sentence(package: str) -> str:
-    """Return what a package's docstring says after its name, without the full stop."""
+    """Return the rest of a package's docstring after its name, without the full stop."""
     folder = PACKAGE / package
     path = folder / "__init__.py" if folder.is_dir() else PACKAGE / f"{package}.py"
     (docstring,) = re.findall(r'\A"""(.*?)(?:\n|""")', path.read_text("utf-8"))

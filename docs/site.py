@@ -50,7 +50,7 @@ _REFERENCES = (
     "Reference: [experiments](reference/experiment.md), [link profiles](reference/profile.md), "
     "[commands](reference/twoway.md), [metrics](metrics.md)"
 )
-# What every reader of a format looks for: first among its parts.
+# The part that every reader of a format looks for comes first.
 _FIRST_PARTS = {"profile": ("Direction",)}
 _COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
 
@@ -87,7 +87,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links between files of the repository into links between pages of the site.
 
-    A link to a file that is no page becomes plain text. One to a missing file stays: mkdocs fails.
+    A link to a file that is not a page becomes plain text. A link to a missing file stays: mkdocs
+    fails.
     """
     del config
     here = page.file.src_uri
@@ -132,7 +133,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _values(field: Mapping[str, Any]) -> str:
-    """Say in a few words what a field takes."""
+    """Describe a field's type in a few words."""
     if "$ref" in field:
         part = field["$ref"].rpartition("/")[2]
         return f"[{part}](#{part.lower()})"

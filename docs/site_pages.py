@@ -1,4 +1,4 @@
-"""Pages of the site that are made at its build: cards of experiments, fields of link elements."""
+"""Pages that the build of the site makes: cards of experiments, fields of link elements."""
 
 import csv
 import json
@@ -24,13 +24,13 @@ ELEMENTS = {
     "half_duplex": "A half-duplex medium",
     "dtm": "A DTM channel",
 }
-# Folders of experiments that are no paper's.
+# Folders of experiments that belong to no paper.
 _FOLDERS = {
     "beyond": "Beyond the papers",
     "classes": "Labs for a class",
     "lab": "For the hosts of a lab",
 }
-# What a card's picture shows if the experiment's numbers have it, first come first.
+# Metrics for a card's picture; the first that the experiment has is drawn.
 _KEY_METRICS = ("efficiency", "acks_compressed", "throughput", "goodput", "utilisation")
 _MOST_BARS = 12
 # A card's picture, in units of its viewBox.
@@ -51,7 +51,7 @@ def cards(experiments: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _heading(folder: str) -> str:
-    """Name a folder of experiments: by its paper's title, or as the table has it."""
+    """Return the heading of a folder of experiments: its paper's title, or the one in the table."""
     paper = ROOT / f"papers/{folder}.yml"
     if paper.is_file():
         return str(yaml.safe_load(paper.read_text("utf-8"))["title"])
@@ -101,7 +101,7 @@ def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:
     Args:
         name: a key of ELEMENTS.
         schema: the profile's JSON Schema.
-        tables: makes a table of a schema's fields.
+        tables: a function that makes a table of a schema's fields.
     """
     parts = schema["$defs"]
     field = schema["properties"].get(name) or parts["Direction"]["properties"][name]
@@ -120,7 +120,7 @@ def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:
 
 
 def _parts(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> list[str]:
-    """List the parts that a schema refers to, and those that they refer to."""
+    """List the parts that a schema refers to, directly or through other parts."""
     found: dict[str, None] = {}
     waiting = [schema]
     while waiting:

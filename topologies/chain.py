@@ -5,7 +5,7 @@
                                             < return
 
 Barakat and Altman (2000), figure 1: the router that feeds node i is their N_i, the one that feeds
-`bottleneck` their N, and with no nodes the path is their single-node model. A profile always has
+`bottleneck` their N, and without nodes the path is their single-node model. A profile always has
 ten nodes as directions; those beyond `nodes` are not built, so that one profile serves paths of
 every length.
 

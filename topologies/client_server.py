@@ -6,8 +6,8 @@
                   channels
 
 Kalampoukas, Varma and Ramakrishnan (1998), figure 5.14. Their server keeps a queue for each
-channel; here a router for each does, because Linux never builds a queue on the sending host itself
-(TCP small queues).
+channel; here a router for each channel has it, because Linux never builds a queue on the sending
+host itself (TCP small queues).
 
     mn --custom topologies/client_server.py --topo client_server,3 --switch none --controller none
 """

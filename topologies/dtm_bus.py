@@ -3,8 +3,8 @@
     h1 --- n1 ====one====> n3 --- h3
     h2 --- n2 ====two====> n4 --- h4
 
-The bus has so many slots, which both channels share, though each is in its node's network
-namespace. n3 and n4 send back over links that nobody shares.
+The bus has a number of slots, which both channels share, though each is in its node's network
+namespace. n3 and n4 send back over links of their own.
 
     mn --custom topologies/dtm_bus.py --topo dtm_bus --switch none --controller none
 """

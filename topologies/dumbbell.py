@@ -1,4 +1,4 @@
-"""Any number of hosts on either side of one bottleneck.
+"""Any number of hosts at both ends of one bottleneck.
 
 l1 --+                    +-- r1
 l2 --+-- s1 ======== s2 --+-- r2
@@ -12,7 +12,7 @@ from mininet.topo import Topo
 
 
 class Dumbbell(Topo):
-    """`pairs` hosts a side: l1..ln behind router s1, r1..rn behind router s2."""
+    """`pairs` hosts at each end: l1..ln behind router s1, r1..rn behind router s2."""
 
     queues = {"forward": [("s1", "s2")], "reverse": [("s2", "s1")]}
 
@@ -20,7 +20,7 @@ class Dumbbell(Topo):
         """Add the nodes and the links.
 
         Args:
-            pairs: hosts a side, 1..250.
+            pairs: number of hosts at each end, 1..250.
         """
         if not 1 <= pairs <= 250:
             raise ValueError(f"pairs must be 1..250, got {pairs}")

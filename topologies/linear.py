@@ -1,4 +1,4 @@
-"""Mininet's own LinearTopo: hosts on switches in a row, with a bottleneck each way.
+"""Mininet's own LinearTopo: hosts on switches in a row, with a bottleneck in each direction.
 
 h1 --- s1 ============ s2 --- s3 --- h3
 bottleneck  |
@@ -11,7 +11,7 @@ from mininet.topo import LinearTopo
 
 
 class Linear(LinearTopo):
-    """Three switches or more, with a host or more on each."""
+    """Three or more switches, each with one or more hosts."""
 
     # Each direction's queue is before its delay, and no interface has both.
     queues = {"forward": [("s1", "s2")], "reverse": [("s3", "s2")]}

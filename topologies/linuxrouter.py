@@ -11,7 +11,7 @@ from mininet.examples.linuxrouter import NetworkTopo
 
 
 class RoutedSwitches(NetworkTopo):
-    """The example's class, as it is, with the places of queues and delays."""
+    """The example's class, unchanged, with the places of queues and delays."""
 
     queues = {"forward": [("r0", "s2")], "reverse": [("r0", "s1")]}
     delays = {"forward": [("s2", "h2")], "reverse": [("s1", "h1")]}

@@ -23,7 +23,7 @@ LONG, SHORT = (1, 2), (3,)
 
 
 class TrunkRouter(LinuxRouter):
-    """A router at one end of the trunk, with a route to each host on its side."""
+    """A router at one end of the trunk, with a route to each host at that end."""
 
     def config(self, side: int = 1, **parameters: Any) -> Any:
         """Configure the node, then its routes."""

@@ -1,4 +1,4 @@
-"""Mininet's own TreeTopo: hosts below switches, with a bottleneck each way at the root.
+"""Mininet's own TreeTopo: hosts below switches, with a bottleneck in each direction at the root.
 
 h1 --- s2 ====== s1 ====== s3 --- h3
 h2 ----+                    +---- h4

@@ -17,8 +17,8 @@ from mininet.topo import Topo
 class TwoNode(Topo):
     """h1 - r1 - r2 - h2, routed."""
 
-    # Where a profile's directions take effect: (node, towards) names the interface of `node`
-    # that faces `towards`.
+    # The places at which a profile's directions take effect: (node, towards) names the interface of
+    # `node` that faces `towards`.
     queues = {"forward": [("r1", "r2")], "reverse": [("r2", "r1")]}
     delays = {"forward": [("r2", "h2")], "reverse": [("r1", "h1")]}
 

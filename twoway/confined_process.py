@@ -1,6 +1,6 @@
-"""The life of a program in the sandbox: started, watched, and ended with all of its processes.
+"""Starting and watching a program in the sandbox, and ending it with all of its processes.
 
-What a sandbox wrote is looked at when its last process is gone, and not before.
+The files that a sandbox wrote are read only when its last process is gone.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ _MOST_WORDS = 1 << 20
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended.
+    """The end of a program.
 
     Attributes:
-        status: as subprocess has it.
+        status: its status as subprocess reports it.
         answer: the first mebibyte of its standard output.
-        words: the same of its standard error.
+        words: the first mebibyte of its standard error.
         most_bytes: the larger of the two whole sizes.
     """
 
@@ -42,14 +42,14 @@ class Ended:
 
 @contextlib.contextmanager
 def started(argv: Sequence[str], output: int, errors: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command of confined() for a `with`, and end all its processes with that.
+    """Start a command of confined() for a `with`, and end all its processes after it.
 
     Args:
         argv: the command.
         output: descriptor of its standard output.
         errors: descriptor of its standard error.
 
-    Raises: TwowayError where the container is the sandbox, and a process has detached itself.
+    Raises: TwowayError if the container is the sandbox, and a process has detached itself.
     """
     ended, lifeline = os.pipe()
     try:
@@ -78,14 +78,14 @@ def run_confined(
 ) -> Ended:
     """Run a command of confined() to its end.
 
-    What it prints goes to files in memory, which `prlimit --fsize` holds for; a pipe has no limit.
+    Its output goes to files in memory, whose size `prlimit --fsize` limits; a pipe has no limit.
 
     Args:
         argv: the command.
         longest_s: wall time after which it is killed.
-        look: called about ten times a second; what it raises ends the command.
+        look: called about ten times a second; an exception of it ends the command.
 
-    Raises: TimeoutError if it was killed; TwowayError as of started().
+    Raises: TimeoutError if it was killed; TwowayError as started().
     """
     with contextlib.ExitStack() as stack:
         files = [os.memfd_create(name) for name in ("answer", "words")]
@@ -103,9 +103,9 @@ def run_confined(
 
 
 def lives(process: subprocess.Popen[bytes], at_most_s: float = POLL_S) -> bool:
-    """Tell whether a process has not ended yet, after a wait for its end."""
+    """Tell whether a process is still alive, after waiting for its end."""
     if process.poll() is None:
-        with _opened(process.pid) as end:  # subprocess's own wait looks 20 times a second
+        with _opened(process.pid) as end:  # subprocess's own wait polls only 20 times a second
             select.select([end], [], [], at_most_s)
     return process.poll() is None
 
@@ -114,15 +114,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a sandbox's processes, and wait until the last is gone.
 
     The command is unshare (confinement.py), which waits for its child, the first process of a
-    namespace: the kernel lets go of that one when the namespace is empty. So the child is killed,
-    and not unshare.
+    namespace: the kernel releases that process when the namespace is empty. So the child is killed,
+    not unshare.
     """
     while process.poll() is None:
         if refusal():
             os.killpg(process.pid, signal.SIGKILL)
         for child in _children(process.pid):
             with contextlib.suppress(ProcessLookupError), _opened(child) as opened:
-                if child in _children(process.pid):  # and no other process of the same number
+                if child in _children(process.pid):  # and not another process with the same number
                     signal.pidfd_send_signal(opened, signal.SIGKILL)
         lives(process, _SOON_S)
 
@@ -137,7 +137,7 @@ def _opened(process: int) -> Iterator[int]:
 
 
 def _children(parent: int) -> list[int]:
-    """List a process's children; not every kernel has a list of them."""
+    """List a process's children; not every kernel provides such a list."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -148,9 +148,9 @@ def _children(parent: int) -> list[int]:
 
 
 def _read_to_end(ended: int) -> None:
-    """Wait until no process has the other end of the lifeline, whatever one writes into it."""
+    """Wait until no process has the other end of the lifeline, and ignore what is written to it."""
     deadline = time.monotonic() + _GONE_S
     while select.select([ended], [], [], max(0.0, deadline - time.monotonic()))[0]:
         if not os.read(ended, 1 << 16):
             return
-    raise TwowayError("a process that was to be held by the container alone has not ended")
+    raise TwowayError("a process that only the container holds has not ended")

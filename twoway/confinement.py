@@ -1,11 +1,11 @@
-"""What holds a program that is not trusted: bubblewrap's options.
+"""The confinement of untrusted programs: bubblewrap's options.
 
-The program sees the distribution's programs, read-only, and the files and folders that it is
-given; no user's file, no daemon's socket, no network, no other process. It has no capability, even
-if root starts it, and then it is nobody's. docs/trust.md says what is protected from whom.
+The program sees the distribution's programs, read-only, and the files and folders passed to it; no
+user's file, no daemon's socket, no network, no other process. It has no capability, even if root
+starts it: then it runs as the user `nobody`. docs/trust.md says what is protected from whom.
 
-In our OCI image, and only there, a container that refuses this sandbox takes its place: the program
-then sees the container's files and processes. It still has no capability and no network.
+Only in our OCI image, a container that refuses this sandbox takes its place: the program then sees
+the container's files and processes. It still has no capability and no network.
 """
 
 import os
@@ -22,10 +22,10 @@ from twoway.messages import say
 from twoway.paths import ROOT
 from twoway.system_calls import filters
 
-# Memory that programs use as files; the kernel of a user-mode Linux guest has its memory there.
+# Memory for files; a user-mode Linux guest has its memory there.
 _SHM = "/dev/shm"  # noqa: S108 - of the sandbox alone
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# A program that root puts into the sandbox is this user's there.
+# The user of a program in the sandbox that root starts.
 NOBODY = 65534
 
 # As on every Debian since 12, / has links into /usr.
@@ -49,12 +49,12 @@ _SETTINGS = (
     "iproute2",
     "localtime",
 )
-# A process may have this much memory of its own, and a sandbox this many processes.
+# Limits of a process's own memory, and of a sandbox's number of processes.
 OWN_MIB, _PROCESSES = 1024, 8192
 # Our OCI image sets it to "container" (packaging/make-image).
 SETTING = "TWOWAY_SANDBOX"
-# By their bits: what root of a container needs to hand a folder to nobody, take it back, and end
-# nobody's processes.
+# Capabilities by their bits: root of a container needs them to give a folder to `nobody`, take it
+# back, and end the processes of `nobody`.
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
@@ -70,13 +70,13 @@ def confined(
 
     Args:
         readable: files and folders of the host, by their paths in the sandbox.
-        home: the folder that is /mnt/run in the sandbox, the only one that it may write to.
-        devices: of the host.
-        shm_mib: the most that fits into /dev/shm, MiB.
-        own_mib: the most memory of its own that a process may have, MiB.
+        home: the folder that is /mnt/run in the sandbox, the only one to which it may write.
+        devices: devices of the host.
+        shm_mib: size limit of /dev/shm, MiB.
+        own_mib: limit of a process's own memory, MiB.
 
     Raises: TwowayError if root's sandbox may not read a file or folder, or without libseccomp; or
-        if the container is the sandbox, and has too few rights, or a file elsewhere.
+        if the container is the sandbox, and has too few rights, or a file at another path.
     """
     if refusal():
         return _in_container(readable, home, own_mib)
@@ -85,9 +85,9 @@ def confined(
 
 @cache
 def refusal() -> str:
-    """Ask why the container is the sandbox, and say on stderr that it is.
+    """Find out whether the container is the sandbox, and report that on stderr.
 
-    Returns: how ours is refused; empty if it is not, and outside of our OCI image.
+    Returns: the reason why our sandbox is refused; empty if it is not, or outside of our OCI image.
     """
     if os.environ.get(SETTING) != "container":
         return ""
@@ -96,7 +96,7 @@ def refusal() -> str:
     if done.returncode == 0:
         return ""
     why = done.stderr.strip() or f"exit status {done.returncode}"
-    say(f"no sandbox of ours here ({why}): the container alone holds guests", markup=False)
+    say(f"our sandbox does not work here ({why}): only the container confines guests", markup=False)
     return why
 
 
@@ -115,7 +115,7 @@ def _in_sandbox(
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     words += ["--dev", "/dev", "--size", str(shm_mib << 20), "--perms", "1777"]
     words += ["--tmpfs", _SHM]
-    if ROOT.is_relative_to("/usr"):  # it is given another name, and overlayfs takes only one
+    if ROOT.is_relative_to("/usr"):  # it gets another name, and overlayfs takes only one
         words += ["--tmpfs", str(ROOT)]
     for inside, outside in places.items():
         words += ["--dir", str(Path(inside).parent), "--ro-bind", str(outside), inside]
@@ -136,13 +136,13 @@ def _in_sandbox(
 
 
 def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int) -> list[str]:
-    """Build the command prefix for where the container is the sandbox.
+    """Build the command prefix for a container that is the sandbox.
 
     The program's paths are the image's, and /mnt/host/mnt/run leads to its working directory.
     """
     for inside, outside in readable.items():
         if Path(inside).resolve() != outside.resolve():
-            raise TwowayError(f"{outside}: where the container is the sandbox, it must be {inside}")
+            raise TwowayError(f"{outside}: if the container is the sandbox, it must be {inside}")
     # The guest's memory is in /tmp: containers mount /dev/shm noexec.
     words = ["env", "-i", "-C", str(home or "/"), f"PATH={_PATH}", "TMPDIR=/tmp"]
     words += [*_limits(own_mib), "setpriv", "--no-new-privs", "--pdeathsig", "KILL"]
@@ -154,7 +154,7 @@ def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int)
 
 
 def _limits(own_mib: int) -> list[str]:
-    """Begin a command with its limits, none above the container's."""
+    """Return a command's limits; none is above the container's."""
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = _PROCESSES if most == resource.RLIM_INFINITY else min(_PROCESSES, most)
     return ["prlimit", "--core=0", f"--nproc={processes}", f"--data={own_mib << 20}"]
@@ -167,21 +167,21 @@ def _refuse_few_rights() -> None:
     lacking = [name for name, bit in _RIGHTS.items() if not rights >> bit & 1]
     if lacking:
         raise TwowayError(
-            f"the container's root lacks {', '.join(lacking)}: guests would be root's, too",
+            f"the container's root lacks {', '.join(lacking)}: guests would run as root, too",
             "start the container with --user 1000:1000, or with the default capabilities",
         )
 
 
 def _with_filters() -> list[str]:
-    """Begin a command with bwrap and its filters of system calls.
+    """Return the command prefix for bwrap with its filters of system calls.
 
-    The shell opens them, so that whoever starts the command need not hand down descriptors.
+    The shell opens the filters, so that the caller need not pass descriptors on.
     """
     made = filters()
     opened = " ".join(
         f"{10 + number}< /proc/{os.getpid()}/fd/{file}" for number, file in enumerate(made)
     )
-    # bwrap itself stays in the sandbox, as its first process: its environment can be read there.
+    # bwrap itself stays in the sandbox as the first process, where its environment can be read.
     words = ["env", "-i", f"PATH={_PATH}", "bash", "-c", f'exec "$@" {opened}', "bash"]
     words += [*own_processes(), "bwrap"]
     for number in range(len(made)):
@@ -190,12 +190,12 @@ def _with_filters() -> list[str]:
 
 
 def own_processes() -> list[str]:
-    """Begin a command that is the first process of a namespace of processes.
+    """Return the command prefix for the first process of a namespace of processes.
 
-    With that process the kernel ends all others of the namespace, and then alone is it gone itself:
-    whoever has waited for the command has waited for all. The sandbox is a namespace in it, and
-    neither sees nor reaches its first process, nor unshare, which ends with twoway, and it with
-    unshare. It has a /proc of its own, in which bubblewrap looks for processes by its numbers.
+    When that process ends, the kernel first ends all others of the namespace: whoever has waited
+    for the command has waited for all. The sandbox is a namespace inside it; it neither sees nor
+    reaches its first process, nor unshare, which ends with twoway and ends the namespace with it.
+    The namespace has its own /proc, in which bubblewrap looks for processes by their numbers in it.
     """
     words = ["setpriv", "--pdeathsig", "KILL"]
     words += ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child=KILL"]
@@ -203,17 +203,18 @@ def own_processes() -> list[str]:
 
 
 def _python() -> dict[str, Path]:
-    """Find the environment's interpreter, which may be a link to one outside of /usr."""
+    """Return the environment's interpreter, which may be a link to a file outside of /usr."""
     python = Path(sys.base_prefix).resolve()
     return {} if python.is_relative_to("/usr") else {str(python): python}
 
 
 def _refuse_unreadable(places: Iterable[Path]) -> None:
-    """Raise TwowayError if a file or folder is not for all to read."""
+    """Raise TwowayError if a file or folder is not readable for all."""
     for place in places:
         needed = 0o005 if place.is_dir() else 0o004
         if place.stat().st_mode & needed != needed:
             raise TwowayError(
-                f"{place}: nobody, who runs what root puts into the sandbox, may not read it",
+                f"{place}: not readable for the user `nobody`, which runs root's programs "
+                "in the sandbox",
                 f"`chmod -R go+rX {place}`, or run twoway as another user than root",
             )

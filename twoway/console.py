@@ -1,4 +1,4 @@
-"""The terminal: rich's console, which only twoway's own control codes steer."""
+"""The terminal: rich's console, which obeys only twoway's own control codes."""
 
 from collections.abc import Iterable
 
@@ -8,11 +8,11 @@ from rich.segment import Segment
 
 
 class PrintableConsole(Console):
-    """A console that spells out control characters of what it prints, progress included."""
+    """A console that prints control characters of its text in readable form."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render an object, without control characters but those of its style."""
+        """Render an object; control characters remain only for its style."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else printable(text), style, control)

@@ -5,8 +5,8 @@ class TwowayError(Exception):
     """A failure with a sentence for the user.
 
     Args:
-        message: where, what is wrong and the value.
-        hint: what the user can do, shown after a blank line.
+        message: the place, the problem and the value.
+        hint: a way out for the user, shown after a blank line.
     """
 
     exit_code = 1
@@ -17,7 +17,7 @@ class TwowayError(Exception):
 
 
 class SpecError(TwowayError):
-    """All problems at once of an experiment, profile or topology."""
+    """All problems of an experiment, profile or topology."""
 
     exit_code = 2
 
@@ -27,13 +27,13 @@ class SpecError(TwowayError):
 
 
 class UsageError(TwowayError):
-    """A command line that makes no sense."""
+    """A command line that cannot be carried out."""
 
     exit_code = 2
 
 
 class RunError(TwowayError):
-    """A run that did not finish, or in which the kernel reported a fault."""
+    """A run that did not finish, or whose kernel reported a fault."""
 
 
 class DiskFullError(RunError):
@@ -44,4 +44,4 @@ class DiskFullError(RunError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "make room and start again: runs that are complete are kept")
+        super().__init__(message, "make room and start again: complete runs are kept")

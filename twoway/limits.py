@@ -4,14 +4,14 @@ import resource
 
 from twoway.errors import UsageError
 
-# kalampoukas-5.2 runs with 200 open files, and its guest dies with 128. numpy ends the process
-# where it cannot have the address space for its threads.
+# kalampoukas-5.2 runs with 200 open files, and its guest dies with 128. numpy ends the process if
+# it cannot have the address space for its threads.
 _LEAST_FILES = 256
 _LEAST_MIB = 512
 
 
 def refuse_small_limits() -> None:
-    """Take all open files that the limits allow.
+    """Raise the limit of open files as far as allowed.
 
     Raises: UsageError if the limits leave too few, or too little memory.
     """

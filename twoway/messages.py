@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Longer lines are of a guest or a file that wrote without end.
+# Longest line to print: longer ones come from a guest or a file that wrote without end.
 _MOST_CHARACTERS = 2000
 
 
 @cache
 def console() -> "Console":
     """Return rich's console on standard error."""
-    # rich takes longer to load than a command that says nothing
+    # loading rich takes longer than a command without output
     from twoway.console import PrintableConsole  # noqa: PLC0415
 
     return PrintableConsole(stderr=True, highlight=False)
@@ -29,8 +29,8 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
 
     Args:
         text: the lines.
-        markup: rich's, such as [red], is in it.
-        wrong: it says what is wrong, and is printed after hush(), too.
+        markup: True if the text has rich's markup, such as [red].
+        wrong: True for errors, which are printed after hush(), too.
     """
     shown = console()
     quiet, shown.quiet = shown.quiet, shown.quiet and not wrong
@@ -39,5 +39,5 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
 
 
 def cut(line: str, most: int = _MOST_CHARACTERS) -> str:
-    """Cut a line to a length that a person reads."""
+    """Cut a line to a readable length."""
     return line if len(line) <= most else f"{line[:most]}..."

@@ -1,4 +1,4 @@
-"""Paths of the checkout, or of its files in a wheel, and of the cache outside it."""
+"""Paths of the checkout, or of its files in a wheel, and of the cache."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from twoway.errors import UsageError
 
 PACKAGE = Path(__file__).resolve().parent
-# A wheel has the checkout's files here, and pyproject.toml says which.
+# A wheel has the checkout's files here; pyproject.toml lists them.
 _SHARE = PACKAGE / "share"
 ROOT = _SHARE if _SHARE.is_dir() else PACKAGE.parent
 # JSON Schemas that the first line of experiments and profiles names for editors.
@@ -18,12 +18,12 @@ PROFILES = ROOT / "tc-profiles"
 SUITES = ROOT / "suites"
 KERNEL_MODULES = ROOT / "kernel-modules"
 VM = ROOT / "vm"
-# The guest that a Debian package brings, in the cache's layout. A checkout has none.
+# The guest of a Debian package, in the cache's layout. A checkout has none.
 PACKAGED = ROOT / "guest"
 
 
 def experiment_files() -> dict[str, Path]:
-    """Find the experiments' files, by id, in the folder `experiments` and in those below it.
+    """Find the experiments' files by id, in the folder `experiments` and its folders.
 
     Raises: UsageError if two files have one id.
     """
@@ -33,7 +33,7 @@ def experiment_files() -> dict[str, Path]:
         other = found.setdefault(path.stem, path)
         if other != path:
             raise UsageError(
-                f'{shown_path(path)}: the id "{path.stem}" is that of {shown_path(other)}',
+                f'{shown_path(path)}: the id "{path.stem}" is also the id of {shown_path(other)}',
                 "an experiment's id is its file's name without the folder: rename one",
             )
     return found
@@ -48,7 +48,7 @@ def results() -> Path:
 def cache() -> Path:
     """Return the folder for builds and downloads: $XDG_CACHE_HOME/twoway.
 
-    Raises: UsageError if there is neither that nor a home folder.
+    Raises: UsageError if neither that variable nor a home folder is set.
     """
     base = os.environ.get("XDG_CACHE_HOME")
     try:
@@ -58,5 +58,5 @@ def cache() -> Path:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path for errors: within the checkout from there on."""
+    """Return a path for errors, relative to the checkout if inside."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

@@ -17,7 +17,7 @@ from twoway.messages import console, say
 
 
 class Steps:
-    """A display of steps with a bar; in a file, a line per step."""
+    """A display of steps with a bar; in a file, one line per step."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -110,7 +110,7 @@ class RunClock:
 
 
 class SweepBar:
-    """A bar of a sweep's progress; in a file, a line per point."""
+    """A bar of a sweep's progress; in a file, one line per point."""
 
     def __init__(self, points: int, cost: float) -> None:
         self._points, self._done = points, 0

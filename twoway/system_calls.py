@@ -1,10 +1,10 @@
 """The system calls that a sandboxed program may make on the host.
 
-user-mode Linux makes its guest's system calls its own business: the host sees files, memory,
-signals, timers and ptrace. Whatever else a module in the guest's kernel asks the host for does not
-exist there. libseccomp, which Debian's apt needs, turns the names into a filter for bubblewrap.
+user-mode Linux handles its guest's system calls itself: the host sees files, memory, signals,
+timers and ptrace. Any other call that a module in the guest's kernel makes to the host fails as
+unknown. libseccomp, which Debian's apt needs, turns the names into a filter for bubblewrap.
 
-    system_calls.py COMMAND...   run a command under the filters, where there is no bubblewrap
+    system_calls.py COMMAND... run a command under the filters, where there is no bubblewrap
 """
 
 import ctypes
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from twoway.errors import TwowayError
 
-# Name them all: what is not here fails as if the host's kernel did not have it, and the C library
-# then does without. Last three lines: QEMU; setpriv, and what user-mode Linux 6.13 starts processes
-# with.
+# All allowed calls by name: any other fails as if the host's kernel did not have it, and the C
+# library then avoids it. Last three lines: QEMU; setpriv, and the calls by which user-mode Linux
+# 6.13 starts processes.
 _ALLOWED = """
     access chdir chmod chown close close_range copy_file_range dup dup2 dup3 faccessat
     faccessat2 fallocate fchdir fchmod fchmodat fchown fchownat fcntl fdatasync fgetxattr
@@ -47,15 +47,15 @@ _ALLOWED = """
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 21, 22, 38
 _SECCOMP_MODE_FILTER = 2
 _INSTRUCTION_BYTES = 8
-# libseccomp's: what to do with a call, and how to compare an argument.
+# libseccomp's constants: actions for a call, and comparisons of an argument.
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
 _NOT, _EQUAL, _MASKED = 1, 4, 7
-# clone's flags for namespaces of one's own; ioctl's requests that type into a terminal.
+# clone's flags for new namespaces; ioctl's requests that type into a terminal.
 _CLONE_NAMESPACES = 0x7E020000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _AF_UNIX = 1
-# A process that did not ask for it is not traced, and none outlives its parent where it was not to.
+# A process is traced only if it asked for it, and none outlives its parent against its setting.
 _PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _INT = 0xFFFFFFFF
@@ -84,7 +84,7 @@ def _libseccomp() -> ctypes.CDLL:
         library = ctypes.CDLL("libseccomp.so.2")
     except OSError as error:
         raise TwowayError(
-            "the sandbox needs libseccomp.so.2, which is not here", "apt-get install libseccomp2"
+            "the sandbox needs libseccomp.so.2, which is missing", "apt-get install libseccomp2"
         ) from error
     library.seccomp_init.restype = ctypes.c_void_p
     library.seccomp_rule_add_array.argtypes = (
@@ -103,8 +103,8 @@ def _filter(otherwise: int, rules: list[tuple[str, int, list[_Argument]]]) -> in
     """Write a filter to a file in memory.
 
     Args:
-        otherwise: what becomes of calls without a rule.
-        rules: a call's name, what becomes of it, and the arguments with which.
+        otherwise: action for calls without a rule.
+        rules: a call's name, its action, and the comparisons of its arguments.
 
     Returns: the file's descriptor.
     """
@@ -123,12 +123,12 @@ def _filter(otherwise: int, rules: list[tuple[str, int, list[_Argument]]]) -> in
 
 @cache
 def filters() -> tuple[int, ...]:
-    """Make the filters that a sandboxed program runs under.
+    """Make the filters of system calls for a sandboxed program.
 
-    A call has to pass all of them.
+    A call must pass all of them.
 
-    Returns: descriptors of files in memory, as `bwrap --add-seccomp-fd` takes them; none if this
-        kernel knows no filters, as that of our own guest.
+    Returns: descriptors of files in memory, for `bwrap --add-seccomp-fd`; none if this kernel has
+        no filters, as that of our own guest.
     Raises: TwowayError without libseccomp.
     """
     if ctypes.CDLL(None).prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) < 0:
@@ -163,7 +163,7 @@ def filters() -> tuple[int, ...]:
 
 
 def _enter() -> None:
-    """Put this process under the filters, for ever."""
+    """Put this process under the filters permanently."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     codes = [Path(f"/proc/self/fd/{file}").read_bytes() for file in filters()]
     assert prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0

@@ -1,8 +1,8 @@
-"""`make bench OF=captures`: how fast capture-analysis is, beside its peers, on one processor.
+"""`make bench OF=captures`: the speed of capture-analysis and its peers, on one processor.
 
 Every round measures every figure once, so that a drift of the machine affects all alike. The result
-is the median of the rounds and its ratio to a walk over the records in C and to tcptrace. Then come
-the instructions of our commands beside those of the last commit that was counted.
+is the median of the rounds and its ratio to a walk over the records in C and to tcptrace. After
+that come the instructions of our commands, compared with the last commit that was counted.
 
     bench_captures.py [--packets 2000000] [--rounds 5] [--only WORD] [--memory 10e9 | --count]
 """
@@ -103,8 +103,8 @@ def report(scene: Scene) -> None:
     print(f"{'its page':<46} {page.stat().st_size / 1e6:8.2f} MB")
     opened = [opening(page) for _ in range(3)]
     for name, what in (
-        ("load", "to open it in Chromium: to the load event"),
-        ("first_plot", "to the first plot painted"),
+        ("load", "to open it in Chromium, until the load event"),
+        ("first_plot", "until the first plot is painted"),
         ("every_plot", "to every plot painted"),
     ):
         seconds = statistics.median(getattr(each, name) for each in opened)
@@ -130,10 +130,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="figures whose names contain this")
     parser.add_argument(
-        "--memory", type=float, help="instead: peak memory on captures of so many bytes"
+        "--memory", type=float, help="instead: peak memory on captures of this many bytes"
     )
     parser.add_argument("--count", action="store_true", help="instead: only count instructions")
-    parser.add_argument("--folder", type=Path, help="for captures, with room; then deleted")
+    parser.add_argument(
+        "--folder", type=Path, help="folder for captures, with room; they are deleted afterwards"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
         if asked.memory:
@@ -157,7 +159,7 @@ def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
     size = scene.near.stat().st_size / 1e6
     print(f"{_machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
     if (load := os.getloadavg()[0]) > 1.5:
-        print(f"NOTE: others use this machine (load {load:.1f}): only ratios mean something\n")
+        print(f"NOTE: others use this machine (load {load:.1f}): only ratios are meaningful\n")
     found: dict[str, list[float]] = {name: [] for name in figures}
     for _ in range(rounds):
         for name in list(found):
@@ -177,7 +179,7 @@ def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
 
 
 def _instructions(folder: Path) -> int:
-    """Count instructions, print them beside the last, and keep them."""
+    """Count instructions, print them beside the last counts, and keep them."""
     scene, last = _scene(folder, instructions.PACKETS), instructions.kept()
     try:
         found = instructions.count(scene.near, scene.far, folder)

@@ -1,7 +1,8 @@
-"""Instructions that commands take, which other work of the machine does not change.
+"""Instructions of commands, a measure that other work of the machine does not change.
 
-callgrind counts those of the whole process, start-up included, on a capture of PACKETS packets. The
-figures are kept in the cache with the commit, so that the next run shows what became slower.
+callgrind counts the instructions of the whole process, start-up included, on a capture of PACKETS
+packets. The figures are kept in the cache with the commit, so that the next run shows which became
+slower.
 """
 
 import json
@@ -14,11 +15,11 @@ from processes import run
 
 PACKETS = 200_000
 COMMANDS = ("flows", "metrics", "match")
-# Counts differ by less from run to run: numpy's paths depend on where memory lies.
+# Variation of counts from run to run: numpy's paths depend on memory addresses.
 NOISE = 0.01
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
 KEPT = CACHE / "bench-captures.json"
-# As users have it: with the bytecode of modules written.
+# As for users: with the bytecode of modules already written.
 _ENVIRONMENT = ("env", "-u", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED=0")
 
 Counts = dict[str, int]
@@ -62,7 +63,7 @@ def compare(found: Counts, last: dict[str, Counts]) -> str:
 
 
 def keep(found: Counts, last: dict[str, Counts], commit: str) -> None:
-    """Write the figures of a commit behind those of earlier ones."""
+    """Append the figures of a commit to those of earlier commits."""
     kept = {name: counts for name, counts in last.items() if name != commit} | {commit: found}
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(kept, indent=1) + "\n")

@@ -1,6 +1,6 @@
-"""Measure how long Chromium takes to open a page.
+"""Measure the time that Chromium takes to open a page.
 
-Until its load event, and until its plots are painted.
+It is measured until the load event, and until the plots are painted.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 
 FLAGS = ("headless=new", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync")
 PATIENCE_S = 120
-# Runs in the page before its own scripts. Two frames after a plot was drawn it is painted; times
+# Runs in the page before its own scripts. A plot is painted two frames after it was drawn; times
 # count from the request for the page.
 WATCH = """
 window.opening = {};
@@ -36,9 +36,9 @@ class Opening:
     """Seconds from the request for a page.
 
     Attributes:
-        load: until its load event.
-        first_plot: until the first plot is painted.
-        every_plot: until all plots are painted.
+        load: time until its load event.
+        first_plot: time until the first plot is painted.
+        every_plot: time until all plots are painted.
     """
 
     load: float
@@ -49,7 +49,7 @@ class Opening:
 def opening(page: Path) -> Opening:
     """Open a page that has plots in a new browser.
 
-    The start of the browser is not part of the times.
+    The start of the browser does not count.
     """
     from selenium import webdriver  # noqa: PLC0415 - only where pages are measured
     from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415

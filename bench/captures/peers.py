@@ -1,8 +1,8 @@
-"""Other programs to compare with: walk.c, and what is found on PATH.
+"""Other programs to compare with: walk.c, and programs found on PATH.
 
-A missing program is reported and left out. walk.c prints how many packets it read and the
-nanoseconds that took; it does not number connections, which favours it. Other programs are
-measured from outside, start-up included.
+A missing program is reported and left out. walk.c prints how many packets it read and how many
+nanoseconds that took; it does not number connections, which favours it. Other programs are measured
+from outside, start-up included.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from processes import run
 
-# Of the capture tshark reads only so many packets: the whole would take a minute.
+# tshark reads only this many packets of the capture: the whole would take a minute.
 TSHARK_PACKETS = 50_000
 
 
@@ -23,7 +23,7 @@ class Peer:
 
     Attributes:
         name: its name in the table.
-        packets_per_second: reads a capture and returns the speed.
+        packets_per_second: a function that reads a capture and returns the speed.
     """
 
     name: str

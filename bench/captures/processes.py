@@ -25,7 +25,7 @@ class Ran:
 
 
 class ProgramFailedError(Exception):
-    """A program ended with an error; has the end of its standard error."""
+    """The error for a program that failed; has the end of its standard error."""
 
 
 def run(argv: Sequence[str | Path], *, keep_output: bool = True) -> Ran:

@@ -1,10 +1,11 @@
 """In a guest: cost per packet of several qdiscs, and per acknowledgement of two controls.
 
-    run.py FOLDER SHARE      # with the built benchmark module; of how many packets: 1 is all
+    run.py FOLDER SHARE # FOLDER has the built benchmark module; SHARE of the packets: 1 is all
 
-Writes /mnt/run/bench.json: name to a list of nanoseconds, one per round. Needs a real clock. A
-channel's packet is one byte and passes at once in the phases "pass" and "drop", and is the only one
-on its way for the phase "wait"; so with all others: as fast as they can be told to be, then slow.
+The program writes /mnt/run/bench.json: name to a list of nanoseconds, one per round. It needs a
+real clock. A packet has one byte on a channel and passes at once in the phases "pass" and "drop",
+and is the only one under way in the phase "wait". All other qdiscs are treated likewise: first at
+their highest rate, then slow.
 """
 
 import json
@@ -24,42 +25,42 @@ ROUNDS = 3
 CHANNELS = (1, 10, 100, 1000)
 PHASES = ("pass", "drop", "wait")
 PACKETS = {"pass": 200_000, "drop": 200_000}
-# Rounds of packets that wait, each of which takes twice as long as a packet.
+# Number of rounds of packets that wait; each packet takes twice as long as otherwise.
 WAIT_ROUNDS = 100
 ACKS = 2_000_000
-# Until a packet is due that waits, in ms: much longer than it takes to ask all qdiscs in turn.
+# Time until a waiting packet is due, ms: much longer than asking all qdiscs in turn takes.
 DUE_MS = {1: 5, 10: 5, 100: 17, 1000: 17}
 FRAME_BITS = 480
 CONTROLS = ("vegas", "fast100")
-# Of packets that should pass or wait, the share that may do the other: the clock is slow, a bucket
-# full, a flow's first packet free.
+# Share of packets that may wait though they should pass, or the reverse: the clock is slow, a
+# bucket full, a flow's first packet free.
 MOST_OFF = {"pass": 0.1, "drop": 0.1, "wait": 0.3}
 
 
 def netem(phase: str, channels: int) -> str:
-    """Options of a netem with a rate."""
+    """Return the options of a netem with a rate."""
     return f"netem limit 10 rate {_rate(phase, channels)}"
 
 
 def tbf(phase: str, channels: int) -> str:
-    """Options of a tbf, whose bucket is large, or holds one packet."""
+    """Return the options of a tbf, whose bucket is large, or holds one packet."""
     burst = "64" if phase == "wait" else "1gb"
     return f"tbf limit 600 burst {burst} rate {_rate(phase, channels)}"
 
 
 def fq(phase: str, channels: int) -> str:
-    """Options of an fq with one flow, and a rate for it if it is to wait."""
+    """Return the options of an fq with one flow, and a rate for it if it is to wait."""
     pacing = f"maxrate {_rate(phase, channels)} quantum 60 initial_quantum 60"
     return f"fq limit 10 {pacing if phase == 'wait' else ''}"
 
 
 def dtm(phase: str, channels: int) -> str:
-    """Options of static channels of one pool."""
+    """Return the options of static channels of one pool."""
     return bench_options("static", phase, channels)
 
 
 def dtm_rate(phase: str, channels: int) -> str:
-    """Options of channels of one pool, each of which estimates its rate."""
+    """Return the options of channels of one pool, each of which estimates its rate."""
     return bench_options("rate", phase, channels)
 
 
@@ -85,7 +86,7 @@ def sh(command: str, lines: str = "") -> None:
 
 
 def build(channels: int, options: str) -> str:
-    """Make a device with as many transmit queues as channels; its name."""
+    """Make a device with as many transmit queues as channels; return its name."""
     device = f"bench{channels}"
     sh(f"ip link add {device} numtxqueues {channels} type dummy")
     root = f"qdisc replace dev {device} root handle 1:"
@@ -93,14 +94,14 @@ def build(channels: int, options: str) -> str:
     if channels > 1:
         leaf = f"qdisc replace dev {device} parent 1:%x {options}"
         lines = [f"{root} mq", *(leaf % number for number in range(1, channels + 1))]
-    # While it is down: else the kernel waits for packets on their way, for each.
+    # While it is down: otherwise the kernel waits for packets under way, for each channel.
     sh("tc -batch -", "\n".join(lines) + "\n")
     sh(f"ip link set {device} up")
     return device
 
 
 def measure(module: Path, parameters: str) -> tuple[float, int, int]:
-    """Load the module with some parameters; nanoseconds, waits and drops that it says."""
+    """Load the module with some parameters; return the nanoseconds, waits and drops it reports."""
     subprocess.run(["dmesg", "-C"], check=True)
     argv = ["insmod", str(module), *parameters.split()]
     done = subprocess.run(argv, check=False, capture_output=True, text=True)
@@ -112,7 +113,7 @@ def measure(module: Path, parameters: str) -> tuple[float, int, int]:
 
 
 def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
-    """Measure each qdisc and control once: its name, and its cost in nanoseconds."""
+    """Measure each qdisc and control once; return its name and its cost in nanoseconds."""
     for channels in CHANNELS:
         for phase in PHASES:
             waits = max(int(WAIT_ROUNDS * share / channels**0.5), 1) * channels
@@ -129,7 +130,7 @@ def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
                 off = max(
                     abs(got / count - n) for got, n in zip((waits, drops), expected, strict=True)
                 )
-                # What has not done what the phase is for is not comparable.
+                # A figure is not comparable if the packets did otherwise than the phase demands.
                 yield f"{phase} {name} {channels}", cost if off <= MOST_OFF[phase] else math.nan
             sh("/mnt/bin/dtm pool del bench")
     for name in CONTROLS:
@@ -137,7 +138,7 @@ def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    """Measure in turns, so that a slow moment of the machine hits all alike."""
+    """Measure in turns, so that a slow moment of the machine affects all alike."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     folder, share = sys.argv[1:3]
     sh("insmod /mnt/bin/sch_dtm.ko")

@@ -39,9 +39,9 @@ def _cut(path: Path) -> None:
 
 
 HARM: dict[str, tuple[Callable[[Guest], Path], Callable[[Path], Any], str]] = {
-    "kernel cut": (lambda g: g.kernel, _cut, "not as it was built"),
+    "kernel cut": (lambda g: g.kernel, _cut, "changed since it was built"),
     "kernel missing": (lambda g: g.kernel, Path.unlink, "missing"),
-    "program changed": (lambda g: g.programs / "stream", _cut, "not as it was built"),
+    "program changed": (lambda g: g.programs / "stream", _cut, "changed since it was built"),
     "module missing": (lambda g: g.programs / "tcp_fast.ko", Path.unlink, "missing"),
     "facts cut": (lambda g: g.kernel.parent.parent / "guest.json", _cut, "not JSON"),
     "facts empty": (
@@ -68,7 +68,7 @@ def test_what_is_broken_is_named(copied: Guest, harm: str) -> None:
 def test_no_command_ends_with_a_traceback(copied: Guest, tmp_path: Path) -> None:
     """With a broken cache doctor says what is wrong, and run ends with the same sentence."""
     _cut(copied.kernel)
-    sentence = f"{copied.kernel}: not as it was built"
+    sentence = f"{copied.kernel}: changed since it was built"
     doctor = twoway("doctor")
     assert sentence in doctor.stdout
     assert "Traceback" not in doctor.stderr

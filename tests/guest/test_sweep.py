@@ -85,8 +85,8 @@ def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
     harm: list[tuple[str, bytes | None, str]] = [
         ("manifest.json", b'{"schema": 4,', "manifest.json: not JSON"),
         ("manifest.json", b'{"schema": 1}', "manifest.json: not of schema 4 but 1"),
-        ("pcap/h1-eth0.pcap.zst", b"cut", "not as the run left it: pcap/h1-eth0.pcap.zst"),
-        ("sockets/queues.csv", None, "not as the run left it: sockets/queues.csv"),
+        ("pcap/h1-eth0.pcap.zst", b"cut", "changed since the run: pcap/h1-eth0.pcap.zst"),
+        ("sockets/queues.csv", None, "changed since the run: sockets/queues.csv"),
         ("metrics.json", b'{"schema"', ""),
         ("verdicts.json", b"[]", ""),
     ]

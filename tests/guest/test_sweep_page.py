@@ -91,7 +91,7 @@ def test_every_point_has_a_page_and_captures(results: Path, tmp_path: Path) -> N
     assert [(run.parent / "report.html").is_file() for run in runs] == [True] * 3
     rmtree(runs[0].parent / "pcap")
     done = twoway("sweep", results.parents[1] / f"{results.name}.yaml", "--results", there)
-    assert f"not kept: {runs[0].parent}: missing or not as the run left it: pcap" in done.stderr
+    assert f"not kept: {runs[0].parent}: missing or changed since the run: pcap" in done.stderr
     assert done.stderr.count("(kept)") == 2
     assert len([*there.glob("*exit=0/2*/pcap")]) == 3
 

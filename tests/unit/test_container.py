@@ -64,7 +64,7 @@ def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard error says once, and why, that the container is the sandbox."""
     for _ in range(2):
         assert refusal() == "bwrap: no"
-    assert capsys.readouterr().err.count("(bwrap: no): the container alone holds guests") == 1
+    assert capsys.readouterr().err.count("(bwrap: no): only the container confines guests") == 1
 
 
 @pytest.mark.usefixtures("image")

@@ -60,7 +60,7 @@ def test_a_packaged_guest_is_compared_with_its_digests(packaged: Path) -> None:
     """A program that changed after the package was built is named."""
     (program,) = packaged.glob("programs/*/init")
     program.write_text("another init")
-    with pytest.raises(BrokenBuildError, match="init: not as it was built"):
+    with pytest.raises(BrokenBuildError, match="init: changed since it was built"):
         find_guest()
 
 
@@ -86,7 +86,7 @@ def test_a_packaged_guest_builds_no_modules() -> None:
     guest = find_guest()
     assert guest is not None
     step = LoadModule(module="tcp_own", parameters={}, sources={"tcp_own.c": ""})
-    with pytest.raises(UsageError, match="this guest came ready-made"):
+    with pytest.raises(UsageError, match="this guest was installed ready-made"):
         own_modules(guest, [step])
 
 

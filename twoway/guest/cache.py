@@ -1,7 +1,7 @@
-"""User-mode Linux's guest: built, kept in the cache, found there and copied.
+"""User-mode Linux's guest: building it, and finding and copying it in the cache.
 
-Kernel and programs are kept under a hash of everything that they depend on, and marked or renamed
-when complete, so that an interrupted build is not mistaken for a finished one.
+Kernel and programs are kept under a hash of all their sources, and marked or renamed when complete,
+so that an interrupted build does not look finished.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ class Guest:
     Attributes:
         kernel: the user-mode Linux executable.
         programs: folder with init, stream, observe and the kernel modules.
-        release: kernel release, as uname -r has it.
-        has_seccomp: the kernel can run user space under seccomp instead of ptrace.
+        release: kernel release, as uname -r prints it.
+        has_seccomp: True if the kernel can run user space under seccomp instead of ptrace.
         key: identifies source, configuration, patches, modules and programs.
-        flavour: which of the two configurations.
+        flavour: the kind of kernel: guest, sanitized or newest; or a tree.
     """
 
     kernel: Path
@@ -52,9 +52,9 @@ class Guest:
 
 
 def find_guest(choice: Choice = "guest") -> Guest | None:
-    """Find the guest in the cache; None if anything is new or not built.
+    """Find the guest in the cache; None if it is not built from the present sources.
 
-    Raises: BrokenBuildError if something there is not as it was built.
+    Raises: BrokenBuildError if a file of it has changed since the build.
     """
     if choice == "newest" and fetched_source() is None:
         return None
@@ -66,7 +66,7 @@ def find_guest(choice: Choice = "guest") -> Guest | None:
     known = read_facts(facts)
     if lacking := {"release", "has_seccomp"} - set(known):
         raise BrokenBuildError(facts, f"without {', '.join(sorted(lacking))}")
-    refuse_changed(kernel / "build", known.get("digests", {}))  # none of builds from before
+    refuse_changed(kernel / "build", known.get("digests", {}))  # older builds have none
     if seal(programs).is_file():
         refuse_changed(programs, read_facts(seal(programs)))
     return Guest(
@@ -98,7 +98,7 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
 
     Args:
         steps: shows progress.
-        choice: which configuration, or what tree.
+        choice: the flavour, or the tree.
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
@@ -108,8 +108,8 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     source, flavour = kernel_source(choice), flavour_of(choice)
     if source.path is None:
         raise BuildError(
-            f"the guest in {source.builds} is not this twoway's, or not whole",
-            "deploy again; of Debian packages, install twoway and twoway-guest anew",
+            f"the guest in {source.builds} does not belong to this twoway, or is incomplete",
+            "deploy again; with Debian packages, reinstall twoway and twoway-guest",
         )
     with build_lock(flavour):
         _remove_broken(choice)
@@ -139,7 +139,7 @@ def _remove_broken(choice: Choice) -> None:
 
 
 def kernel_folder(choice: Choice) -> Path:
-    """Return where this checkout's kernel is, or will be built.
+    """Return the folder of this checkout's kernel, built or not.
 
     Raises: UsageError without a source.
     """
@@ -148,9 +148,9 @@ def kernel_folder(choice: Choice) -> Path:
 
 
 def copy_guest(guest: Guest, to: Path) -> None:
-    """Copy a guest without the files that only builds need.
+    """Copy a guest without files that only builds need.
 
-    deployed.json names the source that the guest was built from.
+    deployed.json names the source of the guest.
     """
     built = guest.kernel.parent.parent
     kernel, programs = to / "kernel" / built.name, to / "programs" / guest.programs.name
@@ -174,7 +174,7 @@ def build_lock(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lock_if_free(name: str) -> Iterator[bool]:
-    """Lock a build for a `with`, unless a process carries it out: tell whether it is locked."""
+    """Lock a build for a `with`, unless a process carries it out; yield whether it is locked."""
     with (cache() / f"build-{name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -193,20 +193,20 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
 
 
 def _told_by(build: Path) -> dict[str, Any]:
-    """Read off a kernel's build what backends have to know."""
+    """Read the facts that backends need from a kernel's build."""
     release = (build / "include/config/kernel.release").read_text().strip()
     return {"release": release, "has_seccomp": b"seccomp=" in (build / "linux").read_bytes()}
 
 
 def build_commit(folder: Path, commit: str, steps: Steps) -> Guest:
-    """Build a guest from a checkout with our patches, compiling what has changed since the last.
+    """Build a guest from a checkout with our patches; compile only the changes since the last one.
 
     Args:
-        folder: with the checkout in the folder `source`.
-        commit: names it.
+        folder: a folder with the checkout in `source`.
+        commit: the commit's name.
         steps: shows progress.
 
-    Raises: BuildError with the end of the compiler's output; UsageError of a kernel too old.
+    Raises: BuildError with the end of the compiler's output; UsageError for a kernel too old.
     """
     tree, build = folder / "source", folder / "build"
     flavour = flavour_of(tree)

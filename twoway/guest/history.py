@@ -1,7 +1,7 @@
 """A kernel's git history, built commit by commit in one folder of the cache.
 
-A commit together with our patches becomes a commit of its own. So a checkout touches no file that
-both have alike, and make compiles no other.
+A commit and our patches become a new commit. A checkout then touches only files that changed, and
+make compiles only these.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from twoway.guest.source import flavour_of
 from twoway.paths import cache
 from twoway.progress import Steps
 
-# Of our commits: the same each time, whoever makes them.
+# Author and date of our commits, equal for everybody.
 _AUTHOR = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -36,25 +36,25 @@ class History:
     def __init__(self, repository: Path) -> None:
         """Look at the repository; nothing is written yet.
 
-        Raises: UsageError if it is none, or if git is missing.
+        Raises: UsageError if it is not a repository, or if git is missing.
         """
         self._repository = repository.resolve()
         self._key = content_hash(str(self._repository).encode())
         self._folder = cache() / "history" / self._key
         if not self._repository.is_dir():
             raise UsageError(f"--source: {repository}: no such folder")
-        above = {"GIT_CEILING_DIRECTORIES": str(self._repository.parent)}  # is not looked into
+        above = {"GIT_CEILING_DIRECTORIES": str(self._repository.parent)}  # not searched
         try:
             _git("rev-parse", "--git-dir", there=self._repository, settings=above)
         except UsageError as error:
             raise UsageError(
-                f"--source: {repository}: {error}", "it takes a clone of the kernel's repository"
+                f"--source: {repository}: {error}", "a clone of the kernel's repository is needed"
             ) from error
 
     def commit(self, revision: str) -> str:
-        """Return the name of a commit of a kernel, in full.
+        """Return the full name of a commit of a kernel.
 
-        Raises: UsageError if there is none.
+        Raises: UsageError if there is no such commit.
         """
         words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         try:
@@ -70,14 +70,14 @@ class History:
         return self.git("log", "-1", "--format=%h %s", "--abbrev=12", commit)
 
     def git(self, *words: str, settings: Mapping[str, str] | None = None) -> str:
-        """Give the clone's git a command; return what it prints.
+        """Run git in the clone; return its output.
 
-        Raises: UsageError with git's own words.
+        Raises: UsageError with git's own message.
         """
         return _git(*words, there=self._clone(), settings=settings)
 
     def guest(self, commit: str, steps: Steps) -> Guest:
-        """Build the guest from a commit, until the next is built.
+        """Build the guest of a commit; it exists until the next one is built.
 
         Raises: BuildError if the kernel is too old, if our patches do not fit it, or if it does
             not compile.
@@ -88,12 +88,12 @@ class History:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other processes from building commits of the repository, for a `with`."""
+        """Exclude other processes from building commits of the repository, for a `with`."""
         with build_lock(f"history-{self._key}"):
             yield
 
     def _clone(self) -> Path:
-        """Clone the repository into the cache, without its objects, unless that has been done."""
+        """Clone the repository into the cache, without its objects, unless done already."""
         clone = self._folder / "source"
         if not clone.is_dir():
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -104,18 +104,18 @@ class History:
         return clone
 
     def _patched(self, commit: str) -> str:
-        """Make the commit that has our patches on top of another, without a checkout."""
+        """Make a commit that has our patches on top of another, without a checkout."""
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
             (Path(scratch) / "Makefile").write_text(self.git("show", f"{commit}:Makefile"))
             try:
                 recipe = recipe_of(flavour_of(Path(scratch)))
-            except UsageError as error:  # a branch from an older one
+            except UsageError as error:  # a branch of an older repository
                 reason = str(error).removeprefix(f"{scratch}: ")
                 raise BuildError(f"{commit[:12]}: {reason}") from error
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
             self.git("read-tree", commit, settings=settings)
             for patch in patches_for(recipe.patches, Path(scratch)):
-                try:  # with a line of context, as patch(1) does where three do not match
+                try:  # with one line of context, as patch(1) uses if three do not match
                     self.git("apply", "--cached", "-C1", str(patch), settings=settings)
                 except UsageError as error:
                     raise BuildError(

@@ -14,14 +14,14 @@ from twoway.guest.source import Flavour, KernelSource, version_of
 from twoway.paths import VM
 from twoway.progress import Steps
 
-# Configurations under vm/, each on top of those before it.
+# Configurations under vm/, each on top of the earlier ones.
 _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
     "newest": ["guest.config", "newest.config"],
 }
-# Patches under vm/, in the order in which they apply: what kernels before the newest lack, the
-# series for upstream without their cover letters, what stays here.
+# Patches under vm/, in order of application: those for kernels before the newest, the series for
+# upstream without their cover letters, those that stay here.
 _SERIES = "patches/upstream/*/000[1-9]-*.patch"
 _GUEST_PATCHES = ("patches/older/*.patch", _SERIES, "patches/local/*.patch")
 _PATCHES: dict[Flavour, Sequence[str]] = {
@@ -29,22 +29,24 @@ _PATCHES: dict[Flavour, Sequence[str]] = {
     "sanitized": _GUEST_PATCHES,
     "newest": [_SERIES],
 }
-# A patch's words on the kernels that it is for.
+# The line in a patch that names its kernels.
 _BOUNDS = re.compile(r"^Needed-(until|from): (\d+)\.(\d+)$", re.MULTILINE)
 # Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
 # them, so that the configuration is the same on every machine.
 _NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
-# A kernel contains when, where and by whom it was built; fixed, so that builds are reproducible.
+# A kernel contains its build's time, place and user; these are fixed, so that builds are
+# reproducible.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
     "KBUILD_BUILD_USER": "twoway",
     "KBUILD_BUILD_HOST": "twoway",
 }
-# The lines that make prints for 6.12 with our configuration: the length of the progress bar.
+# Number of lines that make prints for 6.12 with our configuration: the length of the progress bar.
 _LINES_OF_A_BUILD = 1310
-# Large, and not needed by this kernel; the rest is unpacked because Kconfig reads all of it.
+# Large folders that this kernel does not need; the others are unpacked, because Kconfig reads all
+# of them.
 _NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
-# As large, but the series for upstream has patches to them.
+# Also large, but the series for upstream has patches to them.
 _NEVER_PATCHED = ("tools/testing/*", "Documentation/*.rst", "Documentation/*.yaml")
 
 
@@ -54,14 +56,14 @@ class BuildError(TwowayError):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a kernel is configured and compiled.
+    """The configuration and compilation of a kernel.
 
     Attributes:
-        name: in the progress display.
-        arch: as ARCH= has it.
-        target: of make: the kernel's file.
-        fragments: configurations under vm/, each on top of those before it.
-        patches: under vm/, as patterns, in the order in which they apply.
+        name: the name in the progress display.
+        arch: the value of ARCH=.
+        target: make's target, the kernel's file.
+        fragments: configurations under vm/, each on top of the earlier ones.
+        patches: patterns of files under vm/, in order of application.
         left_out: files of the source that are not unpacked.
     """
 
@@ -74,24 +76,24 @@ class Recipe:
 
 
 def kernel_key(source: KernelSource, flavour: Flavour) -> str:
-    """Hash all that a guest's kernel is made from."""
+    """Hash everything from which a guest's kernel is made."""
     return content_hash(
         source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], *_PATCHES[flavour]])
     )
 
 
 def recipe_of(flavour: Flavour) -> Recipe:
-    """Return how a guest's kernel is configured and compiled."""
+    """Return the recipe of a guest's kernel."""
     return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], _NEVER_BUILT)
 
 
 def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
-    """Unpack, patch, configure and compile a kernel, in place: a build tree remembers its path.
+    """Unpack, patch, configure and compile a kernel in place.
 
     Args:
         source: the tarball or tree.
-        folder: made anew, with the folders `source` and `build`.
-        recipe: which kernel.
+        folder: a new folder, with `source` and `build`; a build tree remembers its path.
+        recipe: the kernel's recipe.
         steps: shows progress.
 
     Raises: BuildError with the end of the compiler's output.
@@ -107,7 +109,7 @@ def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: St
 
 
 def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
-    """Configure and compile what changed in the folder `source`, into the folder `build`.
+    """Configure and compile the changes in the folder `source`, into the folder `build`.
 
     Raises: BuildError with the end of the compiler's output.
     """
@@ -146,9 +148,9 @@ def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
 
 
 def patches_for(patterns: Sequence[str], tree: Path) -> Iterator[Path]:
-    """List our patches for a tree, in order, without those that are not for its version.
+    """List our patches for a tree, in order, without those for other versions.
 
-    A line in a patch says so: `Needed-until: 6.13`, or `Needed-from: 6.13`.
+    A line in a patch names the version: `Needed-until: 6.13`, or `Needed-from: 6.13`.
     """
     for pattern in patterns:
         for patch in sorted(VM.glob(pattern)):
@@ -163,8 +165,8 @@ def patches_for(patterns: Sequence[str], tree: Path) -> Iterator[Path]:
 def _check_config(config: Path, fragments: list[Path]) -> None:
     """Raise BuildError if Kconfig has dropped an option of the fragments.
 
-    Kconfig silently drops options whose dependencies are not met. A fragment may take back what
-    one before it asks for, with "# CONFIG_X is not set".
+    Kconfig silently drops options whose dependencies are not met. A fragment may withdraw an option
+    of an earlier one, with "# CONFIG_X is not set".
     """
     have = set(config.read_text().splitlines())
     wanted: dict[str, str] = {}
@@ -174,13 +176,13 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
     missing = [f"{key}={value}" for key, value in wanted.items() if value]
     missing = [line for line in missing if line not in have]
     if missing:
-        raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
+        raise BuildError(f"{fragments[-1]}: this kernel does not accept {', '.join(missing)}")
 
 
 def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
-    """Run a program of the build, which ends with us, whatever ends us.
+    """Run a program of the build; it always ends with this process.
 
     Args:
         argv: the program and its arguments.
@@ -194,7 +196,7 @@ def call(
     environment.pop("MAKEFLAGS", None)  # twoway itself may run under make
     environment.pop("MFLAGS", None)
     with subprocess.Popen(
-        ["setpriv", "--pdeathsig", "TERM", "--", *argv],  # nothing goes on after us
+        ["setpriv", "--pdeathsig", "TERM", "--", *argv],  # the program ends with this process
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,

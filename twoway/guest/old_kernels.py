@@ -1,4 +1,4 @@
-"""Kernels in the cache that were built for other sources or configurations."""
+"""Kernels in the cache built from other sources or configurations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +11,10 @@ from twoway.paths import cache
 
 
 def old_kernels() -> Iterator[tuple[Path, str]]:
-    """Find complete kernels that are not this checkout's; another one may have to build them again.
+    """Find complete kernels of other checkouts or versions, which may need them again.
 
-    Yields: a kernel's folder, and why it can go.
-    Raises: UsageError without a source of kernels, for then nobody knows which are in use.
+    Yields: a kernel's folder, and the reason why it can be removed.
+    Raises: UsageError without a source of kernels, because then it is unknown which are in use.
     """
     flavours = [each for each in get_args(Flavour) if each != "newest" or fetched_source()]
     used = {kernel_folder(flavour) for flavour in flavours}

@@ -42,7 +42,7 @@ _PROGRAMS: dict[Flavour, list[Path]] = {
     "newest": GUEST_PROGRAMS,
 }
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
-# the alignment in ours alone, because the kernel's own code does not pass.
+# the alignment in ours only, because the kernel's own code does not pass.
 _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "guest": ["KCFLAGS=-Werror"],
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
@@ -67,9 +67,9 @@ def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: S
     """Build the programs and modules of a guest of user-mode Linux.
 
     Args:
-        programs: where the results go, as of `build_programs`.
-        build: the kernel's.
-        flavour: which guest.
+        programs: the folder for the results, as for `build_programs`.
+        build: the kernel's build folder.
+        flavour: the guest's flavour.
         steps: shows progress.
     """
     kbuild = ["-C", str(build), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
@@ -77,7 +77,7 @@ def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: S
 
 
 def programs_key(source: KernelSource, flavour: Flavour) -> str:
-    """Hash all that a guest's programs and modules are made from, the kernel included."""
+    """Hash everything from which a guest's programs and modules are made, with the kernel."""
     modules = [*MODULE_SOURCES]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
         modules += ["tests/*.[ch]", "tests/fuzz/*.[ch]", "tests/Kbuild"]
@@ -98,10 +98,10 @@ def build_programs(
     """Build a guest's programs, our modules and our parts of tc.
 
     Args:
-        folder: where the results go; it appears when all of them are complete.
-        sources: programs in C, a file each.
+        folder: the folder for the results; it appears when all of them are complete.
+        sources: programs in C, one file each.
         modules: the arguments of make that build our modules for the kernel; or the contents of
-            modules that are built already, by file name.
+            built modules by file name.
         steps: shows progress.
         name: the guest's name in the progress display.
 
@@ -121,7 +121,7 @@ def build_programs(
             for module, content in modules.items():
                 (tree / module).write_bytes(content)
         else:
-            # Not git's revision: the same sources give the same modules, whatever the commit
+            # Not git's revision: equal sources give equal modules, whatever the commit
             # (docs/decisions/0029).
             call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
         call(["make", "-C", str(tree / "tc")])

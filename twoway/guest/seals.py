@@ -1,6 +1,6 @@
 """Digests of a build's sources and of its files.
 
-The first name a build, by the second a broken cache is noticed and named.
+The digests of sources name a build; those of files detect and name a broken cache.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def digests_of(files: Iterable[Path]) -> dict[str, str]:
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """Read a document about a build.
+    """Read the document on a build.
 
     Raises: BrokenBuildError if it is not a JSON object; FileNotFoundError.
     """
@@ -43,14 +43,14 @@ def read_facts(path: Path) -> dict[str, Any]:
 def refuse_changed(folder: Path, digests: Mapping[str, str]) -> None:
     """Compare a folder's files with their digests when they were built.
 
-    Raises: BrokenBuildError that names the first file that is missing or has changed.
+    Raises: BrokenBuildError naming the first file that is missing or has changed.
     """
     for name, wanted in digests.items():
         path = folder / name
         if not path.is_file():
             raise BrokenBuildError(path, "missing")
         if digest(path) != wanted:
-            raise BrokenBuildError(path, "not as it was built")
+            raise BrokenBuildError(path, "changed since it was built")
 
 
 def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Kernels for a machine with several processors in QEMU, with every checker of races.
 
-Built from the source of user-mode Linux's guest, without its patches, into the cache. Two kernels,
-because KASAN and KCSAN exclude each other.
+They are built from the source of user-mode Linux's guest, without its patches, into the cache.
+There are two kernels, because KASAN and KCSAN exclude each other.
 """
 
 import re
@@ -20,30 +20,30 @@ from twoway.progress import Steps
 
 # "smp" has the checkers of the sanitised guest (KASAN, lockdep, ...), "kcsan" that of data races.
 Checkers = Literal["smp", "kcsan"]
-# Configurations under vm/, each on top of those before it.
+# Configurations under vm/, each on top of the earlier ones.
 _FRAGMENTS: dict[Checkers, list[str]] = {
     "smp": ["guest.config", "sanitized.config", "smp.config"],
     "kcsan": ["guest.config", "smp.config", "kcsan.config"],
 }
 _PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c", KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
 _TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/fuzz/*.[ch]", "tests/smp/*.c")
-# What of a configuration is no comment.
+# A line of a configuration that sets or unsets an option.
 _OPTION = re.compile(r"^(?:# )?CONFIG_\w+(?:=.*| is not set)$", re.MULTILINE)
 _IMAGE = "arch/x86/boot/bzImage"
 
 
 def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
-    """Build the kernel, our modules and their tests' modules, unless they are in the cache.
+    """Build the kernel, our modules and their tests' modules, unless the cache has them.
 
     Args:
-        checkers: which kernel.
+        checkers: the kernel: "smp" or "kcsan".
         steps: shows progress.
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
     source = kernel_source()
     if source.path is None:
-        raise BuildError("a host to which a guest was deployed builds no kernels")
+        raise BuildError("a host with a deployed guest builds no kernels")
     folder = kernel_folder(checkers)
     complete, modules = folder / "guest.json", folder / "modules"
     build = folder / "build"
@@ -53,7 +53,7 @@ def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
             compile_kernel(source, folder, recipe, steps)
             release = (build / "include/config/kernel.release").read_text().strip()
             (modules / release).mkdir(parents=True)
-            # All of it is built in.
+            # All modules are built in.
             (modules / release / "modules.dep").touch()
             write_json(complete, {"release": release, "source": source.identity})
         programs = cache() / "programs" / _programs_key(folder.name)
@@ -66,7 +66,7 @@ def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
 
 
 def kernel_folder(checkers: Checkers) -> Path:
-    """Return where this checkout's kernel is, or will be built.
+    """Return the folder of this checkout's kernel, built or not.
 
     Raises: UsageError without a source.
     """

@@ -1,4 +1,4 @@
-"""The kernel's source that a guest is built from."""
+"""The source of a guest's kernel."""
 
 import hashlib
 import os
@@ -14,13 +14,13 @@ from twoway.paths import PACKAGED, cache
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream.
 Flavour = Literal["guest", "sanitized", "newest"]
-# The source of a guest: a flavour's own, or an unpacked tree.
+# The source of a guest: a flavour, or an unpacked tree.
 Choice = Flavour | Path
 
 OLDEST_KERNEL = (6, 12)
-# From it on a tree is configured and patched as "newest".
+# From this version on a tree is configured and patched as "newest".
 _FIRST_NEWEST = (7, 3)
-# Folders of an unpacked tree in which a changed file causes another build.
+# Folders of an unpacked tree; a changed file in them causes another build.
 _WATCHED_SOURCES = (
     *("arch/um", "arch/x86/um", "drivers/net", "fs/hostfs", "include", "kernel", "lib", "mm"),
     "net",
@@ -32,9 +32,9 @@ class KernelSource:
     """A kernel to build: a distribution's tarball or an unpacked tree.
 
     Attributes:
-        path: the tarball or tree; None where a built guest was deployed or packaged.
+        path: the tarball or tree; None if a built guest was deployed or packaged.
         identity: a text that differs between sources.
-        builds: the folder that has the guests built from it.
+        builds: the folder of the guests built from it.
     """
 
     path: Path | None
@@ -43,9 +43,9 @@ class KernelSource:
 
 
 def kernel_named(name: str | None) -> Choice:
-    """Read the name of a kernel, as `--kernel` and an experiment's `kernel` have it.
+    """Read the name of a kernel, given by `--kernel` or an experiment's `kernel`.
 
-    Raises: UsageError if it is none.
+    Raises: UsageError if there is no such kernel.
     """
     if name in (None, "guest", "newest"):
         return "newest" if name == "newest" else "guest"
@@ -58,9 +58,9 @@ def kernel_named(name: str | None) -> Choice:
 
 
 def flavour_of(choice: Choice) -> Flavour:
-    """Return how a guest is configured and patched.
+    """Return the flavour by which a guest is configured and patched.
 
-    Raises: UsageError if a tree is none, or too old.
+    Raises: UsageError if a folder is no kernel tree, or too old.
     """
     if not isinstance(choice, Path):
         return choice
@@ -70,9 +70,9 @@ def flavour_of(choice: Choice) -> Flavour:
 def kernel_source(choice: Choice = "guest") -> KernelSource:
     """Find the kernel's source.
 
-    The source of the flavour "newest" is what `vm/fetch-newest-source` fetched. That of the others
-    is $KERNEL_SRC if set, else that of a guest packaged or deployed here, else the tarball of the
-    distribution's package, the oldest that is new enough.
+    For the flavour "newest" that is the source which `vm/fetch-newest-source` fetched. For the
+    others it is $KERNEL_SRC if set, else the source of a guest packaged or deployed here, else the
+    tarball of the distribution's package, the oldest that is new enough.
 
     Raises: UsageError if there is no source, or only one that is too old.
     """
@@ -104,7 +104,7 @@ def kernel_source(choice: Choice = "guest") -> KernelSource:
 
 
 def fetched_source() -> Path | None:
-    """Find the newest kernel's source, as `vm/fetch-newest-source` leaves it."""
+    """Return the newest kernel's source, fetched by `vm/fetch-newest-source`."""
     return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
 
 
@@ -120,7 +120,7 @@ def _tree(path: Path) -> KernelSource:
 def version_of(tree: Path) -> tuple[int, int]:
     """Read a tree's version.
 
-    Raises: UsageError if it is none, or too old.
+    Raises: UsageError if it is no kernel tree, or too old.
     """
     try:
         makefile = (tree / "Makefile").read_text()

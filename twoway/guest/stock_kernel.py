@@ -1,7 +1,7 @@
 """A distribution's own kernel for `qemu`: downloaded, not installed.
 
-apt downloads and checks the packages: the kernel image, and the headers that our modules are built
-against with Kbuild. They stay in the cache, so that tomorrow's runs use today's kernel.
+apt downloads and checks the packages: the kernel image, and the headers for building our modules
+with Kbuild. They stay in the cache, so that later runs use the same kernel.
 """
 
 import json
@@ -22,7 +22,7 @@ from twoway.progress import Steps
 
 PACKAGE = "linux-image-amd64"
 _PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c"]
-# The modules with which the kernel reaches its root file system; modprobe finds the others there.
+# The modules that the kernel needs to reach its root file system; modprobe finds the others there.
 _BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 _DIRECTORY, _EXECUTABLE, _FILE = 0o040755, 0o100755, 0o100644
 
@@ -32,10 +32,10 @@ class StockKernel:
     """A kernel as packaged, with our modules and programs.
 
     Attributes:
-        image: what QEMU boots.
-        modules: folder with the kernel's own modules, by release.
+        image: the file that QEMU boots.
+        modules: the folder with the kernel's own modules, by release.
         programs: folder with initrd, init, stream, observe and our kernel modules.
-        release: kernel release, as uname -r has it.
+        release: kernel release, as uname -r prints it.
         package: name and version of the image's package.
         key: identifies package, modules and programs.
     """
@@ -70,7 +70,7 @@ def find_stock() -> StockKernel | None:
 
 
 def build_stock(steps: Steps) -> StockKernel:
-    """Download the kernel and build what is not in the cache.
+    """Download the kernel and build the parts that are not in the cache.
 
     Raises: BuildError with the end of the failed program's output.
     """
@@ -127,7 +127,7 @@ def _in_order(base: Path) -> list[Path]:
         by_name[Path(path).name.split(".")[0].replace("-", "_")] = path
     ordered: dict[str, None] = {}
     for name in _BOOT_MODULES:
-        if name in by_name:  # otherwise it is built in
+        if name in by_name:  # otherwise the module is built in
             path = by_name[name]
             ordered |= dict.fromkeys([*reversed(needs[path]), path])
     return [base / path for path in ordered]
@@ -176,6 +176,6 @@ def _depends(package: str, wanted: str) -> Iterator[str]:
 
 
 def _apt_cache(*words: str, find: str) -> Iterator[str]:
-    """Search apt-cache's output; yield what the pattern's first group matches."""
+    """Search apt-cache's output; yield the text of the pattern's first group."""
     done = subprocess.run(["apt-cache", *words], capture_output=True, text=True, check=False)
     return (match[1] for match in re.finditer(find, done.stdout, re.MULTILINE))

@@ -1,8 +1,8 @@
 """Archives for lab hosts: checkout, Python environment and guest.
 
-With them a host needs no compiler, no package index and no access beyond the lab, and every host
-has the same bytes as the deploying machine. An archive is named for a hash of its content, made
-once and kept in the cache; a host that has unpacked it does not receive it again.
+A host needs no compiler, no package index and no access beyond the lab, and every host has the same
+bytes as the deploying machine. An archive is named by a hash of its content, made once and kept in
+the cache; a host that has unpacked it does not receive it again.
 """
 
 import compileall
@@ -31,7 +31,7 @@ _LOCKED = ("pyproject.toml", "uv.lock", "capture-analysis")
 _COMMAND = """#!/bin/sh
 exec "$(dirname "$0")/python" -P -m twoway.cli "$@"
 """
-# Path from the environment's site-packages to the checkout, which lies beside the environment.
+# Path from the environment's site-packages to the checkout, which is beside the environment.
 _CHECKOUT_PATH = "../../../../checkout\n"
 
 
@@ -76,7 +76,7 @@ def make_bundles(guest: Guest) -> list[Bundle]:
 
 
 def _tracked(parts: Iterable[str]) -> list[Path]:
-    """List the checkout's files, new ones too, but not those git ignores."""
+    """List the checkout's files, with new ones, without those that git ignores."""
     argv = ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard", "--", *parts]
     names = _output_of(argv).split("\0")
     # Without the fuzzing corpus and the tests, which are most of the files.
@@ -120,8 +120,8 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     (to / REVISION_FILE).write_text(f"{git_revision()}\n")
-    # A hash of the modules' sources, not the commit: a commit that leaves them alone causes no
-    # build.
+    # A hash of the modules' sources, not the commit: most commits do not change them, and then
+    # nothing is built.
     modules = _key(path for path in files if KERNEL_MODULES in path.parents)
     (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
     # Compile now: the user of the experiments may not write bytecode there, and root's would stay.
@@ -129,7 +129,7 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
 
 
 def _make_environment(to: Path) -> None:
-    """Make the locked environment, relocatable.
+    """Make the locked environment, relocatable, without the packages of tests and linters.
 
     Without the packages of tests and linters.
     """
@@ -147,7 +147,7 @@ def _make_environment(to: Path) -> None:
         ]
     )
     sync = "sync --quiet --locked --no-default-groups --no-editable --no-install-project"
-    # Without the refresh uv takes a wheel that it built before the package's Python was changed.
+    # Without this refresh uv takes a wheel that it built before the package's Python changed.
     fresh = "--compile-bytecode --refresh-package capture-analysis"
     _output_of(
         [uv, *sync.split(), *fresh.split(), "--project", str(ROOT)],

@@ -1,10 +1,10 @@
-"""Measuring how far other hosts' clocks are ahead of this one's.
+"""Measuring the offsets of other hosts' clocks from this one's.
 
 A request leaves at t1 on this host's clock and arrives at t2 on the other's; the reply leaves at t3
 on the other's clock and arrives at t4 on this one's. No packet arrives before it left, so the other
 clock is ahead by at most t2 - t1 and at least t3 - t4. The closest bounds of many requests are
-kept: the offset lies between them, whatever the network does, and half their distance is the
-offset's uncertainty. Times are CLOCK_REALTIME, ns; arrivals are stamped by the kernel.
+kept: the offset lies between them, however the network behaves, and half their distance is its
+uncertainty. Times are CLOCK_REALTIME, ns; the kernel stamps arrivals.
 """
 
 import socket
@@ -16,10 +16,10 @@ from typing import Any
 from twoway.errors import RunError
 
 PORT = 8787
-# Requests take some ms in all, in which clocks drift apart by less than a microsecond.
+# All requests take some ms together, in which clocks drift apart by less than a microsecond.
 QUESTIONS = 200
 _REPLY_TIMEOUT_S = 0.5
-# Replies that may be missing: the other host has 40 x 0.5 s = 20 s to start answering.
+# The most replies that may be missing: the other host has 40 x 0.5 s = 20 s to start answering.
 _MOST_LOST = 40
 # The socket option SO_TIMESTAMPNS, stamps of arrivals by the kernel (asm-generic/socket.h); Python
 # has no name for it.
@@ -38,7 +38,7 @@ class Measured:
 
     Attributes:
         at_ns: time of the measurement on this host's clock.
-        offset_ns: how far the other clock is ahead.
+        offset_ns: the other clock's time minus this one's.
         uncertainty_ns: the largest error of `offset_ns`.
     """
 
@@ -56,8 +56,8 @@ def answer(address: str, port: int, seconds: float) -> None:
 
     Args:
         address: the address of this host on which to listen.
-        port: UDP port.
-        seconds: how long to wait for a request.
+        port: the UDP port.
+        seconds: the longest time to wait for a request.
     """
     with _socket(address, seconds) as server:
         server.bind((address, port))
@@ -111,7 +111,7 @@ def _exchange(client: socket.socket, number: int) -> tuple[int, int, int, int]:
             got, arrived_ns, answered_ns = _ANSWER.unpack(data)
             if got == number:
                 return left_ns, arrived_ns, answered_ns, back_ns
-    except ConnectionRefusedError:  # comes at once; wait as long as for a lost reply
+    except ConnectionRefusedError:  # the error comes at once; wait as long as for a lost reply
         time.sleep(_REPLY_TIMEOUT_S)
         raise
 

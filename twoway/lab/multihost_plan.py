@@ -1,7 +1,7 @@
 """Multi-host runs: cutting a plan into a share for each host.
 
 A host plays one or more nodes of the topology and has real links to other hosts. Its share is a
-plan with the steps of its nodes alone, which it carries out in namespaces of its own kernel
+plan with the steps of its nodes only, which it carries out in namespaces of its own kernel
 (backends/native.py). The artifacts of all hosts are merged into one run's folder
 (multihost_run.py).
 """
@@ -39,11 +39,13 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
 
     Returns: plans by the names of hosts.
     Raises: UsageError with all problems: nodes without a host, links without an interface, and
-        what needs the guest of user-mode Linux.
+        features that need the guest of user-mode Linux.
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
     plan = build_plan(case)
-    problems += [f"{what}: the hosts of a lab have none, uml does" for what in plan.guest_only]
+    problems += [
+        f"{what}: not possible on the hosts of a lab; uml has it" for what in plan.guest_only
+    ]
     if problems:
         raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
     return {name: _share(plan, place) for name, place in places.items()}
@@ -55,7 +57,7 @@ def _misplaced_nodes(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]
         for node in place.nodes:
             if node not in players:
                 has = ", ".join(graph.nodes)
-                yield f"{machine} plays {node}, which the topology has not; it has {has}"
+                yield f"{machine} plays {node}, which the topology does not have; it has {has}"
             players.setdefault(node, []).append(machine)
     for node, machines in players.items():
         if not machines:
@@ -72,9 +74,9 @@ def _misplaced_links(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]
             if i.node in place.nodes and i.peer_node not in place.nodes
         }
         for name in sorted(set(outward) - set(place.links)):
-            yield f"{machine}: no interface of it is {name}, the link to {outward[name]}"
+            yield f"{machine}: it has no interface {name}, the link to {outward[name]}"
         for name in sorted(set(place.links) - set(outward)):
-            yield f"{machine}: {name} is no link of it to another machine"
+            yield f"{machine}: {name} is not a link to another machine"
         for interface in sorted(set(place.links.values())):
             names = [name for name, its in place.links.items() if its == interface]
             if len(names) > 1:
@@ -104,7 +106,7 @@ def _ours(steps: Iterable[Step | Daemon], nodes: tuple[str, ...]) -> Iterable[St
 
 
 def _network(step: MakeNetwork, nodes: tuple[str, ...]) -> Iterable[Step]:
-    """Select the links between a host's nodes, and give the interfaces to others their addresses.
+    """Select the links between a host's nodes, and address the interfaces to other hosts.
 
     The nodes are made with the interfaces that the host lends them (host_interfaces.py).
     """

@@ -15,8 +15,8 @@ from twoway.contract.writing import write_json
 from twoway.errors import RunError
 from twoway.runs.manifest import git_revision, tool_versions
 
-# File in a share's folder: run.py writes it when the host is ready, carry_out() also on failure, so
-# that nobody waits for the host.
+# File in a share's folder: run.py writes it when the host is ready, and carry_out() on failure, so
+# that no host waits for this one.
 READY = "ready"
 # File in a share's folder that ends the host's share: the playbook writes it if another host fails.
 CALLED_OFF = "called-off"
@@ -28,7 +28,7 @@ def carry_out(folder: Path) -> None:
     """Carry out this host's share of a plan and write machine.json.
 
     Args:
-        folder: holds plan.json; the artifacts go there.
+        folder: the folder with plan.json, in which the artifacts appear.
 
     Raises: UsageError if this host cannot run experiments; RunError if the share failed.
     """
@@ -79,7 +79,7 @@ class Multihost:
         times: "offset_ns", from the plan's clock to the controller's; "before" and "after", the
             measurements of clocks by host.
         name: the backend in the manifest.
-        in_kernel: as Backend has it.
+        in_kernel: see Backend.
     """
 
     parts: Mapping[str, Path]
@@ -133,7 +133,7 @@ class Multihost:
 
     @cached_property
     def _machines(self) -> dict[str, Machine]:
-        """Each host's machine.json, by the host's name.
+        """Return each host's machine.json, by the host's name.
 
         Raises: RunError if one was written by another version of twoway.
         """

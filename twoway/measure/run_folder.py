@@ -65,9 +65,7 @@ class Run:
         self.folder = folder
         self.manifest = manifest_of(folder)
         if damaged := self.manifest.damaged(folder):
-            raise AnalysisError(
-                f"{folder}: missing or not as the run left it: {', '.join(damaged)}"
-            )
+            raise AnalysisError(f"{folder}: missing or changed since the run: {', '.join(damaged)}")
         self.queues = self.manifest.queues
         self.connections = self.manifest.connections
         self.datagrams = self.manifest.datagrams

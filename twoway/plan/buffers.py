@@ -1,4 +1,4 @@
-"""Buffers of sockets, which follow the path: no window ends at one unless a file asks for it."""
+"""Sizes of socket buffers: they follow the path, and limit no window unless a file asks."""
 
 import math
 from collections import Counter
@@ -7,22 +7,22 @@ from twoway.contract.network import Connection
 from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
 from twoway.spec.point import Case
 
-# A send buffer begins with the first: a large one is refilled in few, large copies. It is full from
-# the first nanosecond, so all buffers of connections without end share the second.
+# The first is the initial size of a send buffer: a large one is refilled in few, large copies. It
+# is full from the first nanosecond, so all buffers of endless connections share the second.
 LEAST_SEND_BUFFER_BYTES, LEAST_SEND_BUFFERS_BYTES = 1 << 20, 1 << 26
-# Each has this at least: a hundred segments, at twice this in the kernel.
+# The least for each connection: a hundred segments, at twice this in the kernel.
 SMALLEST_SEND_BUFFER_BYTES = 1 << 16
 LEAST_RECEIVE_BUFFER_BYTES = 1 << 24
-# The names of the queues of data, and of those of their ACKs, in order.
+# The names of the queues of the data, and of those of the ACKs, in order.
 Path = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def send_buffer_bytes(case: Case, connection: Connection) -> int:
-    """Compute the SO_SNDBUF with which a connection begins.
+    """Compute the initial SO_SNDBUF of a connection.
 
-    With it a window that is known never lacks data. The source leaves the buffer to the kernel's
-    autotuning, which raises it as another window grows. The kernel doubles SO_SNDBUF and wakes the
-    writer when a third of that is free. A transfer fills no more than its bytes.
+    With this size a known window never lacks data. If the window is not known, the kernel's
+    autotuning raises the buffer as the window grows. The kernel doubles SO_SNDBUF and wakes the
+    writer when a third of it is free. A transfer needs no more than its bytes.
     """
     ends = connection.transfer_bytes is not None
     least = LEAST_SEND_BUFFER_BYTES if ends else _endless_buffer_bytes(len(case.connections))
@@ -30,16 +30,16 @@ def send_buffer_bytes(case: Case, connection: Connection) -> int:
 
 
 def _endless_buffer_bytes(connections: int) -> int:
-    """Compute the least SO_SNDBUF of each of some connections without end."""
+    """Compute the least SO_SNDBUF of each of some endless connections."""
     share = LEAST_SEND_BUFFERS_BYTES // connections
     return max(SMALLEST_SEND_BUFFER_BYTES, min(LEAST_SEND_BUFFER_BYTES, share))
 
 
 def receive_buffer_bytes(case: Case) -> int:
-    """Compute SO_RCVBUF: for a window of twice the path's capacity, or a constant one.
+    """Compute SO_RCVBUF: for a window of twice the path's capacity, or a constant window.
 
     The kernel offers at least as many bytes as SO_RCVBUF has. Slow start sends a second window
-    before it hears of losses in the first.
+    before it learns of losses in the first.
     """
     stack = case.experiment.stack
     if stack.receive_buffer_bytes is not None:
@@ -51,14 +51,15 @@ def receive_buffer_bytes(case: Case) -> int:
 
 
 def most_buffer_bytes(receive_buffer_bytes: int) -> int:
-    """Return the limit of all buffers, of those that the kernel tunes, too."""
+    """Return the limit of all buffers, with those that the kernel tunes."""
     return max(2 * receive_buffer_bytes, 2 * LEAST_RECEIVE_BUFFER_BYTES)
 
 
 def buffers_mib(case: Case) -> int:
     """Compute the memory of all buffers of a guest, MiB.
 
-    These are what sources have written, and what the kernel adds to that: twice what a path holds.
+    They hold the data that sources have written, and the kernel's overhead: twice what a path
+    holds.
     """
     written = sum(2 * send_buffer_bytes(case, c) for c in case.connections)
     most, added = most_buffer_bytes(receive_buffer_bytes(case)), 0
@@ -77,10 +78,10 @@ def _open_paths(case: Case) -> Counter[Path]:
 
 
 def _path_packets(case: Case, path: Path) -> int:
-    """Estimate how many packets a path holds when its queues are full.
+    """Estimate the packets on a path with full queues.
 
-    These are the data in queues, and what their slowest link sends in a round trip. ACKs wait in
-    full queues, too: of data, or of ACKs where no data go their way.
+    These are the data in queues, and the data that their slowest link sends in a round trip. ACKs
+    wait in full queues, too: of data, or of ACKs if no data passes there.
     """
     directions, stack = case.profile.directions, case.experiment.stack
     placed = {queue.name: directions[queue.direction] for queue in case.graph.placed_queues}
@@ -110,9 +111,8 @@ def _truesize_bytes(case: Case) -> int:
 def _known_packets(case: Case, connection: Connection) -> int:
     """Bound a connection's window, in packets; 0 if not known.
 
-    Known are constant windows and a bound of FAST's: a flow of FAST has at most its direction's
-    packets of one round trip without queues in flight, and at most the sum of all flows' alphas in
-    queues.
+    Known bounds are fixed windows and FAST's: a flow of FAST has in flight at most its direction's
+    packets of one round trip without queues, and in queues at most the sum of all flows' alphas.
     """
     if connection.alpha_packets is None:
         return connection.window_packets or 0

@@ -1,4 +1,4 @@
-"""Captures: one per interface that the analysis needs, by tcpdump or by twoway_testbed."""
+"""Captures by tcpdump or twoway_testbed: one for each interface that the analysis needs."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ _Which = Literal["in", "out", "inout"]
 def captures(case: Case, *, in_kernel: bool) -> tuple[Capture, ...]:
     """List one capture per interface that the analysis needs.
 
-    Captured are hosts' interfaces, in both directions, and interfaces on both sides of each queue.
+    These are the hosts' interfaces, in both directions, and interfaces on both sides of each queue.
     """
     graph = case.graph
     wanted: dict[str, set[_Which]] = {
@@ -55,8 +55,8 @@ def _tcpdump(node: str, name: str, direction: _Which) -> Capture:
         node=node,
         interface=name,
         direction=direction,
-        # tcpdump writes to standard output: given a file's name, tcpdump as root changes
-        # the file's owner, which fails if the host's user is not root.
+        # tcpdump writes to standard output: with a file's name, tcpdump as root changes the file's
+        # owner, which fails if the host's user is not root.
         stdout=f"pcap/{name}.pcap",
         run=tuple(tcpdump.split()),
         ready="listening on",

@@ -14,8 +14,8 @@ from twoway.spec.graph import Graph
 from twoway.spec.interface import Interface
 from twoway.spec.recorded import DEFAULT, Route
 
-# The settings of IPv6 of each interface, in this order: it asks for no address and no router, it
-# has no address but those that the plan gives, and then IPv6 is on.
+# The settings of IPv6 of each interface, in this order: no requests for an address or a router, no
+# addresses but those of the plan, and then IPv6 on.
 _IPV6_IN_SILENCE = {
     "accept_dad": 0,
     "accept_ra": 0,
@@ -43,7 +43,7 @@ def root_sysctls(receive_buffer_bytes: int) -> dict[str, int | str]:
 
 
 def ipv6_sysctls(interfaces: Sequence[Interface], *, router: bool) -> dict[str, int | str]:
-    """List the sysctls that give a node IPv6, which sends nothing by itself."""
+    """List the sysctls that give a node IPv6 without packets of its own."""
     names = ("all", "default", "lo", *(interface.name for interface in interfaces))
     return {
         **{
@@ -56,7 +56,7 @@ def ipv6_sysctls(interfaces: Sequence[Interface], *, router: bool) -> dict[str, 
 
 
 def no_ipv6_sysctls() -> dict[str, int | str]:
-    """List the sysctls that switch a node's IPv6 off, which sends packets by itself."""
+    """List the sysctls that switch off a node's IPv6, which would send packets by itself."""
     return {f"net.ipv6.conf.{which}.disable_ipv6": 1 for which in ("all", "default")}
 
 
@@ -91,7 +91,7 @@ def node_sysctls(stack: Stack, receive_buffer_bytes: int, *, router: bool) -> di
 def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
     """Pace a window over exactly one round trip.
 
-    Linux by itself paces a window over 83 % of a round trip, or 50 % in slow start.
+    Linux's default paces a window over 83 % of a round trip, or 50 % in slow start.
     """
     ratios = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
     return dict.fromkeys(ratios, 100) if stack.pacing else {}
@@ -106,7 +106,7 @@ def link_command(stack: Stack, interface: Interface) -> str:
 
 
 def neighbour_commands(graph: Graph, interface: Interface, ip: IpVersion) -> list[str]:
-    """Build the ip(8) batch lines that spare one interface ARP, or neighbour discovery."""
+    """Build the ip(8) batch lines that replace ARP, or neighbour discovery, at one interface."""
     return [
         f"neigh replace {address_in(each.ip, ip)} lladdr {each.mac} dev {interface.name} "
         "nud permanent"
@@ -128,7 +128,7 @@ def neighbour_readback(graph: Graph, interface: Interface, ip: IpVersion) -> lis
 
 
 def route_commands(stack: Stack, routes: Mapping[str, str], ip: IpVersion) -> list[str]:
-    """Build the ip(8) batch lines of a host's routes, which carry TCP's metrics."""
+    """Build the ip(8) batch lines of a host's routes, with TCP's metrics."""
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
     window = f" window {stack.receive_window_bytes(ip)}" if stack.receive_window_packets else ""
     return [
@@ -140,7 +140,7 @@ def route_commands(stack: Stack, routes: Mapping[str, str], ip: IpVersion) -> li
 
 
 def host_routes(graph: Graph, interface: Interface, ip: IpVersion) -> dict[str, str]:
-    """List a host's routes by goal: the default, and over a switch the interface's network.
+    """List a host's routes by destination: the default, and over a switch the interface's network.
 
     Over a switch the gateway of the default route is the topology's, if there is one.
     """

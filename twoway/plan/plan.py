@@ -33,7 +33,7 @@ def build_plan(
     Args:
         case: the experiment and the files that it names.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
-        in_kernel: twoway_testbed captures and samples unless the experiment says otherwise.
+        in_kernel: True if twoway_testbed captures and samples unless the experiment says otherwise.
     """
     chosen = case.experiment
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"

@@ -1,4 +1,4 @@
-"""The programs that an experiment names, and the names by which they find other hosts."""
+"""The programs that an experiment names, and the host names in the guest's /etc/hosts."""
 
 from twoway.contract.network import START_NS
 from twoway.contract.plan import Command, UserProgram
@@ -28,9 +28,9 @@ def user_programs(case: Case) -> tuple[UserProgram, ...]:
 
 
 def host_names(case: Case) -> tuple[Command, ...]:
-    """Give hosts their names in the guest's /etc/hosts, if there are programs to use them.
+    """Write hosts' names into the guest's /etc/hosts, if programs may use them.
 
-    A name is the address in the stack's version of IP.
+    A name resolves to the address in the stack's version of IP.
     """
     if not case.experiment.programs:
         return ()

@@ -33,10 +33,10 @@ from twoway.spec.point import Case
 from twoway.spec.recorded import DEFAULT, Route
 from twoway.spec.shaper import Shaper
 
-# A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
-# up to 1 s late (RFC 3810, section 9.11).
+# A node announces twice to its neighbours which groups of IPv6 it has joined, within 1 s each, and
+# begins up to 1 s late (RFC 3810, section 9.11).
 _REPORTS_S = 4
-# What a port of a switch does by itself, and not here: the plan has the table of addresses.
+# Functions of a switch's port that are switched off: the plan sets the table of addresses.
 _SWITCH_OFF = ("learning", "flood")
 
 
@@ -47,9 +47,9 @@ def setup_steps(
 
     Args:
         case: the experiment.
-        shapers: its qdiscs.
+        shapers: the experiment's qdiscs.
         receive_buffer_bytes: SO_RCVBUF of sinks.
-        instruments: our module twoway_testbed captures or samples.
+        instruments: True if our module twoway_testbed captures or samples.
     """
     steps: list[Step] = [make_network(case.graph), *_modules(case, shapers)]
     if instruments:
@@ -62,7 +62,7 @@ def setup_steps(
     if case.experiment.has_ipv6:
         steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
     steps += host_names(case)
-    for node in case.graph.nodes:  # last, for from here on packets are counted
+    for node in case.graph.nodes:  # last, because packets are counted from here on
         steps += _qdisc_setup(case, shapers, node)
     return tuple(steps)
 
@@ -78,7 +78,7 @@ def _end(interface: Interface) -> End:
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
-    """Load the modules in use, with the variants that flows name, then those it brings."""
+    """Load the modules in use, with the variants that flows name, then the experiment's own."""
     variants: dict[str, dict[str, set[int]]] = {}
     for shaper in shapers:
         if shaper.module:
@@ -99,7 +99,7 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
 
 
 def _pools(case: Case) -> Iterable[Command]:
-    """Make the pools of slots, each in a node that has a channel of it, and goes with that node."""
+    """Make the pools of slots, each in a node with a channel; the pool ends with that node."""
     for name, node in pool_nodes(case.profile, case.graph).items():
         run = f"{GUEST_BIN}/dtm pool add {name} slots {case.profile.pools[name]}"
         yield Command(node=node, run=tuple(run.split()))
@@ -127,7 +127,7 @@ def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
 
 
 def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
-    """Tell a switch through which port each address is, so that it floods and learns nothing."""
+    """Set the port of a switch for each address, so that it floods and learns nothing."""
     if node not in graph.switches:
         return
     ports = [port.name for port in graph.of(node)]
@@ -151,7 +151,7 @@ def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
 
 
 def _ip_setup(case: Case, node: str, ip: IpVersion) -> Check:
-    """Set one node's addresses, neighbours and routes, with IPv4 its links, and read them back."""
+    """Set one node's addresses, neighbours and routes, with IPv4 also its links; read them back."""
     stack, graph = case.experiment.stack, case.graph
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.of(node):
@@ -182,7 +182,7 @@ def _ip_setup(case: Case, node: str, ip: IpVersion) -> Check:
 
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
-    """Build the commands that a node runs itself, but for a host's default route."""
+    """Build the commands that a node runs itself, except for a host's default route."""
     host = node in graph.hosts
     return [
         line
@@ -221,7 +221,7 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]
 
 
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
-    """Build the command tc, with our plugins if a qdisc is ours, or newer than it."""
+    """Build the command tc, with our plugins if a qdisc is ours or newer than tc."""
     if any(shaper.module or shaper.older_tc for shaper in shapers):
         return ("env", f"TC_LIB_DIR={GUEST_BIN}", "tc")
     return ("tc",)

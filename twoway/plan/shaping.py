@@ -19,7 +19,7 @@ from twoway.spec.shaper import Shaper
 
 # The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
-# A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
+# A delay queue must never drop: its limit is ten times the most packets within the delay.
 _DELAY_LIMIT_MARGIN = 10
 # The kernel counts packets in 32 bits.
 _MOST_LIMIT = (1 << 32) - 1
@@ -50,7 +50,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
 
 
 def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[tuple[int, Shaper]]:
-    """List what becomes of the qdiscs behind queues during the traffic, with times in ns.
+    """List the states of the qdiscs behind queues during the traffic, with times in ns.
 
     Args:
         profile: rates, queues and delays by direction.
@@ -65,7 +65,7 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
 
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
-    """Put before a queue what the direction has there."""
+    """Put the direction's elements before the queue in front of it."""
     before = direction.elements.find(links.BeforeQueue)
     lines = before.lines(shaper.interface.name) if before else ()
     return replace(shaper, inner=(*shaper.inner, *lines))
@@ -97,7 +97,7 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = direction.delay_ns
-    # A ms of a trace leaves at once.
+    # Opportunities in one ms of a trace are used at once.
     held_ns = max(delay_ns, 10**6) if direction.elements.has(Rate) else delay_ns
     most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)

@@ -5,7 +5,7 @@ from twoway.spec.point import Case
 
 
 def stop_ns(case: Case) -> int:
-    """Tell when a run's traffic stops, ns on the guest's clock."""
+    """Compute when a run's traffic stops, ns on the guest's clock."""
     return START_NS + round(case.experiment.duration_s * 1e9)
 
 

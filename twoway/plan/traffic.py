@@ -23,7 +23,7 @@ PROGRESS_REPORTS = 400
 
 def observer(case: Case, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
-    # Each sends a connection, if it may be one that only a program makes, in the stack's version.
+    # Each sends on a connection, in the stack's version of IP if only a program makes connections.
     own_ip = case.experiment.stack.ip
     senders = [(c.from_, ip_version(c.source)) for c in case.connections]
     senders += [(flow.from_, own_ip) for flow in case.datagrams]
@@ -43,7 +43,7 @@ def observer(case: Case, *, in_kernel: bool) -> Observe:
 
 
 def _sampler(observe: Observe) -> tuple[Line, ...]:
-    """List the lines that say to twoway_testbed what to observe."""
+    """List the lines that tell twoway_testbed which sockets and queues to observe."""
     times = (observe.start_ns, observe.stop_ns, observe.interval_ns, observe.progress_interval_ns)
     return (
         *(
@@ -56,7 +56,7 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
 
 
 def streams(case: Case, buffer_bytes: int) -> Iterable[Program]:
-    """Send and receive connections' data: a program a host, a line for each end.
+    """Send and receive connections' data: one program per host, one line per end.
 
     Args:
         case: the experiment.
@@ -98,7 +98,7 @@ def _send(case: Case, connection: Connection) -> str:
 
 
 def _source_options(case: Case, connection: Connection) -> Iterable[str]:
-    """List a connection's options: data that are not unlimited, and pacing."""
+    """List a connection's options: its data if limited, and pacing."""
     flow = case.flows[connection.name]
     if flow.traffic is not None:
         yield from flow.traffic.source_options(case.experiment.span(flow))

@@ -1,7 +1,7 @@
 """Archives of runs for other machines, with checksums of all files.
 
-An archive is unpacked aside and checked before its runs are moved to the results, so that a cut or
-changed archive leaves nothing that looks like a run.
+An archive is unpacked under a temporary name and checked before its runs are moved to the results,
+so that a truncated or changed archive leaves nothing that looks like a run.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from twoway.contract.manifest import CAPTURES, MACHINE, MANIFEST, read_manifest
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
-# The most files of an archive: those of some thousand runs.
+# The most files of an archive: enough for some thousand runs.
 _MOST_FILES = 200_000
-# EXPERIMENT/RUN: neither an option, nor hidden, nor the link to the latest run.
+# EXPERIMENT/RUN: not an option, not hidden, and not the link to the latest run.
 _RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -94,7 +94,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> N
 
 
 def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
-    """Unpack an archive's runs into a results folder; keep those there.
+    """Unpack an archive's runs into a results folder; keep existing runs.
 
     Returns: the runs' folders, in the archive's order.
     Raises: ArchiveError if a checksum differs, a file is missing or not listed, or a different run
@@ -133,7 +133,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     placed = 2 < len(parts) <= 2 + DEEPEST and ".." not in parts and _RUN.match("/".join(parts[:2]))
     content = archive.extractfile(member) if plain and (placed or member.name == _SUMS) else None
     if content is None:
-        raise ArchiveError(f"archive of runs: {member.name:.200}: must not be in one")
+        raise ArchiveError(f"archive of runs: {member.name:.200}: not allowed")
     free = shutil.disk_usage(aside).free
     if member.size > free:
         raise DiskFullError(
@@ -144,7 +144,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
         with open_run_file(aside, member.name, new=True) as file:
             shutil.copyfileobj(content, file)
     except (FileExistsError, NotADirectoryError) as error:
-        raise ArchiveError(f"archive of runs: {member.name:.200}: its name is taken") from error
+        raise ArchiveError(f"archive of runs: {member.name:.200}: its name occurs twice") from error
 
 
 def _checked(aside: Path) -> list[str]:
@@ -156,17 +156,21 @@ def _checked(aside: Path) -> list[str]:
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     there = {str(p.relative_to(aside)) for p in aside.rglob("*") if p.is_file()} - {_SUMS}
     if there != set(sums):
-        raise ArchiveError(f"archive of runs: {', '.join(sorted(there ^ set(sums)))}: not as sent")
+        raise ArchiveError(
+            f"archive of runs: {', '.join(sorted(there ^ set(sums)))}: differ from those sent"
+        )
     for name, digest in sums.items():
         with open_run_file(aside, name) as file:
             found = digest_of(file)
         if found != digest:
-            raise ArchiveError(f"archive of runs: {name}: another checksum than when it was sent")
+            raise ArchiveError(
+                f"archive of runs: {name}: its checksum differs from that when it was sent"
+            )
     return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
 
 
 def _refuse_damaged(folder: Path) -> None:
-    """Raise ArchiveError unless a run is finished and as its manifest says."""
+    """Raise ArchiveError unless a run is finished and matches its manifest."""
     if _end_of(folder) is None:
         raise ArchiveError(f"{folder}: not a finished run")
     if not (folder / MANIFEST).is_file():  # a host's part of a run has none
@@ -176,9 +180,9 @@ def _refuse_damaged(folder: Path) -> None:
     except ValueError as error:
         raise ArchiveError(str(error)) from error
     if damaged:
-        raise ArchiveError(f"{folder}: missing or not as the run left it: {', '.join(damaged)}")
+        raise ArchiveError(f"{folder}: missing or changed since the run: {', '.join(damaged)}")
 
 
 def _refuse_another(new: Path, old: Path) -> None:
     if old.exists() and _end_of(new) != _end_of(old):
-        raise ArchiveError(f"{old}: another run of that name is there")
+        raise ArchiveError(f"{old}: another run of that name exists")

@@ -1,7 +1,7 @@
-"""Compressing the captures of a run that has ended.
+"""Compressing the captures of a finished run.
 
-Headers of a few connections repeat themselves: level 1 makes captures 4 to 10 times smaller, those
-of all five papers 6.9 times, at 700 MB/s; levels up to 9 are hardly better (zstd 1.5.7).
+Headers of a few connections repeat: level 1 makes captures 4 to 10 times smaller, those of all five
+papers 6.9 times, at 700 MB/s; levels up to 9 are hardly better (zstd 1.5.7).
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Experiments with all that they refer to, checked, the names of metrics included.
+"""Experiments with all files that they refer to, checked, with the names of metrics.
 
-Names of metrics are those that are measured, and a spec knows nothing of measuring.
+Metric names come from the code that measures, which a spec may not import.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +26,9 @@ def refuse_lost_references(cases: Iterable[point.Case]) -> None:
 
 
 def reference_problems(case: point.Case) -> Iterator[str]:
-    """List what is wrong with the runs that a point's claims refer to.
+    """List problems of the runs that a point's claims refer to.
 
-    A run or metric may not exist; a run that explains may differ in more than what it removes.
+    A run or metric may not exist; an explaining run may differ in more than it removes.
     """
     for claim in case.claims:
         differs = claim.differs
@@ -51,14 +51,14 @@ def reference_problems(case: point.Case) -> Iterator[str]:
 
 
 def _not_isolated(here: Described, run: str, removes: Sequence[str]) -> Iterator[str]:
-    """List the parameters in which an explaining run differs and that it does not remove."""
+    """List the parameters in which an explaining run differs, though it does not remove them."""
     try:
         there = describe(load_case(run))
     except SpecError:
-        return  # complained about above
+        return  # reported above
     differing = parameters([here, there])
     named = {path: {p for p in differing if f"{p}.".startswith(f"{path}.")} for path in removes}
     if more := [path for path in differing if not any(path in each for each in named.values())]:
         yield f"{run} differs in more than it removes: {', '.join(more)}"
     if idle := [path for path, found in named.items() if not found]:
-        yield f"{run} does not differ in {', '.join(idle)}, which it is to remove"
+        yield f"{run} does not differ in {', '.join(idle)}, which it should remove"

@@ -1,4 +1,4 @@
-"""What can be removed from a results folder: failed runs, old ones, captures."""
+"""Finding what can be removed from a results folder: failed runs, old ones, captures."""
 
 import time
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ _GOING = ".removing-"
 def removable(results: Path, keep: int | None, days: float | None) -> Iterator[tuple[Path, str]]:
     """Find runs that can be removed.
 
-    Runs that are going on, and what is no run, are never among them.
+    Runs in progress, and folders that are no runs, are never among them.
 
     Args:
         results: folder that holds one folder per experiment or point.
-        keep: how many finished runs of each stay at least, the newest; None: all.
-        days: finished runs stay for so long at least; None: no matter how old.
+        keep: number of finished runs of each that stay at least, the newest; None: all.
+        days: time for which finished runs stay at least; None: no limit.
 
-    Yields: a run's folder, and why it can go.
+    Yields: a run's folder, and the reason why it can be removed.
     """
     for experiment in sorted(results.glob("*")):
         if experiment.is_symlink() or not experiment.is_dir():
@@ -39,14 +39,14 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
 
 
 def remove_captures(run: Path) -> None:
-    """Remove a run's captures and samples: its documents and its report stay."""
+    """Remove a run's captures and samples; keep its documents and its report."""
     for name in (CAPTURES, SAMPLES):
         if (run / name).is_dir():
             remove_folder(run / name)
 
 
 def remove(run: Path) -> None:
-    """Remove a run, or a kernel; while that lasts it does not look finished."""
+    """Remove a run or a kernel; meanwhile it does not look finished."""
     going = run.with_name(f"{_GOING}{run.name.removeprefix(_GOING)}")
     run.rename(going)
     remove_folder(going)

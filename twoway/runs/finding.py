@@ -25,7 +25,7 @@ def finished_runs(results: Path) -> Iterator[Path]:
 
 
 def find_run(name: str, results: Path) -> Path:
-    """Find a run by its folder, the newest of an experiment or point, or the one of an identity.
+    """Find a run by folder, by experiment or point (the newest), or by identity.
 
     Args:
         name: a folder, an experiment's id or file, with "@" and the point's name for a point, or
@@ -49,7 +49,7 @@ def find_run(name: str, results: Path) -> Path:
 
 
 def find_runs(name: str, results: Path) -> list[Path]:
-    """Find the run of a name, or of a sweep's experiment the newest run of each of its points.
+    """Find the run of a name; for a sweep's experiment the newest run of each point.
 
     Args:
         name: as for find_run(), the id of an experiment with points, or a file that `twoway share`
@@ -57,7 +57,7 @@ def find_runs(name: str, results: Path) -> list[Path]:
         results: where runs are kept.
 
     Returns: folders, points in the order of their names, numbers by their size.
-    Raises: UsageError if there is none; ArchiveError if the file is no sound one of runs.
+    Raises: UsageError if there is none; ArchiveError if the file holds no sound runs.
     """
     if Path(name).suffix == SUFFIX and Path(name).is_file():
         return sorted(shared_runs(Path(name)), key=lambda run: _in_order(run.parent))

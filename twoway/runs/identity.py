@@ -1,4 +1,4 @@
-"""A run's identity: with the same one, captures are the same."""
+"""A run's identity: runs with the same identity have the same captures."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from twoway.spec.point import Case
 def identity(case: Case, backend: Backend, plan: Plan | None = None) -> str:
     """Hash plan, topology, tools, backend and its modules in use.
 
-    Expectations, warm-up and texts, which only the analysis reads, are left out.
+    Statements, warm-up and texts, which only the analysis reads, do not count.
 
     Args:
         case: the experiment.

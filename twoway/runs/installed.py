@@ -1,4 +1,4 @@
-"""An experiment's programs, searched for as its guest will search."""
+"""Searching for an experiment's programs as its guest will search."""
 
 import os
 import shutil
@@ -14,11 +14,11 @@ def missing_programs(
     programs: Sequence[HostProgram],
     files: Mapping[str, Mapping[str, PlannedFile]],
 ) -> Iterator[str]:
-    """List the programs that this machine has not, each after its field.
+    """List the programs that this machine does not have, each after its field.
 
     Args:
         name: the experiment's id.
-        programs: the experiment's.
+        programs: the experiment's programs.
         files: the files of each program, by their paths in its folder, by the program's name.
     """
     for index, program in enumerate(programs):
@@ -32,4 +32,4 @@ def missing_programs(
         elif "/" in word and not word.startswith("/"):
             file = files[program.name].get(os.path.normpath(word))
             if not (file and file.executable):
-                yield f"{where}: no program of its `files`"
+                yield f"{where}: not a program of its `files`"

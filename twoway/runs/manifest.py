@@ -1,4 +1,4 @@
-"""manifest.json: a run's description for the analysis, and origins."""
+"""manifest.json: a run's description for the analysis, and its origins."""
 
 import os
 import re
@@ -34,11 +34,11 @@ from twoway.runs.captures import packed_name
 from twoway.spec.addresses import address_in
 from twoway.spec.point import Case, spec_document, spec_hash
 
-# File in a deployed checkout: the revision of the checkout it was copied from.
+# File in a deployed checkout: the revision of the checkout from which it was copied.
 REVISION_FILE = "REVISION"
 # File that a run's process keeps locked while it lives.
 LOCK = "lock"
-# Files that a run leaves and no analysis reads, or only this one.
+# Files of a run that no analysis reads, or only this module.
 _UNLISTED = ("exit-status", "sockets/progress.json", CLOCKS, LOCK)
 _TOOLS = {
     "iproute2": ["ip", "-V"],
@@ -65,11 +65,11 @@ def build_manifest(
     Args:
         case: the experiment.
         plan: its plan.
-        backend: what carried the plan out.
+        backend: the backend that carried the plan out.
         folder: the run's folder.
         run: the run's name.
         identity: the run's identity.
-        wall_s: the time that the run took.
+        wall_s: duration of the run.
 
     Raises: RunError if an artifact of the plan is missing.
     """
@@ -149,9 +149,9 @@ def _queues(case: Case) -> Iterable[Queue]:
 
 
 def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
-    """Say how the programs that the experiment names ended.
+    """Describe how the programs that the experiment names ended.
 
-    Raises: RunError if the guest left nothing sound about one.
+    Raises: RunError if the guest left an invalid or no document on one.
     """
     if not plan.user_programs:
         return
@@ -159,7 +159,7 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
         ended = read_json(read_run_file(folder, ENDED))
         ends = {program.name: Ended(**ended[program.name]) for program in plan.user_programs}
     except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"the guest left no sound {ENDED}: {error}") from error
+        raise RunError(f"the guest left no valid {ENDED}: {error}") from error
     for program in plan.user_programs:
         yield ProgramRun(
             **dict(ends[program.name]),
@@ -177,15 +177,15 @@ def _capture_drops(plan: Plan, folder: Path) -> dict[str, int]:
         said = read_run_file(folder, f"log/{capture.name}.err")
         match = re.search(r"(\d+) packets? dropped by kernel", said)
         if not match:
-            raise RunError(f"{capture.name}: did not say how many packets it lost: {said!r}")
+            raise RunError(f"{capture.name}: did not report its number of lost packets: {said!r}")
         drops[capture.interface] = int(match[1])
     return drops
 
 
 def _clocks(folder: Path) -> Clocks:
-    """Read how far the kernel's clock is ahead of the plan's.
+    """Read the offset of the kernel's clock from the plan's.
 
-    Of a multi-host run this is the reference host's clock; each node's clock relative to that is
+    For a multi-host run this is the reference host's clock; each node's clock relative to it is
     added (lab/multihost_run.py).
     """
     try:
@@ -193,7 +193,7 @@ def _clocks(folder: Path) -> Clocks:
     except FileNotFoundError:
         return Clocks()
     except ValueError as error:
-        raise RunError(f"the guest left no sound {CLOCKS}: {error}") from error
+        raise RunError(f"the guest left no valid {CLOCKS}: {error}") from error
 
 
 def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:
@@ -208,8 +208,8 @@ def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:
 def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     """List the artifacts of a plan.
 
-    Raises: RunError if one is missing, or if there is a file that the plan does not make: what
-        later steps write into the folder must be theirs.
+    Raises: RunError if one is missing, or if there is a file that the plan does not make: the files
+        that later steps write into the folder must be theirs.
     """
     expected = [packed_name(capture.interface) for capture in plan.captures]
     expected += [program.stdout for program in plan.programs if program.stdout]

@@ -1,6 +1,6 @@
 """The predicted values of an experiment, in a file beside its own.
 
-The file is committed before the first run, and keeps what was said then.
+The file is committed before the first run, and keeps the values of that time.
 """
 
 import csv
@@ -20,7 +20,7 @@ _KEY = slice(3)
 
 
 def predictions_file(name: str) -> Path:
-    """Return where an experiment's predicted values are, or would be.
+    """Return the file of an experiment's predicted values, which may not exist.
 
     Raises: SpecError if there is no such experiment.
     """
@@ -28,11 +28,11 @@ def predictions_file(name: str) -> Path:
 
 
 def table(name: str) -> str:
-    """Write an experiment's predicted values as CSV, a line for each point and metric.
+    """Write an experiment's predicted values as CSV, one line for each point and metric.
 
     Repetitions with other seeds are left out: predictions do not depend on them.
 
-    Returns: nothing if there are none.
+    Returns: an empty text without predictions.
     Raises: SpecError with every problem of the experiment.
     """
     cases = (load_case(point) for point in case_names(name))
@@ -44,7 +44,7 @@ def table(name: str) -> str:
 
 
 def write(name: str) -> Path | None:
-    """Write an experiment's predicted values beside its file; None if it has none.
+    """Write an experiment's predicted values beside its file; return None if it has none.
 
     Raises: SpecError with every problem of the experiment.
     """
@@ -58,7 +58,7 @@ def write(name: str) -> Path | None:
 
 
 def as_written(name: str) -> bool:
-    """Tell whether the file beside an experiment's has its predicted values of today.
+    """Tell whether the file of predicted values is up to date.
 
     Raises: SpecError with every problem of the experiment.
     """
@@ -67,7 +67,7 @@ def as_written(name: str) -> bool:
 
 
 def shrunk(name: str) -> Iterator[str]:
-    """List predictions of the file that an experiment has no more, or with a wider tolerance.
+    """List predictions of the file that are gone, or have a wider tolerance now.
 
     Raises: SpecError with every problem of the experiment, or if the file is no such table.
     """
@@ -82,7 +82,7 @@ def shrunk(name: str) -> Iterator[str]:
     for (point, metric, theory), row in before.items():
         today = now.get((point, metric, theory))
         if today is None:
-            yield f"{where}: {point} {metric}: was predicted by {theory}, and is no more"
+            yield f"{where}: {point} {metric}: was predicted by {theory}, and no longer is"
         elif float(today["tolerance"] or 0) > float(row["tolerance"] or 0):
             wider = f"tolerance {today['tolerance']}, was {row['tolerance']}"
             yield f"{where}: {point} {metric}: {wider}"

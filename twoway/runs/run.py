@@ -1,8 +1,8 @@
 """Carrying out a run: folder, backend, manifest, final name.
 
-A folder results/EXPERIMENT/RUN is complete. While the run lasts, the folder's name starts with
+A folder results/EXPERIMENT/RUN is complete. During the run, the folder's name starts with
 `.running-`; if the run fails, the name ends in `.partial`. A run that does not fit on the disk is
-removed at once, a killed process's run when its experiment runs again.
+removed at once; the run of a killed process is removed when its experiment runs again.
 """
 
 import fcntl
@@ -58,7 +58,7 @@ def run_case(
 
     Returns: the run's folder, complete except for the files that the analysis adds.
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
-        kept as RUN.partial; UsageError if the experiment asks for what the backend has not.
+        kept as RUN.partial; UsageError if the experiment asks for a feature that the backend lacks.
     """
     backend = backend_for(case, backend)
     _refuse_real_time(case, backend)
@@ -96,7 +96,7 @@ def run_case(
 
 
 def _refuse_real_time(case: Case, backend: Backend) -> None:
-    """Raise UsageError if an experiment wants what needs virtual time."""
+    """Raise UsageError if an experiment needs virtual time."""
     wanted = {
         "capture": case.experiment.capture,
         "observe.sampler": case.experiment.observe.sampler,
@@ -104,15 +104,16 @@ def _refuse_real_time(case: Case, backend: Backend) -> None:
     for field, value in wanted.items():
         if value == "kernel" and not backend.in_kernel:
             raise UsageError(
-                f"{case.id}: {field}: kernel needs virtual time, and {backend.name} has none",
-                "without the field each backend takes what it can",
+                f"{case.id}: {field}: kernel needs virtual time, which {backend.name} "
+                "does not have",
+                "without the field each backend chooses for itself",
             )
     if case.experiment.seed != 1 and not backend.in_kernel:
-        raise UsageError(f"{case.id}: seed: {backend.name} draws its random numbers as it likes")
+        raise UsageError(f"{case.id}: seed: {backend.name} has random numbers without a seed")
 
 
 def run_watched(case: Case, backend: Backend, results: Path) -> Path:
-    """Run an experiment as `run_case` does, with its clock on stderr."""
+    """Run an experiment as `run_case` does, with its progress on stderr."""
     with RunClock(case.id, START_NS, stop_ns(case)) as clock:
         return run_case(
             case,
@@ -126,13 +127,13 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 def alone(case: Case, results: Path) -> Iterator[None]:
     """Hold a point's lock: no other process looks for its run, or makes one.
 
-    Sweeps of the same points at the same time wait for each other here: each point runs once.
+    Simultaneous sweeps of the same points wait for each other here, so that each point runs once.
     """
     folder = results / case.id
     make_folder(folder)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):  # NFS locks no folders: there a point may run twice
+        with suppress(OSError):  # NFS cannot lock folders: there a point may run twice
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
@@ -148,24 +149,24 @@ def kept_run(
 ) -> Path | None:
     """Find the newest finished run with the same identity, if any.
 
-    Runs whose manifest cannot be read, or whose files have changed, are named and not kept.
+    Runs whose manifest cannot be read, or whose files have changed, are reported and not kept.
 
     Args:
         case: the experiment.
         backend: the kernel and clock to run on.
         results: folder that holds one folder per experiment.
-        without_if: tells whether a run whose captures and samples were removed will do; never, if
-            it is described in other words since, or has lost the captures alone.
+        without_if: tells whether a run without captures and samples suffices. Such a run never
+            suffices if its description has changed since, or if only its captures were removed.
 
-    If texts, statements or warm-up of the experiment have changed since the run, they are
-    written to experiment.json in the run's folder; its other files stay as they are.
+    If texts, statements or warm-up of the experiment have changed since the run, they are written
+    to experiment.json in the run's folder; its other files stay unchanged.
     """
     wanted = identity(case, backend_for(case, backend))
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = read_manifest(folder)
         except ValueError as error:
-            if (folder / MANIFEST).exists():  # broken, or another version's; else a partial run
+            if (folder / MANIFEST).exists():  # broken, or of another version; else a partial run
                 say(f"not kept: {error}", markup=False, wrong=True)
             continue
         if manifest.identity != wanted:
@@ -177,7 +178,7 @@ def kept_run(
             left_out = [] if removed and without_if(folder) else [CAPTURES]
         if damaged := left_out + manifest.damaged(folder):
             names = ", ".join(damaged)
-            what = f"not kept: {folder}: missing or not as the run left it: {names}"
+            what = f"not kept: {folder}: missing or changed since the run: {names}"
             say(what, markup=False, wrong=True)
             continue
         if not manifest.describes(now):
@@ -189,14 +190,14 @@ def kept_run(
 def new_folder(parent: Path) -> tuple[Path, IO[str]]:
     """Make a run's folder, locked while the run's process lives; remove those of killed ones.
 
-    What a guest is writing is for nobody else to open.
+    No other user may open the files that a guest is writing.
     """
     make_folder(parent)
     for left in parent.glob(".running-*"):
         _remove_if_dead(left)
     while True:
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
-        folder = parent / f".new-{stamp}"  # renamed to .running-* when locked
+        folder = parent / f".new-{stamp}"  # renamed to .running-* once locked
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:
@@ -207,7 +208,7 @@ def new_folder(parent: Path) -> tuple[Path, IO[str]]:
 
 
 def _shown(running: Path, name: str) -> Path:
-    """Give a run's folder its name, and the rights of its parent."""
+    """Give a run's folder its name, and its parent's rights."""
     running.chmod(running.parent.stat().st_mode & 0o777)
     return running.rename(running.with_name(name))
 
@@ -218,14 +219,14 @@ def _remove_if_dead(left: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    except (FileNotFoundError, PermissionError):  # the run has just ended, or is root's
+    except (FileNotFoundError, PermissionError):  # the run has just ended, or belongs to root
         return
     with suppress(OSError):
         remove_folder(left)
 
 
 def _ended_early(running: Path, error: BaseException) -> BaseException:
-    """Keep a failed run as .partial, or remove it if the disk is full or nothing was run.
+    """Keep a failed run as .partial; remove it if the disk is full or nothing was run.
 
     Returns: the error to raise.
     """

@@ -1,7 +1,7 @@
 """One file of runs to hand on: a page that a browser opens, and the runs' archive in it.
 
-The archive is gzipped and stands in the page as base64, in a script that no browser carries out;
-shared.js opens the runs' pages from there. Whoever made such a file is not trusted.
+The archive is gzipped and stored in the page as base64, in a script that no browser executes;
+shared.js opens the runs' pages from there. The maker of such a file is not trusted.
 """
 
 import base64
@@ -25,8 +25,8 @@ _END = b"</script>\n"
 _VIEWER = Path(__file__).with_name("shared.js")
 _LINE_BYTES = 48 << 10
 _LINE_CHARACTERS = _LINE_BYTES // 3 * 4 + 1
-# Documents and tables of runs become 5 to 20 times smaller, captures are compressed already. gzip
-# makes zeros a thousand times smaller.
+# Size limits: documents and tables of runs become 5 to 20 times smaller, captures are compressed
+# already. gzip makes zeros a thousand times smaller.
 _MOST_TIMES = 50
 _ALWAYS_BYTES = 64 << 20
 
@@ -35,8 +35,9 @@ def share_runs(page: str, folders: Sequence[Path], to: Path, *, captures: bool) 
     """Write a file of runs, whole or not at all.
 
     Args:
-        page: what a browser shows first; its links to runs' pages end in EXPERIMENT/RUN/PAGE.
-        folders: of the runs, EXPERIMENT/RUN in one folder of results.
+        page: the page that a browser shows first; its links to runs' pages end in
+            EXPERIMENT/RUN/PAGE.
+        folders: the runs' folders, EXPERIMENT/RUN in one folder of results.
         to: the file.
         captures: False leaves captures out.
 
@@ -62,12 +63,12 @@ def share_runs(page: str, folders: Sequence[Path], to: Path, *, captures: bool) 
 
 
 def shared_runs(file: Path) -> list[Path]:
-    """Unpack the runs of a shared file into the cache, unless they are there.
+    """Unpack the runs of a shared file into the cache, unless it has them.
 
-    They never come among the results: a sweep would keep them as its own.
+    They are never put into the results: a sweep would keep them as its own.
 
     Returns: the runs' folders.
-    Raises: ArchiveError if the file is no whole file of runs, or the disk is full; nothing is
+    Raises: ArchiveError if the file is incomplete, or the disk is full; then nothing is
         left then.
     """
     with file.open("rb") as opened, TemporaryFile() as packed:
@@ -87,7 +88,7 @@ def shared_runs(file: Path) -> list[Path]:
 def _copy_archive(page: BinaryIO, packed: BinaryIO) -> None:
     """Copy the archive out of a page.
 
-    Raises: ArchiveError if there is none, or it has no end.
+    Raises: ArchiveError if there is no archive, or it has no end.
     """
     lines = iter(lambda: page.readline(_LINE_CHARACTERS), b"")
     if _BEGIN not in lines:
@@ -96,7 +97,7 @@ def _copy_archive(page: BinaryIO, packed: BinaryIO) -> None:
         if line == _END:
             return
         packed.write(base64.b64decode(line, validate=False))
-    raise ArchiveError("cut short: the archive of runs has no end")
+    raise ArchiveError("truncated: the archive of runs has no end")
 
 
 def _unpack(packed: BinaryIO, target: Path) -> None:
@@ -126,7 +127,7 @@ class _Bounded:
         self._left = most
 
     def read(self, size: int) -> bytes:
-        """Read up to `size` bytes; raise ArchiveError beyond the most that there may be."""
+        """Read up to `size` bytes; raise ArchiveError beyond the limit."""
         content = self._stream.read(size)
         self._left -= len(content)
         if self._left < 0:
@@ -135,7 +136,7 @@ class _Bounded:
 
 
 def _no_room(where: Path, error: OSError) -> Exception:
-    """Return the error to raise: of a full disk a sentence, any other unchanged."""
+    """Return the error to raise: for a full disk a sentence, any other unchanged."""
     if not out_of_space(error):
         return error
     return ArchiveError(f"{where}: {error.strerror}", "make room and start again")

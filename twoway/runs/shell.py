@@ -1,6 +1,6 @@
 """Mininet's prompt in the guest, with an experiment's network.
 
-Not in virtual time, which would skip ahead whenever the person at the prompt pauses.
+The guest is not in virtual time, which would skip ahead whenever the person at the prompt pauses.
 """
 
 import subprocess
@@ -25,8 +25,8 @@ COMMANDS = "commands"
 def open_shell(case: Case, guest: Guest) -> int:
     """Boot the guest, set up the network and connect the terminal.
 
-    Without a terminal the lines on standard input are carried out, up to `exit`: what the guest
-    is sent before it listens is lost.
+    Without a terminal the lines on standard input are carried out, up to `exit`; input that the
+    guest receives before it listens is lost.
 
     Returns: 0 if the user left the prompt, 1 if the guest failed.
     """

@@ -1,4 +1,4 @@
-"""The commit of a kernel from which on an experiment comes out otherwise."""
+"""Searching for the commit of a kernel with which an experiment's result changes."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from twoway.runs.run import kept_run, run_watched
 from twoway.spec.point import Case
 from twoway.sweeps.sweep import measured
 
-# What two runs may differ in, what weighs most first; "end": one of them did not end well.
+# Possible differences of two runs, the most important first; "end": one of them did not end well.
 Sign = Literal["end", "verdicts", "metrics", "packets"]
 # Git quotes the word from 2.55 on.
 _FOUND = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit$", re.MULTILINE)
@@ -30,9 +30,9 @@ class Found:
     """The first bad commit.
 
     Attributes:
-        sign: what differs between the good and the bad run.
+        sign: the difference between the good and the bad run.
         title: the commit's digits and subject.
-        commit: its name, in full.
+        commit: its full name.
         good: run of the last good commit that was tried.
         bad: run of the commit; None if it failed.
     """
@@ -46,17 +46,17 @@ class Found:
 
 @dataclass(frozen=True)
 class Ran:
-    """A commit's run and the verdicts on it; None if it failed."""
+    """A commit's run and its verdicts; None if it failed."""
 
     folder: Path | None = None
     verdicts: Verdicts | None = None
 
 
 class Search:
-    """A search for the first commit after a good one, up to a bad one, that differs from the good.
+    """A search from a good commit to a bad one, for the first that differs from the good one.
 
-    What tells them apart is found out first: that one has no run that ends, their verdicts, their
-    metrics, or their packets, the first of these in which good and bad differ.
+    First the difference of the two ends is determined: one of them does not end, or verdicts,
+    metrics or packets differ; the first of these that differs is used.
     """
 
     def __init__(
@@ -67,15 +67,13 @@ class Search:
         Args:
             case: the experiment.
             history: the repository.
-            results: where runs are kept.
-            say: is told how each commit came out.
+            results: folder of the runs.
+            say: called with the result of each commit.
 
-        Raises: UsageError if the experiment names a kernel of its own.
+        Raises: UsageError if the experiment sets its own kernel.
         """
         if kernel := case.experiment.kernel:
-            raise UsageError(
-                f"{case.id}: kernel: the one of each commit is tried, got {kernel:.80}"
-            )
+            raise UsageError(f"{case.id}: kernel: each commit's kernel is tried, got {kernel:.80}")
         self._case, self._history, self._results, self._say = case, history, results, say
         self._ran: dict[str, Ran] = {}
 
@@ -86,8 +84,8 @@ class Search:
             good: a revision, an ancestor of `bad`.
             bad: a revision.
 
-        Raises: UsageError if nothing tells them apart, or if the commits in question do not
-            build or run; BuildError of the two ends.
+        Raises: UsageError if nothing distinguishes them, or if the commits in question do not
+            build or run; BuildError for the two ends.
         """
         with self._history.alone():
             return self._find(good, bad)
@@ -138,11 +136,11 @@ class Search:
             left = git("rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*")
             titles = map(self._history.title, left.split())
             raise UsageError(
-                "\n".join(["what is left neither builds nor runs, or is the one:", *titles])
+                "\n".join(["the remaining commits neither build nor run, or are the one:", *titles])
             ) from error
 
     def _run(self, commit: str) -> Ran:
-        """Build a commit and run the experiment on it, unless that has been done."""
+        """Build a commit and run the experiment on it, unless done already."""
         if commit not in self._ran:
             with Steps() as steps:
                 backend = Uml(self._history.guest(commit, steps))
@@ -170,7 +168,7 @@ def _sign(good: Ran, bad: Ran) -> Sign:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of an error that says most: a compiler's, if there is one."""
+    """Return the most informative line of an error: a compiler's, if there is one."""
     lines = str(error).splitlines()
     return next((line for line in lines if "error:" in line), lines[0])
 

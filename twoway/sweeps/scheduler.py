@@ -36,7 +36,7 @@ from twoway.spec.point import Case
 from twoway.sweeps.sweep import Crew, measured, run_point
 from twoway.sweeps.workers import give_back_memory
 
-# Dask's settings, and the files in --certificates as the Ansible role `workers` names them.
+# Dask's settings, and the files in --certificates, with the names of the Ansible role `workers`.
 _FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_key": "client.key"}
 _TLS = "tls://"
 # Most points that wait for a worker at the same time: each occupies a sleeping thread here.
@@ -47,7 +47,7 @@ _CHECK_S = 10
 _MAX_IDLE_CHECKS = 6
 # After the scheduler is lost, Dask still drops new submissions for a moment.
 _RECONNECT_S = 1
-# Computed on import: a worker that was not restarted runs older code than its disk has.
+# Computed on import: a worker that was not restarted runs older code than its disk holds.
 _CODE = {
     "code.analysis": revision(),
     "code.twoway": code_revision(PACKAGE),
@@ -102,7 +102,7 @@ def _hint(scheduler: str, error: Exception) -> str:
     if not scheduler.startswith(_TLS):
         return f"does it speak TLS? then its address is {_TLS}..."
     if "certificate" in str(error):
-        return "certificates are for the names and addresses that workers.yml knew of a host"
+        return "certificates hold the names and addresses of a host in workers.yml"
     return ""
 
 
@@ -110,7 +110,7 @@ def _await_workers(client: Any, scheduler: str) -> None:
     if client.nthreads():
         return
     patience_s = _MAX_IDLE_CHECKS * _CHECK_S
-    say(f"{scheduler} has no workers: {patience_s} s are left to one that starts ...")
+    say(f"{scheduler} has no workers: waiting {patience_s} s for one to start ...")
     try:
         client.wait_for_workers(1, timeout=patience_s)
     except TimeoutError as error:
@@ -125,7 +125,7 @@ def _security(scheduler: str, certificates: Path) -> Any:
         return None
 
     class Named(Security):
-        """Certificates; a server's must name the host that it was reached by."""
+        """Certificates; a server's must contain the name by which the server was reached."""
 
         def get_connection_args(self, role: str) -> Any:
             arguments = super().get_connection_args(role)  # type: ignore[no-untyped-call]
@@ -149,22 +149,22 @@ def _refuse_elsewhere(scheduler: str) -> None:
         if host == "localhost" or ip_address(host).is_loopback:
             return
     raise UsageError(
-        f"--scheduler {scheduler:.200}: without TLS whoever is on the network runs code here",
+        f"--scheduler {scheduler:.200}: without TLS, anybody on the network could run code here",
         f"{_TLS}..., with the certificates that playbooks/workers.yml makes; without TLS only "
         "tcp://127.0.0.1:... and tcp://[::1]:...",
     )
 
 
 def wanted_there(case: Case, backend: Backend) -> dict[str, str]:
-    """Identify what a worker must run: parts of the run's identity, and loaded code."""
+    """List the parts that a worker must share: parts of the run's identity, and loaded code."""
     return {**identity_parts(case, backend_for(case, backend)), **_CODE}
 
 
 def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
     """Run a case on a worker and unpack the run; the thread waits.
 
-    A worker that refuses a point is free again at once, and would get and refuse the next: from
-    then on points go to other workers if possible.
+    A worker that refuses a point is free at once, and would get and refuse the next one: from then
+    on points go to other workers if possible.
     """
     work = (run_here, case, backend.name, wanted_there(case, backend))
     sent = _sent_back(client, work)
@@ -194,7 +194,7 @@ def _sent_back(client: Any, work: tuple[Any, ...], **where: Any) -> Sent:
         except TwowayError:
             raise
         except Exception as error:  # Dask's exceptions have no common base
-            raise TwowayError(f"no worker could run it: {error}") from error
+            raise TwowayError(f"no worker was able to run it: {error}") from error
 
 
 def _awaited(future: Any, client: Any) -> Sent:
@@ -212,7 +212,7 @@ def _awaited(future: Any, client: Any) -> Sent:
             if isinstance(answer, Sent):
                 return answer
             raise TwowayError(f"a worker's answer is no run: {answer!r:.200}")
-    raise TwowayError(f"no worker has been there for {_MAX_IDLE_CHECKS * _CHECK_S} s")
+    raise TwowayError(f"no worker for {_MAX_IDLE_CHECKS * _CHECK_S} s")
 
 
 def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:

@@ -1,8 +1,8 @@
 """Running many points at the same time, in any order, each once.
 
 A finished run with the same identity is kept, and analysed again if the analysis changed. A point
-that fails does not stop the others. When all have ended they are judged once more: a claim may
-refer to other points' runs.
+that fails does not stop the others. At the end all are judged once more: a claim may refer to other
+points' runs.
 """
 
 import time
@@ -33,15 +33,15 @@ class Outcome:
     """The outcome of one point.
 
     Attributes:
-        name: as the command line has it: an id or a file, with the point's name.
+        name: its name on the command line: an id or a file, with the point's name.
         folder: the run's folder; None if the run failed.
         error: a sentence, if the run failed.
-        missed: predictions, claims and fidelity checks that fail the run, a line each.
-        contradicted: predictions that the run contradicts, on record, a line each.
-        changed: findings that the run does not show, a line each.
-        exit_code: the run's (contract/verdicts.py).
+        missed: predictions, claims and fidelity checks that fail the run, one line each.
+        contradicted: predictions that the run contradicts, on record, one line each.
+        changed: findings that the run does not confirm, one line each.
+        exit_code: the run's exit code (contract/verdicts.py).
         headline: the verdict on the run, in words.
-        kept: an earlier run was kept.
+        kept: True if an earlier run was kept.
         wall_s: wall time spent on the point now.
         id: the experiment's id, with the point's name.
     """
@@ -81,7 +81,7 @@ class Outcome:
 
 
 class Work(NamedTuple):
-    """A point to run: its name, as it was read, the kernel and clock, and the results folder."""
+    """A point to run: its name, its experiment, kernel and clock, and the results folder."""
 
     name: str
     case: Case
@@ -94,7 +94,7 @@ Crew = tuple[Executor, Callable[[Work], Outcome]]
 
 
 def cost(case: Case) -> float:
-    """Estimate a point's work, for the order of points and time left."""
+    """Estimate a point's work, for the order of points and the time left."""
     rates = sum(direction.most_mbit for direction in case.profile.directions.values())
     packet_bit = case.experiment.stack.mtu_bytes * 8
     return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
@@ -134,7 +134,7 @@ def run_points(
 
 
 def _rejudged(outcome: Outcome) -> Outcome:
-    """Judge a run beside all others."""
+    """Judge a run together with all others."""
     if outcome.folder is None:
         return outcome
     return outcome.with_verdicts(rejudge(outcome.folder))
@@ -144,7 +144,7 @@ def run_point(
     work: Work,
     run: Callable[[Case, Backend, Path], Path] = run_case,
 ) -> Outcome:
-    """Run one point, unless it has a finished run, and analyse it if need be.
+    """Run one point, unless it has a finished run, and analyse it if necessary.
 
     Raises: DiskFullError; every other error is returned in the outcome.
     """
@@ -176,5 +176,5 @@ def measured(folder: Path) -> Verdicts:
 
 
 def _is_analysed(folder: Path) -> bool:
-    """Tell whether a run's metrics are those of the code of today, and its report is there."""
+    """Tell whether a run has a report, and metrics of the present code."""
     return is_measured(folder, manifest_of(folder)) and (folder / PAGE).is_file()

@@ -21,8 +21,8 @@ from capture_analysis.scale import RETRIES
 from twoway.errors import DiskFullError
 from twoway.sweeps.sweep import Crew, Outcome, Work, run_point
 
-# Fork from a server with one thread: a fork of this process may copy a lock that another thread,
-# such as that which draws progress, holds.
+# Fork from a server with one thread: a fork of this process may copy a lock that another thread
+# holds, such as the one that draws progress.
 _CONTEXT = multiprocessing.get_context("forkserver")
 
 
@@ -64,14 +64,14 @@ class _Workers:
                 process.terminate()
 
     def close(self) -> None:
-        """End the processes, when none runs a point any more."""
+        """End the processes, once none runs a point."""
         while not self._free.empty():
             self._free.get().shutdown()
 
 
 @contextmanager
 def workers(count: int) -> Iterator[Crew]:
-    """Start worker processes, which end with this one, even if killed."""
+    """Start worker processes, which end with this one, even if it is killed."""
     _CONTEXT.set_forkserver_preload([__name__])
     crew = _Workers(count)
     with ThreadPoolExecutor(count) as threads:
@@ -109,7 +109,7 @@ def _end_with_parent() -> None:
 def _run(work: Work) -> Outcome:
     try:
         outcome = run_point(work)
-    except KeyboardInterrupt:  # a worker of a pool would go on with the next point
+    except KeyboardInterrupt:  # a worker of a pool would continue with the next point
         os._exit(1)
     give_back_memory()
     return outcome

@@ -91,5 +91,5 @@ def test_an_error_without_end(tmp_path: Path) -> None:
 def test_a_clock_that_is_none(tmp_path: Path, content: str) -> None:
     """A guest's clock.json without a time fails the run before it counts as finished."""
     (tmp_path / "clock.json").write_text(content)
-    with pytest.raises(RunError, match=r"the guest left no sound clock\.json"):
+    with pytest.raises(RunError, match=r"the guest left no valid clock\.json"):
         _clocks(tmp_path)

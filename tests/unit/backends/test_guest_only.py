@@ -35,7 +35,7 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
     with pytest.raises(UsageError) as caught:
         shares(case, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
     assert str(caught.value).splitlines()[: len(fields)] == [
-        f"{case.id}: {field}: the hosts of a lab have none, uml does" for field in fields
+        f"{case.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
     ]
 
 
@@ -51,5 +51,5 @@ def test_each_switch_is_named() -> None:
     with pytest.raises(UsageError) as caught:
         shares(case, {"here": Place(nodes=[*case.graph.nodes], links={})})
     assert str(caught.value).splitlines()[:3] == [
-        f"{case.id}: {field}: the hosts of a lab have none, uml does" for field in fields
+        f"{case.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
     ]

@@ -84,4 +84,4 @@ def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     experiment = write_experiment(tmp_path, {**SMALL, "kernel": "newest"})
     done = twoway("bisect", experiment, *ends)
     assert done.returncode == 2
-    assert "kernel: the one of each commit is tried, got newest" in done.stderr
+    assert "kernel: each commit's kernel is tried, got newest" in done.stderr

@@ -100,15 +100,15 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "stranger": (
         {"other": {"nodes": ["h7"], "links": {}}},
-        "small: other plays h7, which the topology has not; it has h1, h2, r1, r2",
+        "small: other plays h7, which the topology does not have; it has h1, h2, r1, r2",
     ),
     "no interface": (
         {"right": {"nodes": ["h2"], "links": {}}},
-        "small: right: no interface of it is h2-eth0, the link to r2-eth0",
+        "small: right: it has no interface h2-eth0, the link to r2-eth0",
     ),
     "no such link": (
         {"right": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0", "h2-eth1": "enp2s0"}}},
-        "small: right: h2-eth1 is no link of it to another machine",
+        "small: right: h2-eth1 is not a link to another machine",
     ),
     "inside": (
         {
@@ -117,7 +117,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
                 "links": {"r1-eth0": "a", "r2-eth0": "b", "r1-eth1": "c"},
             }
         },
-        "small: middle: r1-eth1 is no link of it to another machine",
+        "small: middle: r1-eth1 is not a link to another machine",
     ),
     "twice": (
         {"middle": {"nodes": ["r1", "r2"], "links": {"r1-eth0": "a", "r2-eth0": "a"}}},

@@ -24,7 +24,7 @@ def test_missing_file(tmp_path: Path, name: str) -> None:
     """A file that the manifest names and the folder lacks is an error that names it."""
     folder = write_run(tmp_path)
     (folder / name).unlink()
-    with pytest.raises(AnalysisError, match=f"missing or not as the run left it: {name}$"):
+    with pytest.raises(AnalysisError, match=f"missing or changed since the run: {name}$"):
         Run(folder)
 
 

@@ -164,5 +164,5 @@ def test_changed_artifact(tmp_path: Path) -> None:
     edit_json(folder / "manifest.json", lambda manifest: manifest.update(digests=digests))
     done = twoway("report", folder)
     assert done.returncode == 1
-    assert f"{folder}: missing or not as the run left it: sockets/queues.csv" in done.stderr
+    assert f"{folder}: missing or changed since the run: sockets/queues.csv" in done.stderr
     assert not (folder / "report.html").exists()

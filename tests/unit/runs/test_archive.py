@@ -109,20 +109,20 @@ def _sparse(_: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (_changed, "one/.*: another checksum than when it was sent"),
-        (partial(_with, f"{RUNS[0]}/more"), f"{RUNS[0]}/more: not as sent"),
-        (partial(_with, "one/more"), "one/more: must not be in one"),
-        (partial(_with, "latest/of/more"), "latest/of/more: must not be in one"),
-        (partial(_with, "/tmp/of/more"), "/tmp/of/more: must not be in one"),
-        (_outside, r"\.\./escaped: must not be in one"),
-        (_link, "one: must not be in one"),
-        (_sparse, f"{RUNS[0]}/holes: must not be in one"),
-        (partial(_with, RUNS[0] + "/a" * 17), "/a/a/a: must not be in one"),
-        (partial(_with, "--to=x/authorized_keys/more"), "more: must not be in one"),
-        (partial(_with, "one/.hidden/more"), "one/.hidden/more: must not be in one"),
+        (_changed, "one/.*: its checksum differs from that when it was sent"),
+        (partial(_with, f"{RUNS[0]}/more"), f"{RUNS[0]}/more: differ from those sent"),
+        (partial(_with, "one/more"), "one/more: not allowed"),
+        (partial(_with, "latest/of/more"), "latest/of/more: not allowed"),
+        (partial(_with, "/tmp/of/more"), "/tmp/of/more: not allowed"),
+        (_outside, r"\.\./escaped: not allowed"),
+        (_link, "one: not allowed"),
+        (_sparse, f"{RUNS[0]}/holes: not allowed"),
+        (partial(_with, RUNS[0] + "/a" * 17), "/a/a/a: not allowed"),
+        (partial(_with, "--to=x/authorized_keys/more"), "more: not allowed"),
+        (partial(_with, "one/.hidden/more"), "one/.hidden/more: not allowed"),
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
         (lambda _: b"", "not a whole archive of runs"),
-        (partial(_with, "SHA256SUMS"), "SHA256SUMS: its name is taken"),
+        (partial(_with, "SHA256SUMS"), "SHA256SUMS: its name occurs twice"),
         (_sums_of_no_text, "not a whole archive of runs: 'utf-8' codec"),
         (lambda _: b"no archive" * 100, "not a whole archive of runs"),
     ],
@@ -162,7 +162,7 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     (there / RUNS[1]).mkdir(parents=True)
     (there / RUNS[1] / "manifest.json").write_text("another")
-    with pytest.raises(ArchiveError, match="another run of that name is there"):
+    with pytest.raises(ArchiveError, match="another run of that name exists"):
         unpack_runs(io.BytesIO(_packed(results)), there)
     assert not (there / RUNS[0]).exists()
 
@@ -170,7 +170,7 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
 def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
     """A run of which a file has changed since its end is not packed, and the file is named."""
     (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
-    with pytest.raises(ArchiveError, match=r"not as the run left it: pcap/a.pcap"):
+    with pytest.raises(ArchiveError, match=r"changed since the run: pcap/a.pcap"):
         pack_runs(results, RUNS, io.BytesIO())
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_is_not_as_it_ended_is_not_taken(
     with monkeypatch.context() as careless:
         careless.setattr(archive, "_refuse_damaged", lambda _: None)
         packed = _packed(results)
-    with pytest.raises(ArchiveError, match=r"not as the run left it: pcap/a.pcap"):
+    with pytest.raises(ArchiveError, match=r"changed since the run: pcap/a.pcap"):
         unpack_runs(io.BytesIO(packed), tmp_path / "there")
     assert [*(tmp_path / "there").iterdir()] == []
 

@@ -24,8 +24,8 @@ from twoway.commands.vet import _INSTALL
             "true: no such program in /nowhere",
         ),
         ({"command": ["/usr/bin/no-such-tool"]}, "/usr/bin/no-such-tool: no such program"),
-        ({"command": ["./mine.sh"]}, "./mine.sh: no program of its `files`"),
-        ({"command": ["./words"], "files": ["words"]}, "./words: no program of its `files`"),
+        ({"command": ["./mine.sh"]}, "./mine.sh: not a program of its `files`"),
+        ({"command": ["./words"], "files": ["words"]}, "./words: not a program of its `files`"),
     ],
 )
 def test_a_program_that_is_not_there_is_named(

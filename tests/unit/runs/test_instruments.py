@@ -25,7 +25,9 @@ def test_a_backend_without_instruments_says_so(
     """An experiment that asks for them elsewhere is refused by field, and leaves no folder."""
     case = load_case(str(write_experiment(tmp_path, {**SMALL, **wanted})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=f"small: {field}: kernel needs virtual time, and native"):
+    with pytest.raises(
+        UsageError, match=f"small: {field}: kernel needs virtual time, which native"
+    ):
         run_case(case, without, tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
@@ -34,5 +36,5 @@ def test_a_backend_without_seeds_says_so(tmp_path: Path) -> None:
     """A seed is refused where random numbers do not come from it."""
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "seed": 2})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="small: seed: native draws its random numbers"):
+    with pytest.raises(UsageError, match="small: seed: native has random numbers"):
         run_case(case, without, tmp_path / "results")

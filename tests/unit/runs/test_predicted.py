@@ -64,7 +64,7 @@ def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
     name = _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
     vetted = twoway("vet", name)
     assert vetted.returncode == 0
-    gone = "small@window=8 efficiency.right: was predicted by kalampoukas, and is no more"
+    gone = "small@window=8 efficiency.right: was predicted by kalampoukas, and no longer is"
     assert gone in vetted.stderr
     assert twoway("predict", "--check", name).returncode == 1
     assert twoway("predict", name).returncode == 0

@@ -44,7 +44,7 @@ def test_two_files_with_one_id_are_refused(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(UsageError) as caught:
         find_experiment("some")
     assert str(caught.value) == (
-        f'{tmp_path}/other/same.yml: the id "same" is that of {tmp_path}/one/same.yml'
+        f'{tmp_path}/other/same.yml: the id "same" is also the id of {tmp_path}/one/same.yml'
     )
     assert caught.value.hint == (
         "an experiment's id is its file's name without the folder: rename one"

@@ -301,7 +301,7 @@ MORE = "differs in more than it removes: "
         (["experiment.flow"], [f"{MORE}experiment.duration_s, experiment.warm_up_s, ", "flow, "]),
         (
             ["experiment.flows", "experiment.stack", *TIMES],
-            ["does not differ in experiment.stack, which it is to remove"],
+            ["does not differ in experiment.stack, which it should remove"],
         ),
     ],
 )
