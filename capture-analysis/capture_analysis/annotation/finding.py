@@ -15,6 +15,7 @@ from capture_analysis.metrics.transfer_limits import (
     CONGESTION,
     LEAST_DELTA_NS,
     RECEIVER,
+    RECOVERY,
     TransferLimits,
     Waits,
     acks_for_window,
@@ -135,6 +136,9 @@ class Waiting:
         each, by_next = np.arange(len(rows)), waits.by_next[rows]
         spent[each, by_next] += spent[:, CAUSES]
         spent[each, acks_for_window(by_next)] += spent[:, CAUSES + 1]
+        again = np.flatnonzero(waits.again[rows])
+        spent[again, RECOVERY] += spent[again, RECEIVER]
+        spent[again, RECEIVER] = 0
         idle_ns, cause = spent[:, :CAUSES].sum(axis=1), spent[:, :CAUSES].argmax(axis=1)
         direction = waits.view.direction[rows]
         unknown = (cause == CONGESTION) & (facts.window_shift[direction] < 0)

@@ -98,7 +98,8 @@ class Waits:
         view: data packets and pure ACKs.
         ns: time since the packet before of the direction.
         held_ns: part of it for which an ACK was held on its way.
-        cause: cause of the rest; -1 if the next data decide it.
+        cause: cause of the rest; -1 if the next data decide it. RECEIVER is RECOVERY if the next
+            data are sent again.
         by_next: cause that a data packet gives to the time before it.
         is_data: whether the packet carries payload.
         again: whether the payload was sent again or came late.
@@ -137,6 +138,8 @@ class TransferLimits(FromOne):
         # Time by cause; what is decided by the next data, that of held ACKs apart; time-outs.
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
+        # Time with a full window: recovery if the next data are sent again.
+        self._open_full = LaneArray(np.add, 0)
         self._timeouts = LaneArray(np.add, 0)
         self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
         self._idle_acks = LaneArray(np.maximum, -1)
@@ -155,7 +158,11 @@ class TransferLimits(FromOne):
         decided = self._by_next(view, rest_ns * (cause < 0), is_data, by_next, self._open)
         by_next = acks_for_window(by_next)
         decided += self._by_next(view, held_ns * (cause < 0), is_data, by_next, self._open_held)
-        for each in (APPLICATION, RECOVERY, RECEIVER):
+        full = np.where(waits.again, RECOVERY, RECEIVER)
+        decided += self._by_next(
+            view, rest_ns * (cause == RECEIVER), is_data, full, self._open_full
+        )
+        for each in (APPLICATION, RECOVERY):
             decided[:, each] += view.sum(rest_ns * (cause == each))
         decided[:, ACKS] += view.sum(held_ns * (cause == RECEIVER))
         self._ns.add(view.directions, decided)
@@ -282,7 +289,7 @@ class TransferLimits(FromOne):
 
     @override
     def merge(self, other: Self) -> None:
-        for name in ("_ns", "_open", "_open_held", "_timeouts"):
+        for name in ("_ns", "_open", "_open_held", "_open_full", "_timeouts"):
             getattr(self, name).merge(getattr(other, name))
 
     @override
@@ -292,6 +299,7 @@ class TransferLimits(FromOne):
             return dict.fromkeys(self.per_direction, why)
         spent = [int(n) for n in self._ns.of(direction)]
         spent[APPLICATION] += int(self._open.of(direction) + self._open_held.of(direction))
+        spent[RECEIVER] += int(self._open_full.of(direction))
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]

@@ -127,7 +127,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
     tracked = Tracker().track(packets, capture.flows)
     facts = measure(capture).facts
     delta_ns = max(facts.round_trip_ns[0] / 10, 1e6)
-    spent, waits = dict.fromkeys(("app", "loss", "receiver", "sender"), 0), 0
+    spent, waits, full = dict.fromkeys(("app", "loss", "receiver", "sender"), 0), 0, 0
     flight, acked, sent, point, window, last_ns = 0, -1, -1, -1, -1, None
     for row in range(len(packets)):
         data = packets.payload_bytes[row] > 0
@@ -139,14 +139,15 @@ def by_hand(capture: ColumnCapture) -> list[float]:
         if acked < point:
             spent["loss"] += wait_ns
         elif 0 <= window < flight + facts.segment_bytes[0]:
-            spent["receiver"] += wait_ns
+            full += wait_ns
         elif flight == 0:
             spent["app"] += wait_ns
         else:
             waits += wait_ns
         if data:
             spent["loss" if again else "sender" if wait_ns <= delta_ns else "app"] += waits
-            waits = 0
+            spent["loss" if again else "receiver"] += full
+            waits = full = 0
             sent = max(sent, int(tracked.seq_bytes[row]) + int(packets.payload_bytes[row]))
             point = max(point, sent) if again else point
         else:
@@ -154,6 +155,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
             window = int(packets.window[row])
         flight, last_ns = int(tracked.in_flight_bytes[row]), time_ns
     spent["app"] += waits
+    spent["receiver"] += full
     return [each / sum(spent.values()) for each in spent.values()]
 
 
@@ -203,6 +205,13 @@ def test_repeat_after_silence_is_a_timeout() -> None:
     capture.whole.ip_id[-1] += 1
     assert limits(capture).timeouts == 1
     assert limits(captured()).timeouts == 0
+
+
+def test_wait_for_a_timeout_is_recovery() -> None:
+    """A window too small for three duplicate ACKs: after a loss its sender waits for its timer."""
+    found = limits(captured(loss=0.05, announced=2))
+    assert found.limited_recovery > 0.8
+    assert limits(captured(announced=2)).limited_receive_window > 0.9
 
 
 def test_shares_sum_to_one() -> None:

@@ -138,7 +138,52 @@ def drop_tail(random: Random) -> Plan:
     return Plan(links, _connections(random, 1, links, window=WIDE), 8000)
 
 
-# What is simulated; no link is of a policer, and none changes.
+def policer(random: Random) -> Plan:
+    """One transfer, by congestion avoidance, through a policer whose bucket holds 20 to 200 ms."""
+    links = _links(random)
+    links[0].polices = True
+    held_s = random.uniform(0.02, 0.2)
+    links[0].buffer_bytes = round(max(8 * 1514, links[0].rate_bit / 8 * held_s))
+    return Plan(links, _connections(random, 1, links, window=WIDE, avoids=True), 8000)
+
+
+def codel(random: Random) -> Plan:
+    """One transfer or two, by congestion avoidance, through CoDel of 5 ms or two packets."""
+    links = _links(random)
+    links[0].target_ns = round(max(5e6, 2 * 12112e9 / links[0].rate_bit))
+    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, avoids=True)
+    return Plan(links, made, 8000)
+
+
+def handover(random: Random) -> Plan:
+    """Amid a transfer the link's rate changes up to fivefold, and its delay grows."""
+    links = _links(random)
+    made = _connections(random, 1, links, segments=3000)
+    segments_ns = 3000 * 12112e9 / links[0].rate_bit
+    for link in links:
+        link.change_ns = round(segments_ns * random.uniform(0.3, 0.7))
+        link.changed_bit = link.rate_bit * 5 ** random.uniform(-1, 1)
+        link.changed_ns = round(random.uniform(0, 50e6))
+    return Plan(links, made, 8000)
+
+
+def timeouts(random: Random) -> Plan:
+    """A window of two or three segments, too few for a fast retransmission, and losses."""
+    links = _links(random, loss=float(random.choice((0.01, 0.05))))
+    made = _connections(random, 1, links, window=WIDE)
+    made[0].announced = int(random.choice((2, 3)))
+    return Plan(links, made)
+
+
+def sack(random: Random) -> Plan:
+    """Losses at random or by a full queue, repaired by SACK; nothing else here has SACK."""
+    plan = (lossy, shared, drop_tail)[int(random.integers(3))](random)
+    for each in plan.connections:
+        each.sacks = True
+    return plan
+
+
+# What is simulated.
 LIMITED: dict[str, Callable[[Random], Plan]] = {
     **{
         name: KINDS[name]
@@ -146,6 +191,7 @@ LIMITED: dict[str, Callable[[Random], Plan]] = {
     },
     **{each.__name__: each for each in (window, short, shared, bloated, lossy, drop_tail)},
     **{name: KINDS[name] for name in ("held", "merged", "jitter", "offload")},
+    **{each.__name__: each for each in (policer, codel, handover, timeouts, sack)},
 }
 
 

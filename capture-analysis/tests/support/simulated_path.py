@@ -31,6 +31,7 @@ FIRST_WINDOW = 10
 WINDOW_BYTES = 60_000
 WINDOW_SHIFT = 8
 PAUSE_NS = 1_000_000_000
+CODEL_NS = 100_000_000
 
 
 @dataclass
@@ -45,6 +46,9 @@ class Link:
         wait_ns: that wait.
         jitter_ns: a delay of 0 to so much on top, which reorders nothing.
         loss: share of packets that are dropped at random.
+        polices: packets do not wait: those that would wait too long are dropped (policer).
+        target_ns: CoDel drops packets that waited longer, if all did for CODEL_NS; 0 for none.
+        change_ns: when its rate becomes changed_bit, and its delay longer by changed_ns (handover).
         busy_ns: when it transmitted, or waited for its medium with packets in the queue.
     """
 
@@ -56,15 +60,30 @@ class Link:
     wait_ns: int = 2_000_000
     jitter_ns: int = 0
     loss: float = 0.0
+    polices: bool = False
+    target_ns: int = 0
+    change_ns: int = 1 << 62
+    changed_bit: float = 0.0
+    changed_ns: int = 0
+    # State: of the queue, then of CoDel.
     free_ns: int = 0
     room: int = 0
     last_ns: int = 0
+    now_later_ns: int = 0
+    above_ns: int = -1
+    drop_ns: int = -1
+    drops: int = 0
     busy_ns: list[tuple[int, int]] = field(default_factory=list)
 
     def left_ns(self, entered_ns: int, frame: int, random: np.random.Generator) -> int | None:
         """Return when a packet that enters the queue has left it; None if it is dropped."""
+        if entered_ns >= self.change_ns:
+            self.rate_bit, self.change_ns = self.changed_bit, 1 << 62
+            self.now_later_ns = self.changed_ns
         waiting_ns = self.free_ns - entered_ns
         if waiting_ns * self.rate_bit > 8e9 * self.buffer_bytes or random.random() < self.loss:
+            return None
+        if self.target_ns and self._codel_drops(max(self.free_ns, entered_ns), waiting_ns):
             return None
         begins_ns = max(self.free_ns, entered_ns)
         if self.burst and (waiting_ns < 0 or not self.room):
@@ -74,8 +93,30 @@ class Link:
         self.free_ns = max(self.free_ns, entered_ns) + round(8e9 * frame / self.rate_bit)
         self.busy_ns.append((begins_ns, self.free_ns))
         late_ns = int(random.integers(0, self.jitter_ns)) if self.jitter_ns else 0
-        self.last_ns = max(self.last_ns, self.free_ns + late_ns)
+        left_ns = self.free_ns + late_ns + self.now_later_ns
+        if self.polices:  # the line itself is ten times as fast
+            left_ns = max(self.last_ns, entered_ns) + round(0.8e9 * frame / self.rate_bit)
+        self.last_ns = max(self.last_ns, left_ns)
         return self.last_ns
+
+    def _codel_drops(self, now_ns: int, waited_ns: int) -> bool:
+        """Tell whether CoDel drops a packet that leaves the queue (RFC 8289, 5.5)."""
+        if waited_ns < self.target_ns:
+            self.above_ns = self.drop_ns = -1
+            return False
+        if self.above_ns < 0:
+            self.above_ns = now_ns + CODEL_NS
+        if now_ns < self.above_ns:
+            return False
+        if self.drop_ns < 0:  # begins to drop, nearly as fast as it did if that was lately
+            self.drops = max(self.drops - 2, 1)
+            self.drop_ns = now_ns
+        elif now_ns < self.drop_ns:
+            return False
+        else:
+            self.drops += 1
+        self.drop_ns += round(CODEL_NS / self.drops**0.5)
+        return True
 
 
 @dataclass
@@ -96,6 +137,8 @@ class Connection:
         hosts: number of the host pair.
         announced: segments of room that its receiver announces; 0 for WINDOW_BYTES, which its
             sender does not heed.
+        avoids: after a loss its window grows by a segment a round trip, as in congestion avoidance.
+        sacks: ACKs have SACK blocks, by which the sender finds what is missing.
     """
 
     sender: int = 0
@@ -111,15 +154,21 @@ class Connection:
     tick_ns: int = 1_000_000
     hosts: int = 1
     announced: int = 0
+    avoids: bool = False
+    sacks: bool = False
     # State: of the sender, then of the receiver.
     now_window: float = FIRST_WINDOW
     next: int = 0
     acked: int = 0
     repeats: int = 0
     recover: int = 0
+    threshold: float = float("inf")
+    sacked: set[int] = field(default_factory=set)
+    resent: set[int] = field(default_factory=set)
     expected: int = 0
     unanswered: int = 0
     beyond: set[int] = field(default_factory=set)
+    latest: int = 0
     timer: int = 0
     taking: bool = False
     closed: bool = False
@@ -145,6 +194,23 @@ class Connection:
         else:
             self.cause = "congestion window"
 
+    def block(self) -> tuple[int, int]:
+        """Return the segments around the latest that came, from and to; 0 if none is missing."""
+        if self.latest not in self.beyond:
+            return 0, 0
+        first = end = self.latest
+        while first - 1 in self.beyond:
+            first -= 1
+        while end in self.beyond:
+            end += 1
+        return first, end
+
+    def missing(self) -> int | None:
+        """Return the first segment below a SACK block that was not sent again yet."""
+        known = self.sacked | self.resent
+        between = range(self.acked, max(self.sacked, default=0))
+        return next((which for which in between if which not in known), None)
+
     @property
     def room(self) -> int:
         """Segments that may be outstanding."""
@@ -165,6 +231,7 @@ class Sent:
     seq: int
     ack: int
     payload: int
+    sack: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -226,7 +293,7 @@ class Simulation:
         if seen_ns is not None:
             stamp = now_ns // each.tick_ns if each.tick_ns else 0
             numbers = sent.flags, sent.seq, sent.ack, sent.payload
-            self.rows.append((seen_ns, number, half, *numbers, frame, stamp))
+            self.rows.append((seen_ns, number, half, *numbers, frame, stamp, *sent.sack))
             if half and not sent.payload and not sent.flags & FLAG_SYN:
                 self.acks.append((number, now_ns, seen_ns))
         if arrives_ns is not None:
@@ -272,6 +339,7 @@ class Simulation:
         each = self.connections[number]
         if each.acked == acked < each.next:
             each.now_window, each.recover, each.cause = 1.0, each.next, "recovery"
+            each.threshold, each.resent = max((each.next - each.acked) / 2, 2.0), set()
             self._segment(now_ns, number, acked)
             self._at(now_ns + 1_000_000_000, self._late, number, acked)
 
@@ -280,6 +348,7 @@ class Simulation:
         each = self.connections[number]
         if which >= each.expected:
             each.beyond.add(which)
+            each.latest = which
         if not each.held_ns:
             self._take(now_ns, number, which)
         elif not each.taking:
@@ -321,25 +390,43 @@ class Simulation:
     def _acknowledge(self, now_ns: int, number: int) -> None:
         each = self.connections[number]
         each.unanswered, each.timer = 0, each.timer + 1
-        sent = Sent(1 - each.sender, FLAG_ACK, 1, 1 + each.expected * each.payload, 0)
-        self._send(now_ns, number, sent, self._acked, each.expected)
+        block = each.block() if each.sacks else (0, 0)
+        sack = 1 + block[0] * each.payload, 1 + block[1] * each.payload
+        ack = 1 + each.expected * each.payload
+        sent = Sent(1 - each.sender, FLAG_ACK, 1, ack, 0, sack if block[1] else (0, 0))
+        self._send(now_ns, number, sent, self._acked, each.expected, *block)
 
-    def _acked(self, now_ns: int, number: int, expected: int) -> None:
+    def _acked(self, now_ns: int, number: int, expected: int, left: int, end: int) -> None:
         """Move the window at the sender; a third repetition sends a segment again."""
         each = self.connections[number]
+        each.sacked = {n for n in each.sacked if n > expected} | set(range(left, end))
         if expected > each.acked:
             if each.now_window < each.window:
-                each.now_window = min(each.window, each.now_window + expected - each.acked)
+                more = expected - each.acked
+                slow = each.avoids and each.now_window >= each.threshold
+                grown = each.now_window + (more / each.now_window if slow else more)
+                each.now_window = min(each.window, grown)
             each.acked, each.repeats = expected, 0
             if expected < each.recover:
-                self._segment(now_ns, number, expected)
+                self._repair(now_ns, number)
             self._pump(now_ns, number, 0)
         elif expected < each.next:
             each.repeats += 1
             if each.repeats == 3 and expected >= each.recover:
                 each.recover, each.cause = each.next, "recovery"
-                each.now_window = max(each.now_window / 2, 2.0)
-                self._segment(now_ns, number, expected)
+                each.now_window = each.threshold = max(each.now_window / 2, 2.0)
+                each.resent = set()
+                self._repair(now_ns, number)
+            elif each.sacks and expected < each.recover:
+                self._repair(now_ns, number)
+
+    def _repair(self, now_ns: int, number: int) -> None:
+        """Send again what the receiver lacks: what it expects, or by SACK the next hole."""
+        each = self.connections[number]
+        which = each.missing() if each.sacks else each.acked
+        if which is not None:
+            each.resent.add(which)
+            self._segment(now_ns, number, which)
 
     def captured(self, clock_ns: int = 1000, merge: int = 1) -> ColumnCapture:
         """Return what the tap saw.
@@ -350,7 +437,9 @@ class Simulation:
         """
         rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then what it releases
         rows = _merged(rows, merge) if merge > 1 else rows
-        time, flow, half, flags, seq, ack, payload, frame, stamp = np.array(rows, np.int64).T
+        time, flow, half, flags, seq, ack, payload, frame, stamp, left, right = np.array(
+            rows, np.int64
+        ).T
         used = np.unique(flow)
         columns = {name: np.zeros(len(time), kind) for name, kind in COLUMN_TYPES.items()}
         stamped = np.array([each.tick_ns > 0 for each in self.connections])[flow]
@@ -364,7 +453,9 @@ class Simulation:
             "payload_bytes": payload,
             "frame_bytes": frame,
             "ts_value": stamp + 1000,
-            "marks": stamped * int(Mark.TIMESTAMPS),
+            "marks": stamped * int(Mark.TIMESTAMPS) | (right > 0) * int(Mark.SACK),
+            "sack_left": left,
+            "sack_right": right,
             "window": self._announced()[flow],
             "ip_id": np.arange(len(time)) % 65535 + 1,
         }.items():
