@@ -77,7 +77,7 @@ def _fraction(digits: str) -> float:
 class Model(BaseModel):
     """A part of a file: unknown fields are errors, and values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Record(Model):

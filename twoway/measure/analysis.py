@@ -304,6 +304,12 @@ class Analysis:
         }
 
     @cached_property
+    def queue_samples(self) -> dict[str, list[str]]:
+        """Columns of the kernel's counts of packets in queues, times on the routers' clocks."""
+        columns = ("interface", "time_ns", "read_ns", "packets")
+        return self.run.table("sockets/queues.csv", *columns)
+
+    @cached_property
     def socket_samples(self) -> dict[str, IntArray]:
         """Columns of the samples of TCP_INFO, times on the hosts' clocks."""
         columns = ("time_ns", "source_port", "cwnd", "ssthresh", "rtt_us")

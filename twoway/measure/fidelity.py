@@ -119,11 +119,11 @@ def _kernel_queue(
     left. On a clock that runs meanwhile, the interval is widened by the time that the host adds to
     a round trip, and 99 % of the samples must agree.
     """
-    numbers = ("time_ns", "read_ns", "packets")
-    table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
+    table = analysis.queue_samples
     rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
     columns = {
-        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
+        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64)
+        for name in ("time_ns", "read_ns", "packets")
     }
     clock = analysis.run.clock(view.queue.interface)
     # round_trip_ns is negative if two hosts' clocks differ by more than the delays.

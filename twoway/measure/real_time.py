@@ -42,7 +42,7 @@ class ClockError:
     @cached_property
     def timer_ns(self) -> int:
         """Lateness of 99 % of the observer's samples, with the time of reading, ns."""
-        table = self.analysis.run.table("sockets/queues.csv", "time_ns", "read_ns")
+        table = self.analysis.queue_samples
         late = np.array(table["read_ns"], dtype=np.int64) - np.array(table["time_ns"], np.int64)
         return quantile(late)
 

@@ -105,7 +105,8 @@ def find_paper(name: str) -> Source:
         return Source(name, name)
     where = path.relative_to(ROOT)
     try:
-        file = _File.model_validate(yaml.safe_load(path.read_text("utf-8")))
+        read = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+        file = _File.model_validate(read)
     except yaml.YAMLError as error:
         raise TwowayError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:

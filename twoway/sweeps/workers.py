@@ -90,7 +90,13 @@ def workers(count: int) -> Iterator[Crew]:
 
 def _process() -> ProcessPoolExecutor:
     """Make a pool of one process, which starts with its first point."""
-    return ProcessPoolExecutor(1, mp_context=_CONTEXT, initializer=_end_with_parent)
+    return ProcessPoolExecutor(1, mp_context=_CONTEXT, initializer=_begin)
+
+
+def _begin() -> None:
+    """Prepare this process for its points."""
+    gc.freeze()  # what is loaded stays: `give_back_memory` need not look at it after each point
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:
