@@ -4,10 +4,10 @@ From a notebook or a program:
 
     import capture_analysis
 
-    capture_analysis.read_columns("a.pcap")     # a numpy array for each column, packet by packet
-    capture_analysis.read_table("a.pcap")       # the same as an Arrow table
-    capture_analysis.analyse("a.pcap")          # every metric, as `capture-analysis metrics` prints
-    capture_analysis.match("a.pcap", "b.pcap")  # two captures of one path, as `match` prints
+    capture_analysis.read_columns("a.pcap") # a numpy array for each column, packet by packet
+    capture_analysis.read_table("a.pcap") # the same as an Arrow table
+    capture_analysis.analyse("a.pcap") # every metric, as `capture-analysis metrics` prints
+    capture_analysis.match("a.pcap", "b.pcap") # two captures of one path, as `match` prints
 
 `analyse` and `match` read captures larger than memory; the other two hold all packets at once.
 """
@@ -32,7 +32,8 @@ def read_columns(
 
     Args:
         path: a capture.
-        inside: True to read the TCP in tunnels beside that outside; else only where there is none.
+        inside: True to read the TCP in tunnels besides the TCP outside; by default it is read only
+            if there is no TCP outside.
 
     Returns: arrays of shape (n,) by name, in file order: those of `columns.Packets` and of
         `tracking.Tracked`, whose docstrings give units.
@@ -84,7 +85,7 @@ def analyse(
         rate_mbit: rate of the bottleneck in the direction of most data; estimated if not given.
         ack_rate_mbit: rate of the bottleneck in the opposite direction; estimated if not given.
         inside: see `read_columns`.
-        flows: how many connections to list, those with most payload first.
+        flows: number of connections to list, those with most payload first.
 
     Returns: the document that `capture-analysis metrics` prints.
     Raises: AnalysisError if the file is not a capture or has no TCP packet.
@@ -110,7 +111,7 @@ def match(
         b: a capture at another point of the path.
         same_clock: True if one clock stamped both: no offset and no drift are estimated.
         inside: see `read_columns`.
-        flows: how many connections to list, those with most packets first.
+        flows: number of connections to list, those with most packets first.
 
     Returns: the document that `capture-analysis match` prints.
     Raises: AnalysisError if a file is not a capture, or no packet is in both.

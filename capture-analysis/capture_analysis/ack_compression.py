@@ -1,6 +1,6 @@
 """Measure ACK compression between the ACKs' sender and the data's.
 
-The vantages are two: near the sender of the ACKs and near the sender of the data.
+There are two vantages: near the sender of the ACKs and near the sender of the data.
 
 Definitions: Zhang, Shenker, Clark 1991 (the mechanism), Paxson 1997 (the ratio of spacings).
 """
@@ -15,7 +15,8 @@ from capture_analysis.errors import AnalysisError
 
 FloatArray = NDArray[np.float64]
 
-# Paxson's threshold: clocks and jitter do not explain a spacing that shrank to less than this.
+# Paxson's threshold: clocks and jitter do not explain a spacing that shrank to less than this
+# share.
 COMPRESSED_BELOW = 0.75
 # A gap of at most this many ACK transmission times counts as back to back.
 BUNCH_SERVICE_TIMES = 2
@@ -28,8 +29,8 @@ class AckTimes:
     """The same pure ACKs at both vantages; columns of shape (n,), in order.
 
     Attributes:
-        sent_ns: when the receiver of the data sent each ACK.
-        arrived_ns: when each ACK reached the sender of the data, on the same clock.
+        sent_ns: time at which the receiver of the data sent each ACK.
+        arrived_ns: time at which each ACK reached the sender of the data, on the same clock.
         frame_bytes: frame size of each ACK as captured.
     """
 
@@ -41,7 +42,7 @@ class AckTimes:
 def match_acks(sent: Packets, arrived: Packets) -> tuple[AckTimes, int]:
     """Pair the pure ACKs captured near their sender and near their receiver.
 
-    Returns: the pairs, in order of sending, and how many sent ACKs never arrived.
+    Returns: the pairs, in order of sending, and the number of sent ACKs that never arrived.
     """
     sent, arrived = sent.where(_pure_ack(sent)), arrived.where(_pure_ack(arrived))
     _, in_rows, out_rows = np.intersect1d(sent.key(), arrived.key(), return_indices=True)
@@ -61,8 +62,8 @@ def ack_spacing_ratio(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:
     """Divide the spacing of ACKs on arrival by their spacing when sent.
 
     Args:
-        sent_ns: shape (n,), int64 ns, when the receiver emitted each pure ACK; sorted.
-        arrived_ns: shape (n,), when the same ACKs reached the data sender, same clock.
+        sent_ns: shape (n,), int64 ns, time at which the receiver emitted each pure ACK; sorted.
+        arrived_ns: shape (n,), time at which the same ACKs reached the data sender, same clock.
 
     Returns: shape (n-1,), dimensionless; below 1 is compressed; NaN where the sent spacing is 0.
     Raises: AnalysisError if lengths differ or sent_ns is not sorted.
@@ -98,10 +99,10 @@ def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
 
 
 def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
-    """Compute how many times closer compressed ACKs arrived than sent.
+    """Compute the ratio of spacing when sent to spacing on arrival, for compressed ACKs.
 
     Only ACKs of back-to-back data count (sent at most BACK_TO_BACK data service times apart): a
-    pause between two clusters may shrink without bound, and says nothing about compression.
+    pause between two clusters may shrink without bound, which is no sign of compression.
 
     Args:
         times: the ACKs at both vantages.
@@ -118,8 +119,8 @@ def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
 def factor_bound(data_service_ns: float, ack_service_ns: float) -> float:
     """Return the largest compression factor that a shared queue can produce.
 
-    ACKs are sent at least one data segment's transmission time apart (on the data's bottleneck)
-    and arrive at least one ACK's transmission time apart (on the ACKs'). One ACK per segment.
+    ACKs are sent at least one data segment's transmission time apart (on the data's bottleneck) and
+    arrive at least one ACK's transmission time apart (on the ACKs'). There is one ACK per segment.
 
     Args:
         data_service_ns: transmission time of one data segment on the forward bottleneck.

@@ -27,13 +27,13 @@ DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
 captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
 EXIT_STATUS = """\
-exit status: 0 if it worked, 2 if the command line or the input cannot be used.
+exit status: 0 on success, 2 if the command line or the input cannot be used.
 A capture of more than 1000000 connections, or CAPTURE_ANALYSIS_CONNECTIONS, is refused: a
 connection takes 3 kB of memory, a million 3 GB."""
 EXAMPLES = """\
 examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at
-  capture-analysis report a.pcap            what became of the ACKs, in words and pictures
+  capture-analysis report a.pcap            a report on the ACKs, in words and pictures
   capture-analysis report a.pcap b.pcapng   from two points of a path: much surer
   capture-analysis annotate a.pcap          the same for Wireshark, packet by packet
   capture-analysis serve --open             a page to drop captures on
@@ -55,11 +55,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
-    # Load only the command that was asked for: each starts in a tenth of a second.
+    # Load only the requested command, so that each starts in a tenth of a second.
     name = words[0] if words and words[0] in COMMANDS else _first_word(words)
-    # Nothing here multiplies matrices; threads that wait for it take 40 ms of a processor.
+    # Nothing here multiplies matrices; numpy's waiting threads would take 40 ms of a processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # The modules live to the end: collecting garbage among them takes 30 ms, mostly at the exit.
+    # The modules live to the end: collecting garbage among them takes 30 ms, mostly at exit.
     gc.disable()
     command = import_module(f"capture_analysis.commands.{name}")
     gc.freeze()
@@ -92,7 +92,7 @@ def _main(words: list[str]) -> int:
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    """Show on a terminal how far long work has come."""
+    """Show the progress of long work on a terminal."""
     if not sys.stderr.isatty():
         yield
         return

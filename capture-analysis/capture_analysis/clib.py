@@ -139,7 +139,7 @@ _PROTOTYPES = {
 
 
 class Columns(ctypes.Structure):
-    """Addresses of the columns of `Packets`.
+    """The addresses of the columns of `Packets`.
 
     Laid out as struct ca_columns in clib/parser.h.
     """
@@ -186,8 +186,8 @@ def load() -> ctypes.CDLL:
 
 
 def random_bits() -> int:
-    """Return 64 random bits, a hash seed that nobody can predict.
+    """Return 64 random bits, an unpredictable seed for hashes.
 
     The author of a capture cannot choose packets whose hashes collide.
     """
-    return int.from_bytes(os.urandom(8))  # the module secrets does the same but loads in 7 ms
+    return int.from_bytes(os.urandom(8))  # the module secrets does the same but takes 7 ms to load

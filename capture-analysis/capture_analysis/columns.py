@@ -22,23 +22,23 @@ class Mark(IntFlag):
     """Bits of `Packets.marks`."""
 
     TIMESTAMPS = 1
-    """It has the time stamps option; otherwise ts_value and ts_echo are 0."""
+    """The packet has the time stamps option; otherwise ts_value and ts_echo are 0."""
     SACK = 2
-    """It has a SACK block; otherwise sack_left and sack_right are 0."""
+    """The packet has a SACK block; otherwise sack_left and sack_right are 0."""
     MPTCP = 4
-    """It has a Multipath TCP option, which is not followed."""
+    """The packet has a Multipath TCP option, which is not followed."""
     OPTIONS_CUT = 8
-    """The capture or a malformed option ends the options early; those before it count."""
+    """The capture or a malformed option ends the options early; those before that count."""
     LENGTH_GUESSED = 16
     """IP's length is 0 (offload, jumbogram): the payload is derived from the frame's length."""
     FIRST_FRAGMENT = 32
     """More fragments follow; the payload counts this one's bytes."""
     LENGTH_BEYOND = 64
-    """IP's length goes beyond the frame's, which a tool that cuts frames changed."""
+    """IP's length exceeds the frame's, because a tool cut frames and changed their sizes."""
 
 
 class Seen(IntFlag):
-    """Bits of `seen` in FLOW; those of the second half are HALF and SYN shifted left by one."""
+    """Bits of `seen` in FLOW; those of half 1 are HALF and SYN shifted left by one."""
 
     HALF = 1
     """The half has a packet."""
@@ -48,8 +48,8 @@ class Seen(IntFlag):
     """Some packets are in other VLANs than `vlans`, or in none."""
 
 
-# One connection. Source: the end that sent its first captured packet. Half 0 is the packets of
-# source, half 1 those of destination. Laid out as struct ca_flow in clib/flows.h.
+# One connection. Source: the end that sent its first captured packet. Half 0 is the source's
+# packets, half 1 the destination's. Laid out as struct ca_flow in clib/flows.h.
 FLOW = np.dtype(
     [
         ("source", "u1", 16),  # IPv4 as ::ffff:a.b.c.d
@@ -101,8 +101,8 @@ COLUMN_TYPES: dict[str, np.dtype[Any]] = {
 class Packets:
     """TCP packets of one capture, in file order; columns of shape (n,).
 
-    Where every protocol is read (`read_capture`), a packet of another than TCP has a payload, a
-    hash of its first bytes as seq and ack, and 0 in the columns of TCP alone.
+    If every protocol is read (`read_capture`), a packet of another protocol than TCP has a payload,
+    a hash of its first bytes as seq and ack, and 0 in the columns that only TCP has.
 
     Readers write the unsigned types of COLUMN_TYPES; `widened` makes them int64 for arithmetic.
 
@@ -115,7 +115,7 @@ class Packets:
         ts_value, ts_echo: the time stamps option, in ticks of the end that made each stamp.
         sack_left, sack_right: edges of the first SACK block.
         frame: number of the frame in the file, from 1, modulo 2^32.
-        window: as in the header, not scaled.
+        window: the header's value, not scaled.
         ip_id: IPv4 identification, 0 for IPv6.
         interface: number of the capturing interface in a pcapng section, else 0.
         flags: TCP flags, the nine of RFC 3168 and 3540 (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
@@ -160,7 +160,7 @@ class Packets:
         return Packets(*(getattr(self, f.name).copy() for f in fields(self)))
 
     def compact(self) -> "Packets":
-        """Let each column of one value take the memory of that value."""
+        """Store each column with a single value in the memory of one value."""
         return Packets(*(_compact(getattr(self, f.name)) for f in fields(self)))
 
     def widened(self) -> "Packets":
@@ -178,9 +178,9 @@ class Packets:
     def key(self) -> IntArray:
         """Hash each packet to a number that is equal all along its path.
 
-        From the connection (which must have one number in all captures: `unify`), IP
-        identification, sequence and acknowledgement numbers, length, window, time stamps and
-        SACK; Linux counts the identification per connection, so retransmissions differ.
+        The hash covers the connection (numbered alike in all captures: `unify`), IP identification,
+        sequence and acknowledgement numbers, length, window, time stamps and SACK. Linux counts the
+        identification per connection, so retransmissions differ.
 
         Returns: shape (n,), int64.
         """
@@ -259,12 +259,12 @@ class FlowTable:
         )
 
     def vlans(self, flow: int) -> list[int]:
-        """Return the VLANs of a connection, the outer first; of more than two the innermost."""
+        """Return the VLANs of a connection, the outer first; at most the two innermost."""
         packed = int.from_bytes(self.rows[flow]["vlans"].tobytes(), "little")
         return [vlan for vlan in (packed >> 12, packed & 0xFFF) if vlan]
 
     def label(self, flow: int, half: int = 0) -> str:
-        """Format both ends, the sender of a half first, and the VLANs where there are any."""
+        """Format both ends, the sender of a half first, and the VLANs if there are any."""
         ends = self.name(flow).split(" > ")[:: -1 if half else 1]
         vlans = ".".join(map(str, self.vlans(flow)))
         return " > ".join(ends) + (f" (VLAN {vlans})" if vlans else "")
@@ -282,9 +282,10 @@ class FlowTable:
         return (self.rows["seen"][:, np.newaxis] & bits) > 0
 
     def wireshark_filter(self, flow: int) -> str:
-        """Write the display filter with which Wireshark and tshark show a connection.
+        """Write the display filter by which Wireshark and tshark show a connection.
 
-        With its VLANs only if a connection in another has the same ends: tags may be of one way.
+        VLANs are included only if a connection in another VLAN has the same ends: tags may be in
+        one direction only.
         """
         row = self.rows[flow]
         field = "ipv6" if row["version"] == _IPV6 else "ip"
@@ -293,7 +294,7 @@ class FlowTable:
         terms += [f"tcp.port == {port}" for _, port in ends]
         namesakes = [other for other, _ in self.find(*ends, int(row["protocol"]))]
         if (self.rows["vlans"][namesakes] != row["vlans"]).any():
-            # 802.1Q's tags are another protocol to Wireshark than 802.1ad's.
+            # To Wireshark, 802.1Q's tags are another protocol than 802.1ad's.
             terms += [
                 f"(vlan.id == {vlan} || ieee8021ad.id == {vlan})" for vlan in self.vlans(flow)
             ] or ["!vlan && !ieee8021ad"]
@@ -302,7 +303,7 @@ class FlowTable:
     def find(
         self, sender: tuple[str, int], receiver: tuple[str, int], protocol: int = TCP
     ) -> list[tuple[int, int]]:
-        """Find the connections between two ends, or the flows of another protocol than TCP.
+        """Find the connections between two ends, or the flows of a protocol other than TCP.
 
         Returns: pairs (flow, half), half being 0 if `sender` is the connection's source, else 1.
         """
@@ -331,7 +332,7 @@ class _Known:
     isn: dict[tuple[bytes, int], int]
 
     def agrees(self, isn: dict[tuple[bytes, int], int]) -> bool | None:
-        """Compare the ISNs that both have; None if there are none to compare."""
+        """Compare the ISNs that both have; return None if there are none to compare."""
         both = self.isn.keys() & isn.keys()
         return all(self.isn[end] == isn[end] for end in both) if both else None
 
@@ -339,9 +340,9 @@ class _Known:
 def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, IntArray]]]:
     """Assign common numbers to the connections of several captures.
 
-    Connections of two captures are the same if their ends are and, where ports were used again,
-    if their SYNs are; where no SYN can be compared, their VLANs, which may differ from tap to tap,
-    and then the order of appearance decide.
+    Connections of two captures are the same if their ends are equal and, if ports were used again,
+    their SYNs. If no SYN can be compared, their VLANs, which may differ between taps, and then the
+    order of appearance decide.
 
     Returns: the common table, which takes each connection's row from the first capture that has
         it; and for each capture two columns of the length of its table: the common number of a
@@ -387,7 +388,7 @@ def _packed(address: str) -> NDArray[np.uint8]:
 
 
 def _address(packed: NDArray[np.uint8], version: int) -> str:
-    """Format an address; one of IPv6 that maps one of IPv4 as ::ffff:a.b.c.d, not as IPv4's."""
+    """Format an address; an IPv6 address that maps IPv4 is written ::ffff:a.b.c.d."""
     ip = IPv6Address(packed.tobytes())
     mapped = ip.ipv4_mapped
     if not mapped:

@@ -1,4 +1,4 @@
-"""The metrics of captures by concept, as manual, site and `metrics --list` show them."""
+"""The metrics of captures by concept, for manual, site and `metrics --list`."""
 
 import inspect
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ Estimated = type[FromOne] | type[FromPair]
 
 @dataclass(frozen=True)
 class Concept:
-    """A module of `capture_analysis.metrics`: definitions, and what estimates them.
+    """A module of `capture_analysis.metrics`: definitions and their estimators.
 
     Attributes:
         module: the module.
@@ -50,13 +50,13 @@ class Concept:
 
     @property
     def definitions(self) -> list[Definition]:
-        """List what the estimators return, each once."""
+        """List the definitions that the estimators return, each once."""
         estimators: tuple[Estimated, ...] = (*self.from_one, *self.from_pair)
         return list(dict.fromkeys(each for made in estimators for each in defined(made)))
 
 
 def captures_for(definition: Definition) -> str:
-    """Say from how many captures a quantity is estimated: one, two, or both."""
+    """Write from how many captures a quantity is estimated: one, two, or both."""
     one = any(definition in defined(made) for made in all_from_one())
     two = any(definition in defined(made) for made in all_from_pair())
     return "both" if one and two else "one" if one else "two"

@@ -1,7 +1,7 @@
 """Cluster drops into congestion epochs, and find their victims.
 
-Zhang, Shenker and Clark (1991, section 2.1) call an epoch the time in which a window's worth of
-packets is acknowledged, and one with drops a congestion epoch. A sender learns of a drop within a
+Zhang, Shenker and Clark (1991, section 2.1) call an epoch the time in which one window of packets
+is acknowledged, and an epoch with drops a congestion epoch. A sender learns of a drop within a
 round trip, so drops less than the longest round trip apart have one cause.
 """
 
@@ -44,7 +44,7 @@ class CongestionEpochs:
         return float((self.start_ns[-1] - self.start_ns[0]) / (len(self.start_ns) - 1) / 1e9)
 
     def alternating_share(self) -> float:
-        """Compute how often an epoch has another victim than the one before.
+        """Compute the share of epochs whose victim differs from that of the epoch before.
 
         Returns: share of the pairs of successive epochs; pairs with a victim of SEVERAL count as
             not alternating. NaN with fewer than two epochs.
@@ -58,8 +58,8 @@ def congestion_epochs(time_ns: IntArray, victim: IntArray, gap_ns: int) -> Conge
     """Cluster drops into epochs.
 
     Args:
-        time_ns: shape (n,), when each packet was dropped; sorted.
-        victim: shape (n,), number of the connection that lost it, from 0.
+        time_ns: shape (n,), time of each drop; sorted.
+        victim: shape (n,), number of the connection that lost the packet, from 0.
         gap_ns: an epoch ends with a drop that no other follows within this time, ns.
     """
     if not len(time_ns):

@@ -1,4 +1,4 @@
-"""What the name of a quantity means, wherever it is computed."""
+"""The meaning of a quantity's name, wherever it is computed."""
 
 import math
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ class Definition:
 
     Attributes:
         name: its key in documents and in experiments.
-        unit: "1" for shares, ratios and numbers of things that have no unit of their own.
-        meaning: what it is, in one line.
-        source: the paper that defines it; "" if none does.
-        least: the lowest value that it can have.
-        most: the highest value that it can have.
+        unit: "1" for shares, ratios and counts of things without a unit.
+        meaning: the quantity in one line.
+        source: the paper that defines it; "" if there is none.
+        least: the lowest possible value.
+        most: the highest possible value.
     """
 
     name: str

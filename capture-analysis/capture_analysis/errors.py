@@ -2,4 +2,4 @@
 
 
 class AnalysisError(Exception):
-    """A capture or a run folder that cannot be analysed; says why."""
+    """A capture or a run folder that cannot be analysed; the message says why."""

@@ -74,7 +74,7 @@ def export(capture: Capture, target: Path) -> int:
         capture: the capture to read.
         target: a name that ends in its format: .parquet or .csv.
 
-    Returns: how many packets were written.
+    Returns: the number of packets written.
     Raises: AnalysisError if the name has another ending, or the file cannot be written.
     """
     with TableFile(target, SCHEMA) as file:
@@ -86,7 +86,7 @@ def export(capture: Capture, target: Path) -> int:
 def _without_dictionaries(part: pa.Table) -> pa.Table:
     """Replace dictionaries by plain texts.
 
-    Dictionaries differ per chunk, and a column of a file must have one.
+    Dictionaries differ between chunks, and a column of a file must have one.
     """
     schema = [
         (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)

@@ -5,9 +5,9 @@ EXTRAS = {"pyarrow": "parquet", "matplotlib": "figures", "distributed": "cluster
 
 
 def missing(error: ModuleNotFoundError) -> str:
-    """Say which package of an extra was missed, and how to install it.
+    """Write which package of an extra is missing, and how to install it.
 
-    Raises: ModuleNotFoundError, the same, if it is of no extra.
+    Raises: ModuleNotFoundError, unchanged, if the package belongs to no extra.
     """
     package = (error.name or "").split(".")[0]
     if package not in EXTRAS:

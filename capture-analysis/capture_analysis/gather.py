@@ -82,7 +82,7 @@ def gather(column: NDArray[np.integer], order: LaneOrder) -> IntArray:
     gathered = np.empty(len(rows), dtype=np.int64)
     column = np.ascontiguousarray(column)
     if rows.shape != places.shape or not rows.dtype == places.dtype == np.int64:
-        raise ValueError("rows and places must be int64 and as many")
+        raise ValueError("rows and places must be int64 and of one length")
     if not clib.load().ca_gather(
         column.ctypes.data,
         column.itemsize,

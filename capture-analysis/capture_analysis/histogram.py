@@ -2,11 +2,11 @@
 
 Bins grow with the value.
 
-Values below 256 are counted exactly; above, each octave has 128 bins, so that a bin's width is at
-most 1/128 of its values. A bin keeps the least and the greatest value counted in it, and the middle
-of these two stands for the bin: within 1/256 of each value, never beyond the least or greatest of
-all, and exact where values are equal. Only bins in use take memory. The layout is that of
-HdrHistogram (Tene). Nothing depends on the order of the values, so the histograms of a capture's
+Values below 256 are counted exactly; above, each octave has 128 bins, so a bin's width is at most
+1/128 of its values. A bin keeps the smallest and the largest value counted in it, and the middle of
+these two stands for the bin: within 1/256 of each value, never beyond the smallest or largest of
+all, and exact if values are equal. Only bins in use take memory. The layout is that of HdrHistogram
+(Tene). The result does not depend on the order of the values, so the histograms of a capture's
 parts merge into that of the whole (docs/decisions/0034).
 """
 
@@ -22,8 +22,8 @@ from capture_analysis.columns import IntArray
 
 BinArray = NDArray[np.void]
 
-# A bin in use: its key, lane << BIN_BITS | number of the bin; the count of its values; the least
-# and the greatest of them. Laid out as struct ca_bin in clib/histogram.h.
+# A bin in use: its key, lane << BIN_BITS | number of the bin; the count of its values; the smallest
+# and the largest of them. Laid out as struct ca_bin in clib/histogram.h.
 BIN = np.dtype([("key", "<i8"), ("count", "<u8"), ("low", "<i8"), ("high", "<i8")])
 # 256 bins of one value each and 55 octaves of 128 bins are 7296 bins: 13 bits.
 BIN_BITS = 13
@@ -34,8 +34,8 @@ class Bins:
     """The bins in use, ascending; columns of shape (k,), int64.
 
     Attributes:
-        low, high: the least and the greatest value counted in a bin.
-        count: how many values the bin has.
+        low, high: the smallest and the largest value counted in a bin.
+        count: number of values in the bin.
     """
 
     low: IntArray
@@ -56,7 +56,7 @@ class Bins:
     def quantile(self, q: float) -> int | None:
         """Return the quantile q: the middle of a bin.
 
-        It is the lowest bin that, with those below it, has a share q of the values.
+        It is the lowest bin up to which a share q of the values lies.
 
         None without values. The definition is numpy's "inverted_cdf".
         """
@@ -71,8 +71,8 @@ class Bins:
 class Histogram:
     """Counts of integers >= 0, a separate distribution for each lane.
 
-    A lane is the number of a distribution: that of a direction (2 * flow + half), or just 0.
-    Counted in C (clib/histogram.c), by ctypes.
+    A lane is the number of a distribution: that of a direction (2 * flow + half), or just 0. Values
+    are counted in C (clib/histogram.c), by ctypes.
     """
 
     def __init__(self) -> None:

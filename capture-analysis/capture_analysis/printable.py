@@ -1,8 +1,8 @@
-"""Keep the words of files, names and programs from steering a terminal.
+"""Printing words of files, names and programs without letting them steer a terminal.
 
 Text from a capture, a manifest, a file's name or a guest may have escape sequences, which move the
-cursor, rename the window or hide what was printed before. Commands print inside only_printable(),
-so no print needs to know whose words it has.
+cursor, rename the window or hide earlier output. Commands print inside only_printable(), so a print
+need not know the origin of its words.
 """
 
 import os
@@ -13,15 +13,15 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-# Control characters but for tab and newline; marks and overrides of writing direction; the line
-# ends of Unicode; and bytes of a file's name that are not UTF-8.
+# Control characters except tab and newline; marks and overrides of writing direction; the line ends
+# of Unicode; and bytes of a file's name that are not UTF-8.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
-    r"""Spell control characters out as JSON does: ESC becomes \u001b."""
+    r"""Spell out control characters as JSON does: ESC becomes \u001b."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -29,7 +29,7 @@ class PrintableStream:
     """A text stream that spells out control characters.
 
     Attributes:
-        rich_proxied_file: the stream below. A console of rich takes it from here, for its colours.
+        rich_proxied_file: the stream below. A console of rich finds it here, for its colours.
     """
 
     def __init__(self, below: TextIO) -> None:
@@ -51,10 +51,9 @@ def terminal() -> TextIO:
 
 @contextmanager
 def only_printable() -> Iterator[None]:
-    """Have all that is printed spell out control characters.
+    """Make all output spell out control characters.
 
-    A standard stream that is closed becomes /dev/null, else the next file that is opened would
-    stand in its place.
+    A closed standard stream becomes /dev/null; otherwise the next opened file would take its place.
     """
     with ExitStack() as stack:
         for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):

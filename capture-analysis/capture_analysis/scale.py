@@ -2,7 +2,7 @@
 
 Connections are independent, so a part of a capture is the connections whose number has a given
 remainder. Every worker reads the whole capture, which is cheap, and follows its own connections. A
-worker gets no more than a path and returns sums and histograms, which add up exactly.
+worker gets only a path and returns sums and histograms, which add up exactly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ RETRIES = 2
 
 @contextmanager
 def processes(workers: int) -> Iterator["Executor | None"]:
-    """Start worker processes; None, meaning this process, for one."""
+    """Start worker processes; return None, for this process, if one suffices."""
     if workers == 1:
         yield None
         return
@@ -44,7 +44,7 @@ def processes(workers: int) -> Iterator["Executor | None"]:
 
 @contextmanager
 def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
-    """Connect to Dask's workers, of a scheduler or new ones.
+    """Connect to the workers of a Dask scheduler, given or new.
 
     Args:
         workers: number of processes to start if there is no scheduler.
@@ -64,7 +64,7 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
                 threads_per_worker=1,
                 dashboard_address=None,
                 memory_limit=0,
-                silence_logs=logging.CRITICAL,  # a worker logs complaints when it is stopped
+                silence_logs=logging.CRITICAL,  # a stopped worker logs complaints
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -149,8 +149,8 @@ def measure_file(path: Path, given: Given, workers: int) -> Measured:
 
     Args:
         path: a capture; "-" is standard input.
-        given: what the user knows of the capture.
-        workers: the most processes to use.
+        given: the user's knowledge of the capture.
+        workers: the largest number of processes.
     """
     parts = parts_of(path, workers)
     with processes(parts) as pool:
@@ -187,9 +187,9 @@ def analyse_all(
     Args:
         captures: the files.
         executor: the workers.
-        workers: how many workers the executor has.
-        given: what the user knows of the captures.
-        flows: how many connections to list of each capture.
+        workers: number of the executor's workers.
+        given: the user's knowledge of the captures.
+        flows: number of connections to list for each capture.
     """
     pending = [
         submit(executor, path.resolve(), parts_of(path, workers), given) for path in captures

@@ -22,11 +22,11 @@ class Streaks:
     """Columns of shape (k,), one row per streak.
 
     Attributes:
-        lane: number of the sequence that the streak is part of, see `StreakFinder`.
+        lane: number of the sequence with the streak, see `StreakFinder`.
         rows: number of packets in the streak.
         first_ns, last_ns: time of its first and of its last packet.
-        total: sum over its packets of the value given to `StreakFinder.add`; shape (values, k)
-            if several were given.
+        total: sum over its packets of the value given to `StreakFinder.add`; shape (values, k) for
+            several values.
     """
 
     lane: IntArray
@@ -74,18 +74,19 @@ class StreakFinder:
     """Find the streaks of each lane, whose packets come in blocks.
 
     A lane is the number of a sequence of packets: a direction (2 * flow + half), or a queue. The
-    result does not depend on where blocks end.
+    result does not depend on block ends.
 
     Args:
-        values: how many values `Streaks.total` sums; 0 for one value without an axis of its own.
+        values: number of values that `Streaks.total` sums; 0 for one value without an axis of its
+            own.
         least_rows: shorter streaks are not returned.
     """
 
     def __init__(self, values: int = 0, least_rows: int = 1) -> None:
         self._values, self._least_rows = values, least_rows
-        # The open streak of each lane, which the next packet may continue; 0 rows if there is none.
+        # The open streak of each lane, which the next packet may continue; 0 rows without one.
         self._open = self._no_streaks()
-        # Output columns of the library, used again by every call.
+        # Output columns of the library, reused by every call.
         self._over = self._no_streaks()
 
     def add(
@@ -99,8 +100,8 @@ class StreakFinder:
 
         Args:
             lane: shape (n,), not descending; the packets of a lane are in order.
-            joined: shape (n,), whether the packet continues the streak of the lane's packet before
-                it, which may have come in an earlier block; ignored for a lane's very first.
+            joined: shape (n,), True if the packet continues the streak of the lane's packet before
+                it, which may be in an earlier block; ignored for a lane's very first packet.
             time_ns: shape (n,).
             value: shape (n,), the value that `Streaks.total` sums; or a sequence of such columns.
         """

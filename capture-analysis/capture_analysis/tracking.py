@@ -2,10 +2,10 @@
 
 In C (clib/track.c), by ctypes.
 
-Wireshark (4.0) differs on purpose or by heuristics. An RTT of 0 is none there, and segments that
-were sent twice have one. The answer to a needless retransmission is a duplicate ACK there and an
-OLD_ACK here. Data that fill a hole are out-of-order or a retransmission there, by the time that
-passed, and LATE_DATA here. A retransmission that continues into new bytes is NEW_DATA here.
+Wireshark (4.0) differs on purpose or by heuristics. It has no RTT of 0, and gives RTTs to segments
+that were sent twice. It calls the answer to a needless retransmission a duplicate ACK; here it is
+an OLD_ACK. It calls data that fills a hole out-of-order or a retransmission, depending on the time;
+here it is LATE_DATA. A retransmission that continues into new bytes is NEW_DATA here.
 """
 
 import ctypes
@@ -23,68 +23,75 @@ from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
 class Kind(IntEnum):
     """The kind of a packet (`Tracked.kind`); every packet has exactly one.
 
-    "Seen" and "before" mean in the capture, in file order. A half is the packets that one end
+    "Seen" and "before" refer to the capture, in file order. A half is the packets that one end
     sends.
     """
 
     CONTROL = 0
-    """SYN (also with payload, then new_bytes counts it), RST, or a FIN without payload. A second
-    SYN of another initial number moves nothing, unless it is the first to be acknowledged: its half
-    then begins again, and counts from there."""
+    """SYN (also with payload, then new_bytes counts it), RST, or a FIN without payload.
+
+    A second SYN with another initial number has no effect, unless it is the first to be
+    acknowledged: its half then begins again, and counts from there."""
     NEW_DATA = 1
     """Payload with at least one byte above everything seen before in this half."""
     RETRANSMISSION = 2
     """Payload whose bytes were all seen before."""
     LATE_DATA = 3
-    """Payload below the highest byte seen, with at least one byte not seen before: it fills a
-    hole. Reordered, or sent again after a loss before this point of the path."""
+    """Payload below the highest byte seen, with at least one byte not seen before: it fills a hole.
+
+    It was reordered, or sent again after a loss before the tap."""
     PROBE = 4
-    """Keep-alive or window probe. Either at most a byte of payload at the highest byte seen, which
-    is acknowledged already (without payload: unless it is an ACK); or a single byte beyond the
-    acknowledged ones while the other end's window is closed (its new_bytes may be 1). A segment of
-    one byte sent again although its ACK was seen looks the same."""
+    """Keep-alive or window probe.
+
+    Either at most a byte of payload at the highest byte seen, which is acknowledged already
+    (without payload: unless it is an ACK); or a single byte beyond the acknowledged ones while the
+    other end's window is closed (its new_bytes may be 1). A segment of one byte that is sent again
+    although its ACK was seen looks the same."""
     ACK = 5
-    """No payload, acknowledges something for the first time: payload, or a SYN or FIN
-    (acked_bytes is then 0). The first ACK of a half is one, too."""
+    """No payload, acknowledges something for the first time: payload, or a SYN or FIN (acked_bytes
+    is then 0). The first ACK of a half is one, too."""
     DUPLICATE_ACK = 6
-    """No payload, repeats the highest acknowledgement number while data are outstanding; window
-    open and unchanged, or with a SACK block (RFC 5681, 2; RFC 6675). If the other half was never
-    seen, its data are taken to be outstanding."""
+    """No payload, repeats the highest acknowledgement number while data is outstanding; window open
+    and unchanged, or with a SACK block (RFC 5681, 2; RFC 6675). If the other half was never
+    seen, its data counts as outstanding."""
     WINDOW_UPDATE = 7
-    """No payload, repeats the highest acknowledgement number, another window, no SACK block."""
+    """No payload, repeats the highest acknowledgement number, with another window and no SACK
+    block."""
     OLD_ACK = 8
-    """Any other packet without payload: acknowledges less than one before (reordered), or nothing
-    new with nothing outstanding or the window closed (answers a probe)."""
+    """Any other packet without payload: it acknowledges less than an earlier one (reordered), or
+    nothing new while nothing is outstanding or the window is closed (answer to a probe)."""
     COPY = 9
-    """The same packet once more: captured twice, not sent twice. One of the last four packets of
-    this half has the same numbers, flags, payload length, window, time stamps, first SACK block
-    and IP identification. Senders increment the identification, so that a value other than 0
-    that returns within 0.2 s, the shortest retransmission timer in use (RFC 6298 asks for 1 s,
-    Linux takes 0.2), is proof; later a sender that keeps it has sent again. Without identification
-    (IPv6, some stacks) less than a millisecond must lie between the two: the tick of Linux's time
-    stamps, and less than any retransmission timer. Duplicate ACKs without SACK, without
-    identification and within a millisecond look the same and are taken for copies."""
+    """The same packet once more: captured twice, not sent twice.
+
+    One of the last four packets of this half has the same numbers, flags, payload length, window,
+    time stamps, first SACK block and IP identification. Senders increment the identification, so a
+    value other than 0 that returns within 0.2 s, the shortest retransmission timer in use (RFC 6298
+    asks for 1 s, Linux takes 0.2), is proof; later, a sender that keeps it has sent again. Without
+    identification (IPv6, some stacks) less than a millisecond must lie between the two: the tick of
+    Linux's time stamps, and less than any retransmission timer. Duplicate ACKs without SACK,
+    without identification and within a millisecond look the same and count as copies."""
 
 
 class Repair(IntEnum):
-    """Why a RETRANSMISSION was sent (`Tracked.repair`), as its sender's tap shows it.
+    """The reason for a RETRANSMISSION (`Tracked.repair`), as its sender's tap shows it.
 
-    The first that holds; clib/repair.c has the state that it takes.
+    The first reason that holds counts; clib/repair.c has the state behind it.
     """
 
     NONE = 0
-    """It is no retransmission."""
+    """The packet is no retransmission."""
     SPURIOUS = 1
-    """All of it had been acknowledged before."""
+    """All of its payload had been acknowledged before."""
     TIMEOUT = 2
-    """It begins a repair after 0.2 s without data or pure ACKs of its direction, or is part of one.
+    """The packet begins a repair after 0.2 s without data or pure ACKs of its direction, or is part
+    of one.
     """
     FAST = 3
-    """It begins a repair after a duplicate ACK or a SACK block that nothing newly acknowledged
-    followed, or is part of one."""
+    """The packet begins a repair after a duplicate ACK or a SACK block, with no new acknowledgement
+    since, or is part of one."""
     OTHER = 4
-    """It begins a repair otherwise, or is part of one: a tail loss probe, or ACKs that the capture
-    lacks."""
+    """The packet begins a repair otherwise, or is part of one: a tail loss probe, or ACKs that the
+    capture lacks."""
 
 
 TRACKED_TYPES: dict[str, np.dtype[Any]] = {
@@ -103,7 +110,7 @@ TRACKED_TYPES: dict[str, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class Tracked:
-    """Columns beside `Packets`, shape (n,), of TRACKED_TYPES.
+    """Columns besides those of `Packets`, shape (n,), of TRACKED_TYPES.
 
     See docs/decisions/0033.
 
@@ -113,30 +120,30 @@ class Tracked:
     Attributes:
         seq_bytes: sequence number without wrap-around, from the half's base (FlowTable): in a
             connection seen from its SYN the first byte of data is 1. Negative before the base (a
-            capture that begins amid a connection).
-        ack_bytes: acknowledgement number without wrap-around, from the other half's base; -1 if
-            the packet has no ACK flag, if the other half was not seen before, or if the number
-            lies before that half's base.
+            capture that begins in the middle of a connection).
+        ack_bytes: acknowledgement number without wrap-around, from the other half's base; -1 if the
+            packet has no ACK flag, if the other half was not seen before, or if the number lies
+            before that half's base.
         gap_ns: for a packet with payload, time since the half's previous packet with payload; for
             one without, since its previous packet without. SYN, FIN, RST and copies are left out:
-            -1 for these, for the first packet, and where the capture's time runs backward.
-        rtt_ns: of a packet that acknowledges new data, SYN or FIN: time since the capture of the
-            newest segment that this packet is the first to acknowledge in full. -1 if there is
-            no such segment or its time was forgotten. -1 also by Karn's rule: if anything newly
-            acknowledged lies between the lowest and the highest byte that was sent again or came
-            late since all earlier ones of these were acknowledged.
+            -1 for these, for the first packet, and if the capture's time runs backward.
+        rtt_ns: for a packet that acknowledges new data, SYN or FIN: time since the capture of the
+            newest segment that this packet is the first to acknowledge in full. -1 if there is no
+            such segment or its time was discarded. By Karn's rule it is also -1 if a newly
+            acknowledged byte lies between the lowest and the highest byte that was sent again or
+            came late since all earlier such bytes were acknowledged.
         new_bytes: payload not seen before in this half.
-        acked_bytes: payload of the other half acknowledged for the first time, even if it is not
-            in the capture; in the first acknowledgement, from the other half's base. Bytes that
-            were acknowledged but never seen are taken back when a SYN acknowledges less: their
-            ACK belonged to the connection before (RFC 5961's challenge ACK).
+        acked_bytes: payload of the other half acknowledged for the first time, even if it is not in
+            the capture; in the first acknowledgement, from the other half's base. Bytes that were
+            acknowledged but never seen are subtracted again when a SYN acknowledges less: their ACK
+            belonged to the connection before (RFC 5961's challenge ACK).
         in_flight_bytes: payload between the highest byte acknowledged and the highest seen, after
-            this packet; of this packet's half if it has payload, else of the other. Until there
-            is an acknowledgement, from the base. 0 if more is acknowledged than was seen (the
-            capture lost it).
-        unseen_bytes: of acked_bytes those that the capture lacks up to this packet: it missed the
-            packets, or has them later. 0 in an answer to a SYN without a SYN of its own, which is
-            of the connection before.
+            this packet; of this packet's half if it has payload, else of the other. Before the
+            first acknowledgement it counts from the base. 0 if more is acknowledged than was seen
+            (the capture lost it).
+        unseen_bytes: the part of acked_bytes that the capture lacks up to this packet: it missed
+            the packets, or has them later. 0 in an answer to a SYN without a SYN of its own, which
+            belongs to the connection before.
         kind: a value of Kind.
         repair: a value of Repair.
     """
@@ -171,7 +178,7 @@ class Forgotten:
     Attributes:
         holes: the lowest holes of a half that had more than HOLES; data that fill one later count
             as a retransmission.
-        segments: segments without an RTT, because SEGMENTS before them were not acknowledged.
+        segments: segments without an RTT, because SEGMENTS earlier ones were not acknowledged.
     """
 
     holes: int = 0
@@ -199,7 +206,7 @@ class _Forgotten(ctypes.Structure):
 class Tracker:
     """Follow the connections of one capture, chunk by chunk.
 
-    Connections share no state, and nothing depends on where chunks end.
+    Connections share no state, and the result does not depend on chunk ends.
     """
 
     def __init__(self) -> None:
@@ -212,7 +219,7 @@ class Tracker:
 
     @property
     def forgotten(self) -> Forgotten:
-        """Counts of what was discarded so far."""
+        """Counts of records discarded so far."""
         at = self._library.ca_tracker_forgotten(self._tracker)
         forgotten = _Forgotten.from_address(at)
         return Forgotten(forgotten.holes, forgotten.segments)
@@ -223,8 +230,8 @@ class Tracker:
         The columns are overwritten by the next call.
 
         Args:
-            packets: the next packets, all of those of the connections of interest.
-            flows: the connections so far, which include that of each packet.
+            packets: the next packets, with all packets of the connections of interest.
+            flows: the connections so far, with that of each packet.
 
         Raises: ValueError if the connection of a packet is not in `flows`.
         """

@@ -52,7 +52,7 @@ def test_help_explains_exit_statuses(
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 0
-    assert "exit status: 0 if" in capsys.readouterr().out
+    assert "exit status: 0 on success" in capsys.readouterr().out
 
 
 def test_too_many_connections(

@@ -86,7 +86,7 @@ def test_hostile_file_as_table(ask: Ask, tmp_path: Path) -> None:
     answer = ask("flows", path)
     assert answer["status"] == 0
     assert "10.0.1.2:40001 > 10.0.2.2:20001" in answer["output"]
-    assert "claims 4294967295 bytes; what follows was not read" in answer["errors"]
+    assert "claims 4294967295 bytes; the rest was not read" in answer["errors"]
 
 
 def test_no_file(ask: Ask, tmp_path: Path) -> None:

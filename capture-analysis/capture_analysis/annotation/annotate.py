@@ -1,4 +1,4 @@
-"""Write a capture once more, with comments on its packets."""
+"""Copy a capture, with comments on its packets."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ def annotate(
     """Copy a capture to a pcapng file with comments; a failure leaves no file.
 
     Args:
-        path: the capture, a file: it is read twice.
+        path: the capture; a file, because it is read twice.
         target: a name that ends in .pcapng.
-        given: what the user says of the capture.
-        notes: where to collect notes.
+        given: the user's settings for the capture.
+        notes: the object that collects notes.
 
-    Returns: how many frames and how many comments the copy has; warnings.
+    Returns: the numbers of frames and of comments in the copy; warnings.
     Raises: AnalysisError if the capture cannot be read or has no TCP packet, or if the copy cannot
         be written.
     """
@@ -43,16 +43,16 @@ def annotate(
     warnings = capture.warnings
     if frames < capture.counts.frames:
         warnings.append(
-            f"{frames} of {capture.counts.frames} frames were copied: "
-            "those behind the first damage are left out"
+            f"{frames} of {capture.counts.frames} frames were copied: the frames after "
+            "the first damage are left out"
         )
     if notes.full:
-        warnings.append(f"more than {len(notes)} comments: the rest is left out")
+        warnings.append(f"more than {len(notes)} comments: the others are left out")
     return frames, len(notes), warnings
 
 
 def _noted(path: Path, given: Given, notes: Notes) -> Capture:
-    """Read the capture for the first time."""
+    """Read the capture for the first time; return the notes on its packets."""
     keep_freed()
     capture, finder = Capture(path, inside=given.inside), Finder(notes)
     for block in blocks(capture, Tracker(), given):

@@ -1,7 +1,7 @@
 """Copy the frames of a capture to a pcapng file, with comments.
 
-Every frame, and every other block of a pcapng file, is copied byte by byte, in its order. A copy
-ends at the first damaged record: other readers of captures end there, too.
+Every frame, and every other block of a pcapng file, is copied byte by byte, in order. A copy ends
+at the first damaged record: other readers of captures end there, too.
 """
 
 import struct
@@ -44,7 +44,7 @@ class Wanted:
         self.frame, self._words = next(self._comments, (0, []))
 
     def options(self, order: str) -> bytes:
-        """Return the comments of this frame as options; go on to the next."""
+        """Return the comments of this frame as options; move on to the next frame."""
         words = self._words
         self._advance()
         return b"".join(option(each, order) for each in words)
@@ -54,19 +54,19 @@ class Copier(Protocol):
     """Copies the records of a file.
 
     Attributes:
-        frames: how many frames it has copied.
-        damaged: whether the next record is damaged.
+        frames: number of frames copied so far.
+        damaged: True if the next record is damaged.
     """
 
     frames: int
     damaged: bool
 
     def copy(self, data: memoryview) -> tuple[list[memoryview | bytes], int]:
-        """Copy whole records from the front; return what to write, and the bytes taken."""
+        """Copy whole records from the front; return the output, and the number of bytes taken."""
 
 
 def copied(source: ByteSource, comments: Comments, target: BinaryIO) -> int:
-    """Copy a capture; return how many frames it has.
+    """Copy a capture; return its number of frames.
 
     Raises: AnalysisError, without the file's name, if the source cannot be read.
     """
@@ -89,11 +89,11 @@ def copied(source: ByteSource, comments: Comments, target: BinaryIO) -> int:
 
 
 class Records:
-    """Copies a classic file: its header becomes that of a section and of an interface.
+    """Copies a classic file: its header becomes those of a section and of an interface.
 
     Args:
         wanted: the comments.
-        header: the file's first HEADER bytes, of a file that the parser has read.
+        header: the first HEADER bytes of a file that the parser has read.
     """
 
     HEADER = 24
@@ -153,9 +153,9 @@ class Records:
 
 
 class Blocks:
-    """Copies a pcapng file: blocks stay as they are, but for those of frames with comments.
+    """Copies a pcapng file: blocks stay unchanged, except those of frames with comments.
 
-    Sections no longer say how long they are.
+    Sections no longer state their length.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -193,7 +193,7 @@ class Blocks:
         return [*pieces, data[kept:at]], at
 
     def _turn(self, magic: memoryview) -> bool:
-        """Take a section's byte order; tell whether it is another one."""
+        """Take a section's byte order; tell whether it has changed."""
         before = self._order
         orders = {_BYTE_ORDER.to_bytes(4, "little"): "<", _BYTE_ORDER.to_bytes(4, "big"): ">"}
         self._order = orders.get(bytes(magic), before)
@@ -201,7 +201,7 @@ class Blocks:
         return self._order != before
 
     def _commented(self, block: memoryview) -> bytes:
-        """Insert the comments before a block's other options, where it has a place for options."""
+        """Insert the comments before a block's other options, if it has a place for options."""
         order, options = self._order, self._wanted.options(self._order)
         (kind,) = struct.unpack_from(f"{order}I", block)
         if kind == _SIMPLE_PACKET:

@@ -1,4 +1,4 @@
-"""Find what deserves a note, block by block; nothing depends on where blocks end."""
+"""Find packets that deserve a note, block by block; the result does not depend on block ends."""
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from capture_analysis.metrics.transfer_limits import (
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind, Repair
 
-# A queue is there from this share of the shortest round trip on, and gone below the other one.
+# A queue stands from this share of the shortest round trip on, and is empty below the other one.
 _QUEUE, _NO_QUEUE = 1.2, 1.1
-# Time without data is idle from this share of the round trip on.
+# Time without data counts as idle from this share of the round trip on.
 _IDLE = 0.5
 
 
@@ -41,12 +41,12 @@ class Finder:
             each.add(block)
 
     def finish(self) -> None:
-        """Take what was open at the capture's end."""
+        """Take bunches that are open at the capture's end."""
         self._finders[0].finish()
 
 
 class Bunches:
-    """Bunches of ACKs, and the data packets right before them."""
+    """Finds bunches of ACKs, and the data packets right before them."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -73,7 +73,7 @@ class Bunches:
 
 
 class Ahead:
-    """Data packets that came back to back before each packet from one end of the path.
+    """Counts data packets that came back to back before each packet from one end of the path.
 
     Those before another pure ACK do not count.
     """
@@ -82,7 +82,7 @@ class Ahead:
         self._data, self._last_ns = 0, -1
 
     def of(self, block: Block, rows: IntArray) -> IntArray:
-        """Count them for some rows of a block, all of this end; shape (k,)."""
+        """Return the counts for some rows of a block, all from this end; shape (k,)."""
         if not len(rows):
             return rows
         is_ack, direction = block.is_ack[rows], block.direction[rows]
@@ -104,11 +104,12 @@ class Ahead:
 
 
 class Waiting:
-    """Time without data, where it is a good part of a round trip, with its main cause."""
+    """Finds times without data that are a good part of a round trip, with their main cause."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes, self._limits = notes, TransferLimits()
-        # Time since the last data by cause; then what the next data decide, that of held ACKs last.
+        # Time since the last data by cause; then the times whose cause the next data decides, the
+        # last for held ACKs.
         self._open = LaneArray(np.add, 0, CAUSES + 2)
 
     def add(self, block: Block) -> None:
@@ -143,7 +144,7 @@ class Waiting:
         direction = waits.view.direction[rows]
         unknown = (cause == CONGESTION) & (facts.window_shift[direction] < 0)
         cause[unknown] = SOME_WINDOW
-        # Without a round trip the least is NaN, and nothing is idle.
+        # Without a round trip the minimum is NaN, and no time is idle.
         least_ns = np.maximum(_IDLE * facts.round_trip_ns, LEAST_DELTA_NS)[direction]
         idle = np.flatnonzero(idle_ns >= least_ns)
         frame = waits.view["frame"][rows[idle]]
@@ -151,7 +152,7 @@ class Waiting:
 
 
 class Again:
-    """Data that were sent before or came late, with why they were sent."""
+    """Finds data that was sent before or came late, with the reason for sending it."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -167,9 +168,9 @@ class Again:
 
 
 class Queues:
-    """ACKs that show by their round trips that a queue starts, and that it is empty again.
+    """Finds ACKs whose round trips show that a queue starts, or that it is empty again.
 
-    An ACK for fewer segments than usual may have been delayed by its receiver, and shows neither.
+    An ACK for fewer segments than usual may have been delayed by its receiver, and is left out.
     """
 
     def __init__(self, notes: Notes) -> None:

@@ -1,4 +1,4 @@
-"""Notes on packets: what they say, and how they become comments of a pcapng file."""
+"""Notes on packets: their words, and their form as comments of a pcapng file."""
 
 import struct
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from capture_analysis.metrics.transfer_limits import (
 )
 from capture_analysis.tracking import Repair
 
-# Each takes 32 bytes, and as much again while they are sorted.
+# Each note takes 32 bytes, and twice that while they are sorted.
 MOST_NOTES = 4_000_000
-# Beside the causes of transfer_limits: no handshake tells how full the receiver's window is.
+# A cause besides those of transfer_limits: without a handshake the receiver's window is unknown.
 SOME_WINDOW = CAUSES
-# Beside the values of Repair: a hole was filled, by a packet that was late or sent again.
+# A value besides those of Repair: the packet filled a hole, either late or sent again.
 LATE = len(Repair)
 
 _WAITS = {
@@ -30,7 +30,7 @@ _WAITS = {
     RECOVERY: "losses were being repaired",
     RECEIVER: "the receiver's window was full",
     CONGESTION: "the congestion window was full",
-    ACKS: "ACKs were held on their way",
+    ACKS: "ACKs were held on their path",
     BUFFER: "the send buffer was empty",
     SOME_WINDOW: "a window was full",
 }
@@ -38,7 +38,7 @@ _REPAIRS = {
     Repair.NONE: "retransmission",
     Repair.SPURIOUS: "retransmission, spurious: all of it had been acknowledged",
     Repair.TIMEOUT: "retransmission by time-out",
-    Repair.FAST: "retransmission by RACK or duplicate ACKs: ACKs told of a gap",
+    Repair.FAST: "retransmission by RACK or duplicate ACKs: ACKs reported a gap",
     Repair.OTHER: "retransmission by a tail loss probe, or by ACKs that the capture lacks",
     LATE: "late data: a hole is filled",
 }
@@ -47,22 +47,22 @@ _PADDING = 4
 
 
 class Note(IntEnum):
-    """Kinds of notes, and the two numbers that each has."""
+    """The kinds of notes, and the two numbers of each."""
 
     BUNCH = 0
-    """On the first ACK: number of ACKs; data packets directly ahead of them."""
+    """On the first ACK: number of ACKs; data packets directly before them."""
     IDLE = 1
-    """On the data that end it: ns; a cause of transfer_limits, or SOME_WINDOW."""
+    """On the data that ends it: ns; a cause of transfer_limits, or SOME_WINDOW."""
     AGAIN = 2
-    """On data that were sent before: a value of Repair, NONE if unknown, or LATE; 0."""
+    """On data that was sent before: a value of Repair, NONE if unknown, or LATE; 0."""
     QUEUE = 3
-    """On the ACK that shows it: round trip, and its least, ns."""
+    """On the ACK that shows it: round trip, and its minimum, ns."""
     NO_QUEUE = 4
     """Likewise."""
 
 
 def say(note: Note, first: int, second: int) -> str:
-    """Put a note and its numbers into words."""
+    """Write a note and its numbers in words."""
     match note:
         case Note.BUNCH:
             plural = "" if second == 1 else "s"
@@ -87,7 +87,7 @@ class Notes:
     """Notes of a capture, at most MOST_NOTES.
 
     Attributes:
-        full: whether there were more, which are left out.
+        full: True if there were more notes, which are left out.
     """
 
     def __init__(self, most: int = MOST_NOTES) -> None:

@@ -22,7 +22,7 @@ from capture_analysis.clock.straight_lines import (
 )
 from capture_analysis.columns import IntArray
 
-# Smaller differences between lines are taken for errors of time stamping, ns.
+# Smaller differences between lines count as errors of time stamping, ns.
 RESOLUTION_NS = 1000
 ALWAYS_NS = -(1 << 62)
 _STEPS_AT_MOST = 16
@@ -34,14 +34,14 @@ _MARGIN_GAIN = 1.01
 
 @dataclass(frozen=True)
 class Line:
-    """The second clock less the first, as a line that holds from some time on.
+    """The second clock minus the first, as a line that is valid from some time on.
 
     Attributes:
         from_ns: start of the line's validity, on the first clock.
         at_ns: the time for which the offset is given.
         offset_ns: the difference at that time.
         drift: ns per ns.
-        drift_uncertainty: lines whose drift differs by less fit as well.
+        drift_uncertainty: lines with a smaller difference of drift fit as well.
         shortest_ns: shortest delay from A to B and from B to A; None if not seen.
     """
 
@@ -53,12 +53,12 @@ class Line:
     shortest_ns: tuple[float | None, float | None]
 
     def __call__(self, time_ns: IntArray) -> IntArray:
-        """Return the clocks' difference at times of the first, (n,), ns."""
+        """Return the difference of the clocks at times of the first, (n,), ns."""
         change = self.offset_ns + self.drift * (time_ns - self.at_ns)
         return np.asarray(np.rint(change), dtype=np.int64)
 
     def on_first(self, time_ns: IntArray) -> IntArray:
-        """Convert times of the second clock to the first, shape (n,), ns."""
+        """Convert times of the second clock to the first; shape (n,), ns."""
         since = (time_ns - self.at_ns - self.offset_ns) / (1 + self.drift)
         change = self.offset_ns + self.drift * since
         return np.asarray(time_ns - np.rint(change).astype(np.int64), dtype=np.int64)
@@ -99,7 +99,7 @@ class Clock:
 def slowest_ns(clock: Clock, envelope: Envelope) -> int:
     """Bound the longest time, by the clock, from one tap to the other."""
     bounds, longest = envelope.bounds(), 0
-    # The envelope does not tell when in its interval the slowest packet passed.
+    # The envelope does not show when in its interval the slowest packet passed.
     drift_ns = max(abs(line.drift) for line in clock.lines) * envelope.width_ns
     for bound, at_ns, sign in (
         (bounds.most, bounds.above_at, 1),
@@ -124,7 +124,7 @@ def fit(envelope: Envelope) -> Clock:
         return Clock((line,), how, max(each or 0.0 for each in line.shortest_ns))
     lines = tuple(_both_ways(p, p.start_ns if k else ALWAYS_NS) for k, p in enumerate(parts))
     gaps = [sum(each or 0.0 for each in line.shortest_ns) for line in lines]
-    how = "estimated: the shortest delays of both directions are taken as equal"
+    how = "estimated: the shortest delays of both directions are assumed to be equal"
     return Clock(lines, how, max(gaps) / 2)
 
 
@@ -137,7 +137,7 @@ def same_clock(envelope: Envelope) -> Clock:
 def _line(
     corridor: Corridor, from_ns: int, offset_ns: float, slope: float, uncertainty: float
 ) -> Line:
-    """Make a line, with the shortest delays that it leaves."""
+    """Make a line, with the shortest delays that it implies."""
     above, below = corridor.above_points, corridor.below_points
     return Line(
         from_ns,
@@ -157,7 +157,7 @@ def _line(
 def _both_ways(corridor: Corridor, from_ns: int) -> Line:
     above, below = corridor.above_points, corridor.below_points
     _, low, high = widest_gap(above, below)
-    # Of the slopes that leave the same gap, take the one by which most delays stay constant.
+    # Of the slopes that leave the same gap, take the one that keeps most delays constant.
     slope = min(max(corridor.usual_slope(), low), high)
     spread = abs(middle_slope(above) - middle_slope(below)) / 2
     middle = (support(above, slope) + support(below, slope, lower=False)) / 2
@@ -184,10 +184,10 @@ def _is_one_clock(corridor: Corridor) -> bool:
 
 
 def _split(corridor: Corridor, steps: int) -> list[Corridor]:
-    """Cut a corridor where both bounds jump alike, if no one line fits.
+    """Cut a corridor where both bounds jump alike, if no single line fits.
 
-    A queue that fills moves one direction's bound, a data pendulum moves both, but for a while
-    only; a step of a clock moves both by the same amount, for good.
+    A queue that fills moves one direction's bound. A data pendulum moves both, but only for a
+    while. A step of a clock moves both by the same amount, permanently.
     """
     whole = corridor.gap()
     best, least = [corridor], 0.0

@@ -10,8 +10,8 @@ from capture_analysis.columns import BoolArray, IntArray
 INTERVALS = 4096
 _FIRST_WIDTH_NS = 1_000_000
 UNBOUNDED = np.iinfo(np.int64).max
-# Columns of the table: the tightest bound from above and its time, the same from below, and the
-# loosest bounds from above and from below.
+# Columns of the table: the tightest bound from above and its time; the same from below; the loosest
+# bounds from above and from below.
 _ABOVE, _ABOVE_AT, _BELOW, _BELOW_AT, _MOST, _LEAST = range(6)
 
 
@@ -20,8 +20,9 @@ class Bounds:
     """Bounds of the offset in each interval of time; columns of shape (k,).
 
     Attributes:
-        above, below: least upper and greatest lower bound, ns; UNBOUNDED and -UNBOUNDED without.
-        above_at, below_at: when the packet that gives the bound passed A, ns.
+        above, below: smallest upper and largest lower bound, ns; UNBOUNDED and -UNBOUNDED without
+            one.
+        above_at, below_at: time at which the packet that gives the bound passed A, ns.
         most, least: the loosest bounds, by the slowest packets; -UNBOUNDED and UNBOUNDED without
             such a packet.
     """
@@ -41,7 +42,7 @@ class Bounds:
 class Envelope:
     """Tightest bounds per interval; intervals double when there are too many.
 
-    A packet that passes A before B bounds B's clock less A's from above by the difference of its
+    A packet that passes A before B bounds B's clock minus A's from above by the difference of its
     time stamps; a packet that passes B first bounds it from below.
 
     Attributes:
@@ -57,9 +58,9 @@ class Envelope:
         """Take packets.
 
         Args:
-            a_ns: shape (n,), when each passed A.
-            difference_ns: shape (n,), time stamp of B less that of A.
-            a_first: shape (n,), whether each passed A before B.
+            a_ns: shape (n,), time at which each packet passed A.
+            difference_ns: shape (n,), time stamp of B minus that of A.
+            a_first: shape (n,), True if the packet passed A before B.
         """
         if not len(a_ns):
             return
@@ -123,9 +124,9 @@ def _halve(table: NDArray[np.int64]) -> NDArray[np.int64]:
 def _extremes(
     interval: IntArray, bound: IntArray, at_ns: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return each interval's number, least and greatest bound, and time.
+    """Return each interval's number, smallest and largest bound, and time.
 
-    The time is that of the least bound's first packet.
+    The time is that of the smallest bound's first packet.
     """
     if (interval[1:] < interval[:-1]).any():
         order = np.argsort(interval, kind="stable")

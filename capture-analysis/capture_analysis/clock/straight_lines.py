@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 # ns per ns: no oscillator in use is worse, and kernels slew a clock by at most half of it.
 MOST_DRIFT = 1e-3
-# Least number of intervals that are compared on each side of a step.
+# Least number of intervals to compare on each side of a step.
 _WINDOW = 4
 # A step is at least this multiple of the usual movement of the bounds.
 _USUALLY = 5
@@ -45,12 +45,12 @@ class Corridor:
 
     @property
     def has_above(self) -> BoolArray:
-        """Shape (k,): whether an interval bounds the offset from above."""
+        """Shape (k,): True if an interval bounds the offset from above."""
         return np.asarray(self.bounds.above < UNBOUNDED)
 
     @property
     def has_below(self) -> BoolArray:
-        """Shape (k,): whether an interval bounds the offset from below."""
+        """Shape (k,): True if an interval bounds the offset from below."""
         return np.asarray(self.bounds.below > -UNBOUNDED)
 
     @cached_property
@@ -84,13 +84,13 @@ class Corridor:
         return int(min(first[0] for first in firsts if len(first)))
 
     def gap(self) -> float:
-        """Return the widest gap around a line, ns; -inf if bounded one-sidedly."""
+        """Return the widest gap around a line, ns; -inf if bounded from one direction only."""
         if not (self.has_above.any() and self.has_below.any()):
             return -np.inf
         return widest_gap(self.above_points, self.below_points)[0]
 
     def usual_slope(self) -> float:
-        """Compute the median slope of points half of all apart (Theil, Sen)."""
+        """Compute the median slope of points that are half of the span apart (Theil, Sen)."""
         slopes = []
         for at, bound, has in (
             (self.bounds.above_at, self.bounds.above, self.has_above),

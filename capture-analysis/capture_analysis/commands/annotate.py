@@ -1,21 +1,21 @@
 """Write the same packets with comments, which Wireshark shows, as pcapng.
 
-A comment says what became of a packet, where that is worth a look:
+A comment explains packets that are worth a look:
 
   bunch of 13 ACKs behind 12 data packets   on the first ACK: they come back to back, out of a
                                             queue; the data packets stood in it before them
   idle 34 ms: the receiver's window was full
-                                            on the data that end it: at least half of a round
-                                            trip without data, and what they waited for
+                                            on the data that ends it: at least half of a round trip
+                                            without data, and the reason
   retransmission by time-out                or by RACK, spurious, by a probe; near the sender
   late data: a hole is filled               elsewhere: sent again, or overtaken
   queue starts: round trip 24 ms, 7.3 ms above the least
                                             on the ACK that shows it; "queue is empty" likewise
 
-In Wireshark the filter `frame.comment` shows the packets that have one, and
-`frame.comment contains "bunch"` those with bunches; so does tshark -Y. Frames, their times and
-all other blocks stay as they are, byte by byte. Idle times and queues are seen near the data's
-sender alone, bunches where the rate of the ACKs' bottleneck is known (--rate-mbit gives it).
+In Wireshark the filter `frame.comment` shows the packets with a comment, and `frame.comment
+contains "bunch"` those with bunches; so does tshark -Y. Frames, their times and all other blocks
+stay unchanged, byte by byte. Idle times and queues are seen only near the data's sender, bunches
+only if the rate of the ACKs' bottleneck is known (--rate-mbit gives it).
 """
 
 import argparse

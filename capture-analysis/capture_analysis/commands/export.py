@@ -1,8 +1,8 @@
 """Write the packets of a capture as Parquet or CSV.
 
-One row per TCP packet, in file order: what the capture says of it, and what it meant to its
-connection (new data or a retransmission, the bytes it acknowledged, the round trip it showed).
-Reads and writes piece by piece: the capture may be larger than memory.
+One row per TCP packet, in file order: its fields, and its role in its connection (new data or a
+retransmission, the bytes it acknowledged, the round trip it showed). Reads and writes piece by
+piece: the capture may be larger than memory.
 """
 
 import argparse

@@ -1,13 +1,12 @@
 """List the connections of a capture.
 
-Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
-the path the capture was taken, the rate of the bottleneck, goodput, the share of segments sent
-again, what limits the transfer ("link": it is full; "queue": one stands on the path; "sender": its
-congestion window or its application), and whether the ACKs are compressed.
-Near the data's receiver the round trip is the receiver's own delay, and so marked; the handshake's
-round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess, of one digit.
-ACKs are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told
-(metrics: compression_verdict).
+Columns: packets, payload, duration, round trip time, direction of the data, place of the tap on the
+path, rate of the bottleneck, goodput, share of segments sent again, the limit of the transfer
+("link": it is full; "queue": one stands on the path; "sender": its congestion window or its
+application), and whether the ACKs are compressed. Near the data's receiver the round trip is the
+receiver's own delay, and is marked; the handshake's round trip is that of the path. The rate is "="
+given, "~" measured, or "?" a guess, of one digit. ACKs are compressed, spaced, bunched (by the path
+or by the receiver), or it cannot be told (metrics: compression_verdict).
 """
 
 import argparse
@@ -84,7 +83,7 @@ def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
 def row(measured: Measured, number: int) -> tuple[str, ...]:
     """Return a connection's cells for the table.
 
-    Round trip time, tap and bottleneck are those of the direction of most data.
+    Round trip time, tap and bottleneck are those of the direction with most data.
     """
     tally, facts = measured.tally, measured.facts
     payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]

@@ -1,8 +1,9 @@
 """Match two captures of one path, taken at two points of it, each with its own clock.
 
-The same packets are found in both; offset and drift of the clocks are estimated and removed. What
-lies between the two points is measured: one-way delays, loss by kind, the queue of each way and
-its period, ACK compression from both ends, reordering. Printed as JSON, on the clock of A.
+The same packets are found in both captures; offset and drift of the clocks are estimated and
+removed. The path between the two taps is measured: one-way delays, loss by kind, the queue of each
+direction and its period, ACK compression from both ends, reordering. The output is JSON, on the
+clock of A.
 """
 
 import argparse

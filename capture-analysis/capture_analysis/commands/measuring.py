@@ -1,4 +1,4 @@
-"""The options that the commands which measure one capture share."""
+"""Options of the commands that measure one capture."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from capture_analysis.one_capture.single import Given
 def add_options(
     parser: argparse.ArgumentParser, what: str = "a capture; - is standard input"
 ) -> None:
-    """Add the capture, and the options for what the user knows of it."""
+    """Add the capture, and the options for the user's knowledge of it."""
     parser.add_argument("path", type=Path, metavar="CAPTURE", help=what)
     parser.add_argument(
         "--rate-mbit",
@@ -47,7 +47,7 @@ def add_second(parser: argparse.ArgumentParser) -> None:
 
 
 def given(arguments: argparse.Namespace) -> Given:
-    """Return what the user said of the capture by options."""
+    """Return the user's settings for the capture."""
     return Given(arguments.rate_mbit, arguments.ack_rate_mbit, inside=arguments.inside)
 
 

@@ -1,7 +1,7 @@
 """Print every metric as JSON.
 
-Of one capture; or of all captures below a folder, on all cores or on the workers of a Dask
-scheduler. What two captures of one path say together: see `match`.
+The input is one capture, or all captures below a folder, measured on all cores or on the workers of
+a Dask scheduler. For two captures of one path, see `match`.
 """
 
 import argparse

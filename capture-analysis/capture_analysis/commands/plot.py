@@ -1,6 +1,6 @@
 """Draw one picture, as PNG, SVG or a page that zooms to single packets.
 
-Of a connection in a capture; or, of two captures of one path, of what lies between them.
+The picture shows a connection of a capture, or the path between two captures.
 """
 
 import argparse

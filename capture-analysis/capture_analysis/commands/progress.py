@@ -1,4 +1,4 @@
-"""Show on the terminal how far the reading of captures has come."""
+"""Show the progress of reading captures on the terminal."""
 
 import time
 from pathlib import Path
@@ -18,12 +18,12 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._began = self._written = time.monotonic()
-        # Of each capture: the position, and time and position of the start of this reading of it.
+        # For each capture: the position, and time and position at the start of its present reading.
         self._seen: dict[Path, tuple[int, float, int]] = {}
         self._visible = False
 
     def __call__(self, path: Path, position: int) -> None:
-        """Note that a capture was read up to a byte; maybe update the line."""
+        """Note that a capture was read up to a byte; update the line if it is due."""
         now = time.monotonic()
         last, since, origin = self._seen.get(path, (0, now, position))
         if position < last:  # the capture is read a second time

@@ -1,6 +1,6 @@
 """Write a page with pictures, and its numbers as JSON.
 
-Of a capture, or of two captures of one path, into a folder of its own.
+The report is on a capture, or on two captures of one path, in a folder of its own.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     command = shlex.join(["capture-analysis", *sys.argv[1:]])
     if arguments.second:
         if has_rates(arguments):
-            raise AnalysisError("two captures show the rate: leave --rate-mbit out")
+            raise AnalysisError("two captures show the rate: omit --rate-mbit")
         paths = arguments.path, arguments.second
         page = capture_report.report_pair(
             paths,

@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_port,
         default=0,
         metavar="N",
-        help="port on 127.0.0.1 (default: any that is free)",
+        help="port on 127.0.0.1 (default: any free port)",
     )
     parser.add_argument(
         "--limit-mb",
         type=_megabytes,
         default=1000,
         metavar="N",
-        help="largest upload to accept, as it is sent, MB (default: %(default)s)",
+        help="largest upload to accept, MB (default: %(default)s)",
     )
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
 

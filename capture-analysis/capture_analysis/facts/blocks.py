@@ -1,7 +1,7 @@
-"""Blocks of packets, in the orders that measures need.
+"""Blocks of packets, in the orders in which measures need them.
 
 A direction (glossary) is the data that one half of a connection sends and the pure ACKs that
-acknowledge them; its number is 2 * flow + half of the data. Nearly every measure is per direction.
+acknowledge it; its number is 2 * flow + half of the data. Nearly every measure is per direction.
 """
 
 from functools import cached_property
@@ -30,13 +30,14 @@ class View:
     Attributes:
         rows: shape (n,), rows of the packets in the block.
         places: shape (n,), place of each packet in this view, in the order of capture.
-        directions: shape (k,), the directions that have packets, ascending.
+        directions: shape (k,), the directions with packets, ascending.
         starts, ends: shape (k,), the first and the last row of each direction in this view.
         counts: shape (k,), packets of each direction.
     """
 
     def __init__(self, block: "Block", captured: IntArray) -> None:
-        # Not the block: it refers to this view, and only the cycle collector would free both.
+        # The block is not kept: it refers to this view, and only the cycle collector would free
+        # both.
         self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
         self._order = order = by_lane(block.direction, captured)
@@ -61,7 +62,7 @@ class View:
         return np.repeat(self.directions, self.counts)
 
     def spread(self, per_direction: NDArray[Number]) -> NDArray[Number]:
-        """Give each packet, shape (n,), the value of its direction."""
+        """Assign to each packet, shape (n,), the value of its direction."""
         return np.repeat(per_direction[self.directions], self.counts)
 
     def reduce(self, ufunc: np.ufunc, values: IntArray | BoolArray) -> IntArray:
@@ -84,7 +85,7 @@ class Block:
         packets: the columns as the reader wrote them.
         tracked: the tracker's columns for these packets.
         facts: facts of each direction, for all connections in the block.
-        stamps: the time stamps of the ACKs before.
+        stamps: the time stamps of earlier ACKs.
     """
 
     def __init__(
@@ -95,12 +96,12 @@ class Block:
 
     @cached_property
     def is_ack(self) -> BoolArray:
-        """Shape (n,): whether a packet is a pure ACK, of any kind."""
+        """Shape (n,): True for a pure ACK of any kind."""
         return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
 
     @cached_property
     def is_data(self) -> BoolArray:
-        """Shape (n,): whether a packet carries payload.
+        """Shape (n,): True for a packet with payload.
 
         The payload may be new, sent again, late or a probe.
         """
@@ -141,12 +142,12 @@ class Block:
 
     @cached_property
     def acked_ns(self) -> FloatArray:
-        """Shape (acks,): what an ACK acknowledges takes on the data's bottleneck."""
+        """Shape (acks,): transmission time of the acknowledged bytes on the data's bottleneck."""
         return np.asarray(self.acks["acked_bytes"] * self.acks.spread(self.facts.acked_ns_per_byte))
 
     @cached_property
     def acks_faster(self) -> BoolArray:
-        """Shape (acks,): whether an ACK acknowledges faster than its data can have arrived."""
+        """Shape (acks,): True if an ACK acknowledges faster than its data can have arrived."""
         gap = self.acks["gap_ns"]
         faster: BoolArray = (gap >= 0) & (gap < COMPRESSED_BELOW * self.acked_ns)
         return faster
@@ -156,7 +157,7 @@ class Block:
         """Shape (acks,): gaps of ACKs when sent, by their time stamps, ns; -1 if unknown."""
         acks = self.acks
         stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
-        stamp = acks["ts_value"] * stamped - ~stamped  # -1 where there is none
+        stamp = acks["ts_value"] * stamped - ~stamped  # -1 without a gap
         before = self._stamps.of(acks.directions, acks.starts, stamp)
         ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
         known = stamped & (before >= 0) & (ticks >= 0)
@@ -166,24 +167,24 @@ class Block:
 
     @cached_property
     def back_to_back_ns(self) -> FloatArray:
-        """Shape (acks,): the longest gap of an ACK that comes back to back with another.
+        """Shape (acks,): the longest gap between an ACK and the one before if back to back.
 
-        It is BUNCH_SERVICE_TIMES of its own transmission times; NaN where no rate is known.
+        It is BUNCH_SERVICE_TIMES of its own transmission times; NaN if no rate is known.
         """
         longest = self.acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         return np.asarray(longest * self.acks["frame_bytes"])
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): whether an ACK came back to back with the one before of its direction."""
+        """Shape (acks,): True if an ACK came back to back with the one before of its direction."""
         gap_ns = self.acks["gap_ns"]
         close: BoolArray = (gap_ns >= 0) & (gap_ns <= self.back_to_back_ns)
         return close
 
 
 def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
-    """Tell which kinds lie in a range.
+    """Mark the kinds within a range.
 
-    Kinds are u1, so that those below the range wrap around.
+    Kinds are u1, so kinds below the range wrap around.
     """
     return np.asarray((kind - np.uint8(first)) <= np.uint8(last - first))

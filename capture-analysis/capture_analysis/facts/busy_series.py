@@ -28,11 +28,11 @@ class LinkShares:
 class BinnedSums:
     """Sums in bins of time, for several lanes.
 
-    The bins depend only on the times of the first and the last value, so that the sums of a
-    capture's parts merge into those of the whole.
+    The bins depend only on the times of the first and the last value, so the sums of a capture's
+    parts merge into those of the whole.
 
     Args:
-        lanes: how many sums there are of each bin.
+        lanes: number of sums per bin.
         shift: the first bins are 2^shift ns wide; they double until BINS of them span the capture.
     """
 
@@ -70,12 +70,12 @@ class BinnedSums:
         return 1 << self._shift
 
     def most(self) -> FloatArray:
-        """Return the largest sum of each lane over its bin's width, a ns; shape (lanes,)."""
+        """Return the largest sum of each lane over its bin's width, per ns; shape (lanes,)."""
         most: FloatArray = self._sums.max(axis=1, initial=0) / self.width_ns
         return most
 
     def _span(self, first_ns: int, last_ns: int) -> None:
-        """Extend the bins to cover two times and all that is covered already."""
+        """Extend the bins to cover two times besides the present span."""
         shift = self._shift
         if len(self):
             first_ns = min(first_ns, self._first << shift)
@@ -101,12 +101,12 @@ class BusySeries(BinnedSums):
         super().__init__(2, _SHIFT)
 
     def shares(self) -> LinkShares:
-        """Compute the share of each bin that the links transmit.
+        """Compute the share of each bin in which the links transmit.
 
         Transmission time that exceeds a bin goes into the next one.
 
         Packets captured before the queue come in bursts, which the link needs time to transmit;
-        those captured behind it come as the link transmits them. Pauses of both are left out.
+        those captured after it come as the link transmits them. Pauses of both links are left out.
         """
         width_ns = 1 << self._shift
         excess = np.cumsum(self._sums - width_ns, axis=1)
@@ -117,7 +117,7 @@ class BusySeries(BinnedSums):
 
 
 def _paused(busy: FloatArray, bins: int) -> BoolArray:
-    """Tell which bins lie in a pause of both links, shape (bins,).
+    """Mark the bins in a pause of both links, shape (bins,).
 
     A pause has at least `bins` bins.
     """

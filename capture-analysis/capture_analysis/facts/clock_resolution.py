@@ -1,27 +1,28 @@
-"""Find how fine a capture's clock is from its times alone."""
+"""Find the resolution of a capture's clock from its times alone."""
 
 import numpy as np
 
 from capture_analysis.columns import IntArray
 
-# Clocks that are seen: of Windows's timer, of jiffies, of tools that round.
+# Resolutions of known clocks: Windows's timer, jiffies, tools that round.
 UNITS_NS = (
     100_000_000, 15_625_000, 10_000_000, 4_000_000, 1_000_000, 100_000, 10_000, 1_000, 100
 )  # fmt: skip
-# Share of steps that must be multiples of a unit; a finer clock's are by chance in 1 of 10.
+# Share of steps that must be multiples of a unit; those of a finer clock are multiples by chance in
+# 1 of 10.
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
-# Number of parts of the steps: one part is enough to exclude most units.
+# Number of parts of the steps: one part suffices to exclude most units.
 _PARTS = 32
 # A step is common if it has this share of the first steps, which are a sample.
 _COMMON, _SAMPLE = 0.01, 4096
 
 
 def clock_resolution_ns(time_ns: IntArray) -> int:
-    """Return the coarsest unit that the steps from packet to packet are multiples of.
+    """Return the coarsest unit that divides the steps from packet to packet.
 
-    Of few times that many packets share, the shortest step; 1 if there are too few packets to tell.
-    One step of a hundred may be odd, unless the common steps are multiples of more than that unit:
-    then a link paces them, as in virtual time, and the odd ones show the clock.
+    If many packets share few times, it is the shortest step; 1 if there are too few packets. One
+    step in a hundred may be odd, unless the common steps are multiples of a larger unit: then a
+    link paces them, as in virtual time, and the odd ones show the clock.
     """
     steps = np.diff(time_ns)
     steps = steps[steps != 0]
@@ -43,7 +44,7 @@ def _common_ns(steps: IntArray) -> int:
 
 
 def _are_multiples(steps: IntArray, unit: int, share: float) -> bool:
-    """Tell whether a share of steps are multiples of a unit; of most units a few show that not."""
+    """Tell whether a share of the steps are multiples of a unit; a few steps exclude most units."""
     others, least = 0, share * len(steps)
     for part in np.array_split(steps, _PARTS):
         others += int(np.count_nonzero(part % unit))

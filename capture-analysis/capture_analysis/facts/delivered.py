@@ -1,10 +1,10 @@
 """A path's delivery: the most data that passed in a window of time.
 
-No bottleneck is slower than that. Both data and what their ACKs acknowledge are counted and the
-lesser is taken: data may be sent into a queue faster than it empties, and ACKs that waited
-acknowledge in an instant what took longer to arrive, but not both over a window that is long beside
-the round trips and beside what queues add to them. An ACK that fills a hole acknowledges what had
-arrived long before: it is left out.
+No bottleneck is slower than that. Both data and the data that its ACKs acknowledge are counted and
+the smaller count is taken. Data may be sent into a queue faster than it empties, and ACKs that
+waited acknowledge at one instant data that took longer to arrive, but not both over a window that
+is long compared with the round trips and with the delay that queues add. An ACK that fills a hole
+acknowledges data that had arrived long before: it is left out.
 """
 
 from dataclasses import replace
@@ -20,28 +20,30 @@ from capture_analysis.facts.lanes import LaneArray, starts_of
 if TYPE_CHECKING:
     from capture_analysis.facts.blocks import Block, View
 
-# The shortest window: in round trips; in times of what queues add to a round trip; and the longest
-# that the second may ask for, as a share of the direction's time.
+# The shortest window: in round trips; in multiples of the delay that queues add; and the longest
+# window by the second rule, as a share of the direction's time.
 _ROUND_TRIPS, _WAITS, _OF_TIME = 5, 20, 1 / 8
 _MOST_SHIFT = 36
-# A link that transmits more than this share of the time was not found: the error of rates.
+# If a link seems to transmit for more than this share of the time, its rate is wrong.
 MOST_UTILISATION = 1.05
-# Rates from these are of one link that all connections share.
+# Rates from these sources belong to one link that all connections share.
 LINK_SOURCES = RateSource.GIVEN, RateSource.LINK_DATA, RateSource.LINK_ACKS
 
 
 class Delivered:
-    """The most that each direction, and all together one way, delivered over a window.
+    """The most that each direction, and all of one side together, delivered over a window.
 
     Args:
-        facts: what is known of the connections that the windows depend on.
+        facts: the facts of the connections on which the windows depend.
     """
 
     def __init__(self, facts: Facts) -> None:
         shift = int(facts.delivery_shift.max(initial=LEAST_SHIFT))
-        # By direction: the window of its last packet, and what it has had; of data, of ACKs.
+        # By direction: the window of its last packet, and the bytes in it so far; for data, for
+        # ACKs.
         self._last = tuple(LaneArray(np.maximum, -1, 2) for _ in range(2))
-        # By direction: most bytes of frames, and of payload acknowledged, in a window; all of both.
+        # By direction: most bytes of frames, and of payload acknowledged, in a window; for all,
+        # both.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
         # Bytes of both sides' frames, then of their payload acknowledged.
@@ -55,7 +57,7 @@ class Delivered:
             if len(view):
                 size = view[column]
                 self._all[which].add(view.directions, view.sum(size))
-                # An ACK of data that were sent again has no round trip.
+                # An ACK of data that was sent again has no round trip.
                 counted = view["rtt_ns"] >= 0 if view is block.acks else np.True_
                 self._take(which, view, size * counted, block.facts)
 
@@ -68,7 +70,7 @@ class Delivered:
         starts = np.flatnonzero(opens)
         lane, window, shift = view.direction[starts], window[starts], shift[starts]
         total = np.add.reduceat(size, starts)
-        # The first of a direction's windows here may have begun in the block before.
+        # The first window of a direction in this block may have begun in an earlier one.
         first = np.searchsorted(starts, view.starts)
         last = np.append(first[1:], len(starts)) - 1
         before = self._last[which].at(view.directions)
@@ -79,16 +81,16 @@ class Delivered:
         self._together.add(facts.side[lane] + 2 * which, window << shift, total)
 
     def merge(self, other: "Delivered") -> None:
-        """Add what other connections delivered."""
+        """Add the deliveries of other connections."""
         for name in ("_most", "_all"):
             for mine, theirs in zip(getattr(self, name), getattr(other, name), strict=True):
                 mine.merge(theirs)
         self._together.merge(other._together)  # noqa: SLF001 - the same class
 
     def least_bit(self, facts: Facts) -> tuple[FloatArray, FloatArray]:
-        """Return what each direction's link carried at least, bit/s, each of shape (directions,).
+        """Return the least rate of each direction's link, bit/s, each of shape (directions,).
 
-        Returns: from the direction alone, and from all that go its way.
+        Returns: from the direction alone, and from all connections in that direction.
         """
         rows = np.arange(len(facts))
         bits, all_bits, first = self._bits(facts)
@@ -105,11 +107,11 @@ class Delivered:
         return alone, _lesser(sums, together)[facts.side]
 
     def whole_bit(self, facts: Facts, active_ns: IntArray) -> FloatArray:
-        """Return what each direction delivered in its time without pauses, bit/s, (directions,).
+        """Return each direction's delivery over its time without pauses, bit/s, (directions,).
 
         Args:
-            facts: what was found or given.
-            active_ns: shape (2, directions), time of data and of their ACKs, without pauses.
+            facts: the facts found or given.
+            active_ns: shape (2, directions), time of data and of its ACKs, without pauses.
         """
         _, all_bits, first = self._bits(facts)
         return _lesser(all_bits, (all_bits - first) / np.maximum(active_ns, 1))
@@ -120,19 +122,19 @@ class Delivered:
         # Payload acknowledged stands for the frames of its segments.
         frames = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
         bits = np.stack((np.full(len(facts), 8.0), 8 * frames))
-        # What passes first in a window was transmitted before it.
+        # The first bytes of a window were transmitted before it.
         first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
         first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
         return bits, bits * np.stack([each.at(rows) for each in self._all]), first
 
 
 def delivery_shifts(head: "Block", round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:
-    """Choose how long each direction's windows are; binary logarithms of ns.
+    """Choose the length of each direction's windows; binary logarithms of ns.
 
     Args:
         head: the first packets.
         round_trip_ns: the shortest round trips, NaN if unknown.
-        waiting_ns: what queues add to them, NaN if unknown.
+        waiting_ns: the delay that queues add to them, NaN if unknown.
     """
     data, time_ns = head.data, np.zeros(len(round_trip_ns))
     if len(data):
@@ -143,14 +145,14 @@ def delivery_shifts(head: "Block", round_trip_ns: FloatArray, waiting_ns: FloatA
 
 
 def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
-    """Take the lesser of data and data acknowledged, bit/s; shape (n,).
+    """Take the smaller of data and data acknowledged, bit/s; shape (n,).
 
-    ACKs that travel on data of the opposite way are not counted: where the pure ones acknowledge
-    less than half, the data alone are taken.
+    ACKs that travel on data of the opposite direction are not counted: if the pure ones acknowledge
+    less than half, only the data is taken.
 
     Args:
-        all_bits: shape (2, n), of data and of data acknowledged.
-        most: shape (2, n), the most in a window, bit a ns.
+        all_bits: shape (2, n), for data and for data acknowledged.
+        most: shape (2, n), the most in a window, bit per ns.
     """
     lesser = np.where(2 * all_bits[1] >= all_bits[0], most.min(axis=0), most[0])
     found: FloatArray = 1e9 * np.maximum(lesser, 0)
@@ -158,21 +160,22 @@ def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
 
 
 def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bool) -> Facts:
-    """Forget the rates that what was delivered contradicts.
+    """Remove rates that the delivery contradicts.
 
-    A rate that was given stays: round trips in standing queues may be many times the shortest, by
-    which windows are measured, and ACKs that waited together then acknowledge more in a window than
-    was transmitted in it. A rate below what a direction delivered in its time without pauses, which
-    may be less than a window, is a guess. Utilisation above MOST_UTILISATION still has no value.
+    A given rate stays: round trips in standing queues may be many times the shortest, by which
+    windows are measured, and ACKs that waited together then acknowledge more in a window than was
+    transmitted in it. A rate below a direction's delivery over its time without pauses, which may
+    be shorter than a window, becomes a guess. Utilisation above MOST_UTILISATION still has no
+    value.
 
-    All connections share a link if its rate was found from all of them or given for all, or if
-    they have the same two hosts.
+    All connections share a link if its rate was found from all of them or given for all, or if they
+    have the same two hosts.
 
     Args:
-        facts: what was found or given.
-        delivered: what the same connections delivered.
-        active_ns: their times, as `whole_bit` takes them.
-        one_pair: whether all connections have the same two hosts.
+        facts: the facts found or given.
+        delivered: the delivery of the same connections.
+        active_ns: their times, as in `whole_bit`.
+        one_pair: True if all connections have the same two hosts.
     """
     alone, together = delivered.least_bit(facts)
     shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair

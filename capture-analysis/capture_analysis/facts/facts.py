@@ -1,8 +1,8 @@
 """Facts of connections that measures need.
 
 The facts are rates, sizes, clocks, and the tap's place, estimated from the first HEAD_PACKETS
-packets (head.py), with the samples behind each estimate. A rate given by the user is taken as
-it is.
+packets (head.py), with the number of samples of each estimate. A rate that the user gives is not
+estimated.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -33,8 +33,8 @@ LEAST_SHIFT = 27
 
 # Segments of this share of the largest are nearly full.
 NEARLY_FULL = 0.8
-# Largest payload that a network carries in one frame, where it was not announced: longer ones were
-# merged. Smallest that a host must take (RFC 9293): shorter ones are no bulk.
+# Largest payload that a network carries in one frame, if no MSS was announced: longer ones were
+# merged. Smallest size that a host must accept (RFC 9293): shorter segments are no bulk transfer.
 _LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
 
 
@@ -49,7 +49,7 @@ class RateSource(IntEnum):
     """Bytes that the direction's ACKs acknowledge, over the gap before; the tap is before the
     queue."""
     LINK_DATA = 4
-    """As DATA, from all connections in that direction together: they share the link."""
+    """As DATA, from all connections in that direction together, which share the link."""
     LINK_ACKS = 5
     """As ACKS, from all connections in that direction together."""
     OPPOSITE = 6
@@ -60,7 +60,7 @@ class RateSource(IntEnum):
 
 
 class Evidence(IntEnum):
-    """How well a rate is known; metrics/bottleneck_rate.py states the thresholds."""
+    """Evidence for a rate; metrics/bottleneck_rate.py states the thresholds."""
 
     NONE = 0
     GUESSED = 1
@@ -81,21 +81,22 @@ class Facts:
     Attributes:
         segment_bytes: largest payload of a segment; 0 without data.
         segment_frame_bytes: size of the largest data frame; 0 without data.
-        mss_bytes: what the data's receiver announced as the largest segment; 0 if unknown.
+        mss_bytes: the largest segment that the data's receiver announced; 0 if unknown.
         window_shift: scale of the windows that the data's receiver announces; -1 if unknown.
         ack_frame_bytes: size of the smallest pure ACK's frame; 0 without ACKs.
         header_bytes: IP and TCP headers of that ACK, without link headers; 0 without ACKs.
-        segments_per_ack: segments that an ACK of new data acknowledges, mean; NaN if unknown.
-        rate_bit: rate of the bottleneck that the direction's data pass, in bits of captured
+        segments_per_ack: mean number of segments that an ACK of new data acknowledges; NaN if
+            unknown.
+        rate_bit: rate of the bottleneck on the path of the direction's data, in bits of captured
             frames a second, NaN if unknown; its ACKs pass that of the opposite direction.
         rate_share: share of the gaps that lie within AGREES of that rate.
-        rate_gaps: number of all gaps, of which rate_share is a share.
+        rate_gaps: number of all gaps behind rate_share.
         rate_source: a RateSource.
         rate_evidence: an Evidence.
         delivered_bit: most bits a second that passed over a window of time (delivered.py).
-        tap_at: place of the tap on the path of the data, from 0 (their sender) to 1 (receiver),
+        tap_at: place of the tap on the path of the data, from 0 (the sender) to 1 (the receiver),
             in shares of the round trip time; NaN if unknown.
-        tap_agreement: 1 less the difference of the places by handshake and by data; 0.5 if only
+        tap_agreement: 1 minus the difference of the places by handshake and by data; 0.5 if only
             one of them is known. Below 0.5 tap_at is NaN.
         tap_samples: number of round trips behind the estimate.
         round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
@@ -105,7 +106,7 @@ class Facts:
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
         ticks: number of ticks seen to pass.
         clock_ns: resolution of the capture's clock, the same for all.
-        side: the side of the tap, 0 or 1, on which the data's sender is.
+        side: the side of the tap, 0 or 1, with the data's sender.
     """
 
     segment_bytes: IntArray
@@ -134,7 +135,7 @@ class Facts:
 
     @classmethod
     def unknown(cls, directions: int) -> "Facts":
-        """Return facts of `directions` directions about which nothing is known."""
+        """Return facts of `directions` directions without any knowledge."""
         nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "handshake_ns", "tick_ns"}
         columns: dict[str, Any] = {
             f.name: np.full(directions, np.nan)
@@ -150,7 +151,7 @@ class Facts:
         return len(self.tap_at)
 
     def without_rates(self, which: BoolArray) -> "Facts":
-        """Forget the rates of some directions."""
+        """Remove the rates of some directions."""
         return replace(
             self,
             rate_bit=np.where(which, np.nan, self.rate_bit),
@@ -159,13 +160,13 @@ class Facts:
         )
 
     def guessed(self, which: BoolArray) -> "Facts":
-        """Take the measured rates of some directions for guesses."""
+        """Turn the measured rates of some directions into guesses."""
         doubted = which & (self.rate_evidence == Evidence.MEASURED)
         return replace(self, rate_evidence=np.where(doubted, Evidence.GUESSED, self.rate_evidence))
 
     @cached_property
     def origin(self) -> IntArray:
-        """End of the path, 0 or 1, at which each direction's data are sent."""
+        """End of the path, 0 or 1, from which each direction's data is sent."""
         return self.side
 
     @cached_property
@@ -175,17 +176,17 @@ class Facts:
 
     @cached_property
     def longest_bytes(self) -> IntArray:
-        """Longest payload that can be sent in one segment."""
+        """Longest payload of one segment."""
         return np.where(self.mss_bytes > 0, self.mss_bytes, _LONGEST_BYTES)
 
     @cached_property
     def merged(self) -> BoolArray:
-        """Whether an offload merged segments: some are longer than can be sent."""
+        """True if an offload merged segments: some are longer than one segment can be."""
         return np.asarray(self.segment_bytes > self.longest_bytes)
 
     @cached_property
     def small(self) -> BoolArray:
-        """Whether even the largest segment is far from full."""
+        """True if even the largest segment is far from full."""
         full = np.where(self.mss_bytes > 0, self.mss_bytes, _SHORTEST_BYTES)
         return np.asarray(self.segment_bytes < NEARLY_FULL * full)
 

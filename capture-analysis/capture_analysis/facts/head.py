@@ -16,7 +16,7 @@ from capture_analysis.facts.tap import tap
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20
 TIMESTAMPS_BYTES = 12
-# Ticks of time stamps: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
+# Ticks of time stamps: RFC 7323 allows 1 ms to 1 s; Linux also has 1 us.
 TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e9])
 _TICK_TOLERANCE = 0.05
 
@@ -59,7 +59,7 @@ class FactFinder:
         """Return the facts of all connections so far.
 
         A connection that began after the head gets the facts of the first one between the same
-        hosts; if there is none, only its side is known.
+        hosts; without one, only its side is known.
         """
         known = len(self.facts) // 2
         if len(flows) > known:
@@ -144,7 +144,8 @@ def _window_shifts(flows: FlowTable) -> IntArray:
 def _ticks(head: Block, facts: Facts) -> Facts:
     """Estimate the tick of each receiver's time stamps.
 
-    The estimate is the time between its first and last stamped packet, over the ticks between.
+    The estimate is the time between its first and last stamped packet, divided by the ticks
+    between.
     """
     packets = head.packets
     rows = np.flatnonzero((packets.marks & Mark.TIMESTAMPS) != 0)

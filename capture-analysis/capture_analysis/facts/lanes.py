@@ -1,4 +1,4 @@
-"""Numbers kept for each lane: arrays that grow as lanes appear, and merge.
+"""Numbers kept for each lane: arrays that grow with the lanes and can be merged.
 
 A lane is the number of a sequence, mostly of a direction (2 * flow + half).
 """
@@ -17,7 +17,7 @@ class LaneArray:
     Args:
         ufunc: np.add, np.minimum or np.maximum.
         empty: the value of a lane without values.
-        width: how many numbers a lane has; 0 for one, without an axis of its own.
+        width: number of numbers per lane; 0 for one, without an axis of its own.
     """
 
     def __init__(self, ufunc: np.ufunc, empty: int, width: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Find the rate of each direction's bottleneck among what the head of a capture shows."""
+"""Find the rate of each direction's bottleneck from the head of a capture."""
 
 from dataclasses import replace
 
@@ -18,33 +18,34 @@ from capture_analysis.facts.facts import (
 from capture_analysis.facts.rates import Modes, modes
 
 # `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
-# times except where ACKs are compressed.
+# times unless ACKs are compressed.
 _PEAK = 0.5
 # A mode with a smaller share of the gaps is not even a guess.
 _LEAST_SHARE = 0.05
-# A connection with this share of a link's data has it for itself.
+# A connection with this share of a link's data counts as alone on it.
 _ALONE = 0.8
-# The clock's ticks that a segment's transmission must last, for a rate within a tenth.
+# Least number of clock ticks in a segment's transmission, for a rate within a tenth.
 _TICKS = 10
-# A guess of more than this multiple of what was delivered is no rate: the pace within an aggregate,
-# and of ACKs that waited together, looks like one.
+# A guess of more than this multiple of the delivery is discarded: the pace within an aggregate, and
+# that of ACKs that waited together, looks like a rate.
 _MOST_UNUSED = 10
-# Two segments last 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
+# Two segments last 46 times as long as their ACK on an equal link, 4 times as long on a link of a
+# tenth.
 _LEAST_USED = 0.25
 
 
 def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
-    """Estimate the rate that most of the gaps visible at the tap agree with.
+    """Estimate the rate with which most of the gaps visible at the tap agree.
 
     Args:
         head: the first packets.
-        facts: what is known but the rates.
-        one_pair: whether all connections have the same two hosts.
+        facts: the facts without the rates.
+        one_pair: True if all connections have the same two hosts.
     """
     head = Block(head.packets, head.tracked, facts)
     data, acks = head.data, head.acks
     choice = _Choice(head, one_pair)
-    # The queue's spacing is visible in the data behind it, and before it only in their ACKs.
+    # The queue's spacing is visible in the data after it; before it only in the data's ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
     bits = 8.0 * data["frame_bytes"].astype(np.float64)
     found = choice.best(
@@ -60,7 +61,7 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     known = Block(head.packets, head.tracked, facts)
     frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
     bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
-    # An ACK that fills a hole acknowledges at once what had arrived before; it has no round trip.
+    # An ACK that fills a hole acknowledges data that arrived earlier; it has no round trip.
     bits[(acks["rtt_ns"] < 0) & acks.spread(facts.segment_bytes > 0)] = 0
     by_acks = choice.best(
         found,
@@ -76,13 +77,13 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
 
 
 class _Choice:
-    """Choose among rates by their evidence.
+    """Chooses among rates by their evidence.
 
-    A rate lower than what was delivered is no candidate (delivered.py).
+    A rate lower than the delivery is no candidate (delivered.py).
 
     Args:
         head: the first packets.
-        one_pair: whether all connections have the same two hosts.
+        one_pair: True if all connections have the same two hosts.
     """
 
     def __init__(self, head: Block, one_pair: bool) -> None:
@@ -92,7 +93,7 @@ class _Choice:
         self._alone_bit, together = delivered.least_bit(facts)
         self._shared_bit = np.maximum(self._alone_bit, together)
         self._own_bit = self._shared_bit if one_pair else self._alone_bit
-        # Connections of their own applications do not keep a pace together, but for a link.
+        # Independent applications keep a common pace only if a link imposes it.
         packets = np.zeros(len(facts), dtype=np.int64)
         packets[head.data.directions] = head.data.counts
         whole, most = np.bincount(facts.side, packets, 2), np.zeros(2)
@@ -100,10 +101,10 @@ class _Choice:
         self._many = (most < _ALONE * whole)[facts.side]
 
     def best(self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
-        """Replace a rate by another source's that has more evidence, or more gaps that agree.
+        """Replace a rate by another source's with more evidence, or with more gaps that agree.
 
-        Connections that take turns on a link each keep a slower pace, as regular as the link's:
-        the link's rate is taken if it is higher and half as many gaps agree.
+        Connections that alternate on a link each keep a slower pace, as regular as the link's: the
+        link's rate is taken if it is higher and at least half as many gaps agree.
         """
         for source, found in sources.items():
             shared = source in LINK_SOURCES
@@ -130,11 +131,11 @@ class _Choice:
         return facts
 
     def _doubted(self, source: RateSource, found: Modes) -> BoolArray:
-        """Tell which rates rest on a coarse clock, on odd segments, or on another pace.
+        """Mark rates that rest on a coarse clock, on unusual segments, or on another pace.
 
         Small segments come as the application writes, merged ones as an offload takes them. A pace
-        that all together exceed may be the connection's share of the link; a pace of ACKs of which
-        _LEAST_USED is not delivered may be that of their own link.
+        that all connections together exceed may be the connection's share of the link. A pace of
+        ACKs may be that of their own link, if less than _LEAST_USED of it is delivered.
         """
         facts = self._facts
         odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
@@ -154,14 +155,14 @@ class _Choice:
         return doubt
 
     def without_unused(self, facts: Facts) -> Facts:
-        """Forget guesses that are out of proportion to what was delivered."""
+        """Remove guesses that are out of proportion to the delivery."""
         most_bit = np.where(self._shared_bit > 0, _MOST_UNUSED * self._shared_bit, np.inf)
         beyond = (facts.rate_bit > most_bit) & (facts.rate_evidence == Evidence.GUESSED)
         copied = opposite(beyond) & (facts.rate_source == RateSource.OPPOSITE)
         return facts.without_rates(beyond | copied)
 
     def opposite_if_unknown(self, facts: Facts) -> Facts:
-        """Guess that a link is like the opposite one, where it carried no more than that."""
+        """Guess that a link is like the opposite one, if it carried no more than that."""
         guess = np.isnan(facts.rate_bit) & (MOST_UTILISATION * facts.ack_rate_bit >= self._own_bit)
         rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
         source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)
@@ -181,9 +182,9 @@ def _of_link(
 
     Args:
         view: data or ACKs.
-        bits: shape (n,), as for `modes`.
+        bits: shape (n,), see `modes`.
         head: the first packets.
-        peak: as for `modes`.
+        peak: see `modes`.
         shortest_ns: gaps must be longer; shape (n,) or one for all, NaN: any gap.
 
     Returns: columns by direction (2 * flow + half).

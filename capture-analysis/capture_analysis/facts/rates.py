@@ -10,13 +10,13 @@ from capture_analysis.facts.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000
-# A bottleneck's rate is at least the mean rate; 5 % less, for the ends round the mean up.
+# A bottleneck's rate is at least the mean rate; 5 % less, because the ends round the mean up.
 _BELOW_MEAN = 0.95
-# A true mode has this share of the gaps at least, and more of few gaps: random gaps have a tenth
-# within AGREES of some rate now and then, and of n of them chance adds up to 2 / sqrt(n)
+# A true mode has at least this share of the gaps, and more if there are few: random gaps have a
+# tenth within AGREES of some rate now and then, and chance adds up to 2 / sqrt(n) for n gaps
 # (metrics/bottleneck_rate.py; tests/facts/test_false_alarms.py).
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
-# It stands out: of the gaps within _AROUND of the rate this share lies within AGREES.
+# A mode stands out if this share of the gaps within _AROUND of the rate lies within AGREES.
 _AROUND, _STANDS_OUT = 0.2, 0.5
 # A pace without this many pauses may be the application's; a pause is a multiple of the pace.
 _PAUSES, _PAUSE = 3, 2.0
@@ -27,14 +27,14 @@ _SPAN = 64 * _BINS
 
 @dataclass(frozen=True)
 class Modes:
-    """Columns by group: the rate that most gaps agree with.
+    """Columns by group: the rate with which most gaps agree.
 
     Attributes:
-        rate_bit: bit/s, NaN where there are fewer than MIN_SAMPLES gaps.
+        rate_bit: bit/s, NaN with fewer than MIN_SAMPLES gaps.
         share: share of the gaps that lie within AGREES of that rate.
         gaps: number of gaps.
-        true: whether it is a true mode, and not what random gaps may show.
-        paused: whether there were pauses, so that it is not just the mean.
+        true: True for a true mode, which random gaps hardly show.
+        paused: True if there were pauses, so that the mode is not just the mean.
     """
 
     rate_bit: FloatArray
@@ -49,16 +49,16 @@ def modes(
 ) -> Modes:
     """Find the mode of bits / gap for each group.
 
-    Left out: rates below a group's mean, which are no bottleneck's; gaps of 0; pauses.
+    Rates below a group's mean, which are no bottleneck's, gaps of 0 and pauses are left out.
 
     Args:
         group: shape (n,), 0..groups-1.
         bits: shape (n,), bits whose transmission took the gap before the packet.
         gap_ns: shape (n,).
         groups: number of groups.
-        peak: accept the lowest rate whose gaps are at least this share as many as the highest
-            peak's. 1 behind the bottleneck, where no gap is shorter than a transmission; less
-            for ACKs, and for data before the bottleneck. One for all groups or one for each.
+        peak: accept the lowest rate with at least this share of the gaps of the highest peak. 1
+            after the bottleneck, where no gap is shorter than a transmission; less for ACKs, and
+            for data before the bottleneck. One for all groups or one for each.
     """
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
     group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
@@ -76,7 +76,7 @@ def modes(
         return result
     bins, counts = occurrences(key.take(fast))
     top = _top(bins, counts, np.broadcast_to(peak, groups))
-    # The rate is the total bits over the total gap of the commonest bin and its two neighbours.
+    # The rate is the total bits over the total gap of the most frequent bin and its two neighbours.
     chosen = np.full(groups, -_SPAN)
     chosen[bins[top] // _SPAN] = bins[top]
     away = np.abs(key - chosen.take(group))
@@ -98,14 +98,14 @@ def modes(
 
 
 def _top(bins: IntArray, counts: IntArray, peak: FloatArray) -> IntArray:
-    """Find the commonest bin of each group's lowest accepted peak.
+    """Find the most frequent bin of each group's lowest accepted peak.
 
     Returns: rows of `bins`; see `modes`.
 
     Args:
         bins: shape (k,), group * _SPAN + ln(rate) * _BINS, ascending.
         counts: shape (k,), gaps in each bin.
-        peak: shape (groups,), as for `modes`.
+        peak: shape (groups,), see `modes`.
     """
     group = bins // _SPAN
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))

@@ -1,4 +1,4 @@
-"""Place the ends of connections on two sides of the tap.
+"""Assign the ends of connections to two sides of the tap.
 
 Connections between the same hosts are found, too.
 """
@@ -13,8 +13,8 @@ Host = bytes
 class Sides:
     """Two sides of the tap; the ends of a connection are on different ones.
 
-    Groups of hosts that no chain of connections links to each other are placed by guess: the
-    source of the first connection of each group is on side 0.
+    Groups of hosts without any connections between them are assigned by guess: the source of the
+    first connection of each group is on side 0.
 
     Args:
         flows: the connections from which to learn.
@@ -40,7 +40,7 @@ class Sides:
                         reached.append(other)
 
     def of(self, flows: FlowTable) -> IntArray:
-        """Return the side that sends each direction's data, (2 * flows,)."""
+        """Return the side of each direction's sender, (2 * flows,)."""
         side = self._side
         half_0 = np.array(
             [

@@ -1,4 +1,4 @@
-"""Locate the tap on the path, by the round trips to either end."""
+"""Locate the tap on the path, by the round trips to both ends."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from capture_analysis.facts.facts import FloatArray, opposite
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
-# Time stamps are matched with their echoes over this many packets.
+# Number of packets over which time stamps are matched with their echoes.
 ECHO_PACKETS = 1 << 15
-# Places by handshake and by data that are further apart than this are no knowledge.
+# If the places by handshake and by data are further apart than this, the place is unknown.
 LEAST_AGREEMENT = 0.5
 
 
@@ -21,8 +21,8 @@ class Loops:
     """Columns by direction: the shortest round trip to the data's receiver.
 
     Attributes:
-        time_ns: NEVER if none was seen.
-        samples: number of round trips seen.
+        time_ns: NEVER without a round trip.
+        samples: number of round trips.
         total_ns: their sum.
     """
 
@@ -35,8 +35,8 @@ class Loops:
 class Tap:
     """Columns by direction: tap_*, round_trip_ns and handshake_ns of Facts, and waiting_ns.
 
-    The last is by how much the mean time from the tap to the data's receiver and back exceeds the
-    shortest: what queues and late answers add; NaN if unknown.
+    The last is the mean time from the tap to the data's receiver and back, minus the shortest: the
+    delay that queues and late answers add; NaN if unknown.
     """
 
     at: FloatArray
@@ -50,10 +50,10 @@ class Tap:
 def tap(block: Block, directions: int) -> Tap:
     """Estimate the place of the tap on the path of each direction's data.
 
-    The round trip from the tap to the data's receiver is that from data to their ACKs. The one to
-    the data's sender is that from the opposite data to their ACKs, or from an ACK's time stamp to
-    its echo in data. The handshake's three packets give both at once. Where it and the data agree
-    by less than LEAST_AGREEMENT, the place is unknown.
+    The round trip from the tap to the data's receiver is that from data to its ACKs. The one to the
+    data's sender is that from the opposite data to its ACKs, or from an ACK's time stamp to its
+    echo in data. The handshake's three packets give both at once. If it and the data agree by less
+    than LEAST_AGREEMENT, the place is unknown.
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
     receiver = acked.time_ns
@@ -85,7 +85,7 @@ def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
 
 
 def _acked(block: Block, directions: int) -> Loops:
-    """Time data to their ACKs, by the direction of the data.
+    """Time data to its ACKs, by the direction of the data.
 
     A packet that acknowledges belongs to the opposite half's data.
     """
@@ -96,7 +96,7 @@ def _acked(block: Block, directions: int) -> Loops:
 
 
 def _echoed(block: Block, directions: int) -> Loops:
-    """Time an ACK's time stamp to the first data that echo it."""
+    """Time an ACK's time stamp to the first data that echoes it."""
     packets = block.packets.where(slice(ECHO_PACKETS))
     stamped = (packets.marks & Mark.TIMESTAMPS) != 0
     lane = packets.flow.astype(np.int64) << 1 | packets.half
@@ -115,7 +115,7 @@ def _echoed(block: Block, directions: int) -> Loops:
 def _handshake(block: Block, directions: int) -> IntArray:
     """Time the handshake from the tap to the receiver and back.
 
-    Returns: times by direction, ns; NEVER if not seen.
+    Returns: times by direction, ns; NEVER without a handshake.
 
     The times are from SYN to SYN-ACK, and from SYN-ACK to its answer, unless either was sent again.
     """
@@ -142,13 +142,13 @@ def _handshake(block: Block, directions: int) -> IntArray:
 
 
 def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
-    """Find when a half of each given connection first sent without SYN."""
+    """Find the time at which a half of each given connection first sent without SYN."""
     packets = block.packets
     rows = np.flatnonzero((packets.flags & FLAG_SYN) == 0)[::-1]
     lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
     size = max(int(lane.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
     first = np.full(size, NEVER)
-    first[lane] = packets.time_ns[rows]  # rows run backward: the earliest packet is written last
+    first[lane] = packets.time_ns[rows]  # rows are in reverse: the earliest packet is written last
     found: IntArray = first[2 * flow + half]
     return found
 

@@ -6,12 +6,12 @@ A bunch is a maximal run of ACKs whose gaps are at most
 
     kappa * 8 L / C    kappa = 2 (BUNCH_SERVICE_TIMES)
 
-L: the ACK's captured size; C: the rate of the bottleneck that the ACKs pass. An ACK on its own is a
+L: the ACK's captured size; C: the rate of the bottleneck that the ACKs pass. A single ACK is a
 bunch of one. A bunch's size is given in ACKs and in the bytes that they acknowledge.
 
 Vantage: near the data's sender, behind the queue of the ACKs; before that queue, bunches are those
-in which the receiver sent the ACKs. Where C is only a guess there is no number: ACKs that merely
-came fast would count as bunched.
+in which the receiver sent the ACKs. If C is only a guess there is no number: ACKs that merely came
+fast would count as bunched.
 """
 
 from collections.abc import Sequence
@@ -39,18 +39,21 @@ ACK_BUNCHES = Definition("ack_bunches", "1", "bunches of at least three pure ACK
 ACK_BUNCH_MEAN = Definition(
     "ack_bunch_mean",
     "acks",
-    "mean size of a bunch: pure ACKs at most two of their transmission times apart; or one alone",
+    "mean size of a bunch: pure ACKs at most two of their transmission times apart, or a "
+    "single one",
     least=1,
 )
 ACK_BUNCH_P95 = Definition(
-    "ack_bunch_p95", "acks", "size that 95 % of the bunches do not exceed", least=1
+    "ack_bunch_p95", "acks", "95th percentile of the sizes of bunches", least=1
 )
 ACK_BUNCH_MAX = Definition("ack_bunch_max", "acks", "size of the largest bunch")
 ACK_BUNCH_BYTES_MEAN = Definition(
-    "ack_bunch_bytes_mean", "bytes", "mean of what a bunch of at least three ACKs acknowledges"
+    "ack_bunch_bytes_mean",
+    "bytes",
+    "mean number of bytes that a bunch of at least three ACKs acknowledges",
 )
 ACK_BUNCH_BYTES_MAX = Definition(
-    "ack_bunch_bytes_max", "bytes", "most that a bunch of at least three ACKs acknowledges"
+    "ack_bunch_bytes_max", "bytes", "most bytes that a bunch of at least three ACKs acknowledges"
 )
 ACKS_BUNCHED = Definition(
     "acks_bunched", "1", "share of pure ACKs in bunches of at least three", most=1

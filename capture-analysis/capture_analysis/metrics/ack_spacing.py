@@ -1,12 +1,12 @@
-"""Spacing of pure ACKs: the time from one to the next, and how it changes on the path.
+"""Spacing of pure ACKs: the time between two, and its change on the path.
 
     ratio_i = (r_i - r_{i-1}) / (s_i - s_{i-1})
 
 s, r: when ACK i was sent and when it arrived. Below 0.75 (COMPRESSED_BELOW) an ACK is compressed:
 clocks and jitter do not explain that (Paxson 1997, section on ACK compression; his ratios are of
-groups of ACKs, these of pairs). Uncompressed ACKs of back-to-back data are as far apart as what
-each acknowledges takes on the data's bottleneck, compressed ones as an ACK takes on its own
-(analysis of two-way traffic: Zhang, Shenker, Clark 1991).
+groups of ACKs, these of pairs). Uncompressed ACKs of back-to-back data are spaced by the
+transmission times of their data on its bottleneck, compressed ones by an ACK's transmission time on
+its own bottleneck (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from capture_analysis.two_captures.packets_between import Crossings
 _PARTS = 1000
 
 ACK_GAP_P5 = Definition(
-    "ack_gap_p5", "us", "gap between pure ACKs at the tap that 5 % do not exceed"
+    "ack_gap_p5", "us", "5th percentile of the gaps between pure ACKs at the tap"
 )
 ACK_GAP_MEDIAN = Definition("ack_gap_median", "us", "median gap between pure ACKs at the tap")
 ACK_GAPS = Definition("ack_gaps", "1", "gaps between pure ACKs that passed both taps")
@@ -39,7 +39,7 @@ ACK_GAPS_UNDEFINED = Definition(
 ACK_SPACING_RATIO = Definition(
     "ack_spacing_ratio",
     "1",
-    "median of the spacing of two pure ACKs on arrival over that when sent",
+    "median ratio of the spacing of two pure ACKs on arrival to that when sent",
     "Paxson 1997",
 )
 ACKS_COMPRESSED = Definition(
@@ -93,7 +93,7 @@ class GapsAtTap(FromOne):
 class SpacingRatio(FromPair):
     """Spacing of ACKs on arrival over their spacing when sent.
 
-    A ratio is undefined (`ack_gaps_undefined`) where the ACKs were sent no further apart than the
+    A ratio is undefined (`ack_gaps_undefined`) if the ACKs were sent no further apart than the
     resolution of the time stamps. The clocks' offset does not matter, and their drift little: it
     changes a ratio by a part in 10^4.
     """

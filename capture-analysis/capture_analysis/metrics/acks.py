@@ -1,11 +1,12 @@
-"""Pure ACKs by kind, and how many there are for each data segment.
+"""Pure ACKs by kind, and their number for each data segment.
 
     ack_to_data = pure ACKs / data segments
 
-Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block. ACKs of neither new data nor a
-duplicate acknowledge nothing new: they are window updates, reordered, or answers to probes. ACKs on
-data segments are none of these. The ratio is 1 with an ACK for each segment, about 0.5 with delayed
-ACKs, less where ACKs are thinned or an offload merges segments before the tap.
+Unit 1. Duplicates are those of RFC 5681, section 2, and ACKs with a SACK block. ACKs that are
+neither of new data nor duplicates acknowledge nothing new: they are window updates, reordered, or
+answers to probes. ACKs on data segments are none of these. The ratio is 1 with an ACK for each
+segment, about 0.5 with delayed ACKs, less if ACKs are thinned or an offload merges segments before
+the tap.
 
 Vantage: any; ACKs that were lost before the tap are missing.
 """
@@ -26,10 +27,10 @@ ACKS_DUPLICATE = Definition(
     "acks_duplicate", "1", "duplicate ACKs at the tap, as in RFC 5681 or with a SACK block"
 )
 ACKS_WINDOW_UPDATE = Definition(
-    "acks_window_update", "1", "pure ACKs at the tap that change the window alone"
+    "acks_window_update", "1", "pure ACKs at the tap that only change the window"
 )
 ACKS_OLD = Definition("acks_old", "1", "pure ACKs at the tap that were reordered or answer probes")
-ACK_TO_DATA = Definition("ack_to_data", "1", "pure ACKs over data segments")
+ACK_TO_DATA = Definition("ack_to_data", "1", "ratio of pure ACKs to data segments")
 
 
 class Acks(FromOne):

@@ -1,36 +1,36 @@
-"""Rate of the bottleneck that a direction's data pass, and how well it is known.
+"""Rate of the bottleneck on the path of a direction's data, and its evidence.
 
-    given     by the user (--rate-mbit)
-    measured  a true mode of the gaps between packets; nothing in the capture contradicts it
-    guessed   a weaker mode, or that of the opposite way
-    none      nothing, or what there was is contradicted
+    given by the user (--rate-mbit) measured a true mode of the gaps between packets; nothing in the
+    capture contradicts it guessed a weaker mode, or that of the opposite direction none no mode, or
+    the capture contradicts it
 
 A rate is the mode of size / gap: of data behind the bottleneck; before it of ACKs, which come as
-their data arrived. From the gaps of one direction, or of all connections one way together, which
-share the link. By data it is the narrowest link *before* the tap, by ACKs that of the whole path.
+their data arrived. The gaps are those of one direction, or of all connections in one direction
+together, which share the link. From data it is the rate of the narrowest link *before* the tap,
+from ACKs that of the whole path.
 
 It is a **true mode** if of all n gaps a share of 0.1 + 2 / sqrt(n) or more lies within 5 % of it,
-half or more of those within 20 %. Of samples of random gaps (exponential, uniform, lognormal,
-Pareto) 1 in 1000 has one, at most (`tests/facts/test_false_alarms.py`). It is still a guess if
-there were fewer than three pauses of twice the pace, unless several connections share the link
-(a pace without a pause may be the application's); if a segment lasts fewer than ten clock ticks;
-if segments are small or merged by an offload; if all connections one way delivered more together,
-so that it may be a share of their link; or, by ACKs, if they delivered less than a quarter of it,
-so that it may be the rate of the ACKs' own link. A guess of more than ten times what was delivered
-is no rate: it is the pace within an aggregate.
+and at least half of the gaps within 20 %. Among samples of random gaps (exponential, uniform,
+lognormal, Pareto) at most 1 in 1000 has one (`tests/facts/test_false_alarms.py`). It is still a
+guess if there were fewer than three pauses of twice the pace, unless several connections share the
+link (a pace without a pause may be the application's); if a segment lasts fewer than ten clock
+ticks; if segments are small or merged by an offload; if all connections in one direction delivered
+more together, so that it may be a share of their link; or, for a rate from ACKs, if they delivered
+less than a quarter of it, so that it may be the rate of the ACKs' own link. A guess of more than
+ten times the delivery is discarded: it is the pace within an aggregate.
 
-**Self-check:** no link is slower than what it delivers. A rate is **contradicted** if over a window
-of time more than 1.05 of it was delivered, by the direction or, if they share the link, by all
-(`delivered_peak`: the lesser of data and of data acknowledged, less what was on its way when the
-window began). Then there is no rate, and none of the metrics that need one; a rate that was given
-stays. A window lasts five round trips, 0.1 s, and, up to an eighth of the direction's time, twenty
-times what queues add to the round trips in the mean, so that ACKs which waited together weigh
-little. Windows are a power of two of ns long and do not overlap. ACKs of data that were sent again
-do not count: they acknowledge at once what had arrived before. A rate is also a guess if data and
-data acknowledged both came faster in all their time, pauses left out, which may be less than a
+**Self-check:** no link is slower than its delivery. A rate is **contradicted** if over a window of
+time more than 1.05 of it was delivered, by the direction or, if they share the link, by all
+(`delivered_peak`: the smaller of data and of data acknowledged, without the data under way when the
+window began). Then there is no rate, and none of the metrics that need one; a given rate stays. A
+window lasts five round trips, 0.1 s, and, up to an eighth of the direction's time, twenty times the
+mean delay that queues add to the round trips, so that ACKs which waited together weigh little.
+Windows are a power of two of ns long and do not overlap. ACKs of data that was sent again do not
+count: they acknowledge at once data that arrived before. A rate is also a guess if data and data
+acknowledged both came faster over all their time without pauses, which may be shorter than a
 window.
 
-Verdicts need a rate that is given or measured (compression_verdict); pictures take a guess, too.
+Verdicts need a given or measured rate (compression_verdict); pictures accept a guess, too.
 
 Vantage: any.
 """
@@ -52,12 +52,12 @@ BOTTLENECK_RATE = Definition(
 DELIVERED_PEAK = Definition(
     "delivered_peak",
     "Mbit/s",
-    "most that the data's link delivered over five round trips or more, 0.1 s at least",
+    "highest rate that the data's link delivered over at least five round trips and 0.1 s",
 )
 
 
 class BottleneckRate(FromOne):
-    """The rate where it is no guess, and the least that it can be."""
+    """The rate if it is no guess, and its lower bound."""
 
     title = "Bottleneck rate"
     picture = "rates"

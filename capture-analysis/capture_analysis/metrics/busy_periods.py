@@ -1,9 +1,9 @@
-"""Busy periods: clusters in which data leave a queue.
+"""Busy periods: clusters in which data leaves a queue.
 
 A busy period of a direction is a maximal run of data departures; the ACKs of the opposite
 connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Its
-length is in segments. The cycle is the time from one's start to the next's, over an even number of
-busy periods, since in the paper's case 2 long and short ones alternate.
+length is in segments. The cycle is the time from one start to the next, over an even number of busy
+periods, because in the paper's case 2 long and short ones alternate.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,8 @@ class BusyPeriods(FromPair):
         self._last_ack = [False, False]
         self._cycles = Histogram()
         self._starts = [np.zeros(0, dtype=np.int64)] * 2
-        # Of each way's busy periods, the start of the first and of the latest an even number later.
+        # For each direction's busy periods, the start of the first and of the latest an even number
+        # later.
         self._first = [0, 0]
         self._even = [0, 0]
         self._count = [0, 0]
@@ -102,7 +103,7 @@ class BusyPeriods(FromPair):
     def _add(self, way: int, streaks: Streaks) -> None:
         """Count busy periods.
 
-        A streak without data is an ACK on its own and left out.
+        A streak without data is a single ACK and left out.
         """
         streaks = streaks.where(streaks.total > 0)
         self._sizes.add(way, streaks.total)

@@ -4,13 +4,13 @@
 
 An ACK of bytes that the tap has not seen proves that they passed elsewhere or that the capture
 missed them: it dropped packets, or saw one of several paths. A hole is an ACK that is the first to
-acknowledge such bytes. Bytes that are captured behind their ACK count, too: an interface of several
-queues writes so. Answers of an old connection to a SYN count nothing, and of a half's holes only
-the last 64 are known. Wireshark's "ACKed unseen segment" is an ACK beyond the highest byte seen;
-here the bytes in front of that count as well.
+acknowledge such bytes. Bytes that are captured after their ACK count, too: an interface with
+several queues writes so. Answers of an old connection to a SYN do not count, and only the last 64
+holes of a half are known. Wireshark's "ACKed unseen segment" is an ACK beyond the highest byte
+seen; here the bytes before that count as well.
 
-Self-check: where no packet is missing, all three are 0. Otherwise goodput, shares of links, rates,
-retransmissions, losses and limits lack what the capture lacks.
+Self-check: if no packet is missing, all three are 0. Otherwise the missing packets are missing in
+goodput, shares of links, rates, retransmissions, losses and limits, too.
 
 Vantage: any.
 """
@@ -29,7 +29,9 @@ UNSEEN_BYTES = Definition(
     "unseen_bytes", "bytes", "payload that was acknowledged and is not in the capture"
 )
 CAPTURE_HOLES = Definition(
-    "capture_holes", "1", "ACKs that are the first to acknowledge what is not in the capture"
+    "capture_holes",
+    "1",
+    "ACKs that are the first to acknowledge payload which is not in the capture",
 )
 UNSEEN = Definition("unseen", "1", "share of the payload that is not in the capture", most=1)
 

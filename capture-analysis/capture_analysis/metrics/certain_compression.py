@@ -5,15 +5,15 @@ Such ACKs must have been compressed or held.
     (a_j - a_i) / (r_j - r_i) > C_data / 0.75, over a run of at least three ACKs
 
 a: bytes acknowledged, as frames; r: capture times. A run is maximal, and each of its gaps satisfies
-the inequality. The receiver cannot have got the data faster than their bottleneck lets them pass:
-if the rate was given it is certain that the ACKs were bunched behind the bottleneck, in a queue or
-by the receiver. With an estimated rate it is likely; the two cases are separate quantities. After
-Mogul 1992, who compares the rate in the short term with that in the long term; threshold from
-Paxson 1997.
+the inequality. The receiver cannot have got the data faster than its bottleneck passes it: if the
+rate was given it is certain that the ACKs were bunched behind the bottleneck, in a queue or by the
+receiver. With an estimated rate it is likely; the two cases are separate quantities. After Mogul
+1992, who compares the rate in the short term with that in the long term; threshold from Paxson
+1997.
 
-Vantage: anywhere between the queue of the ACKs and the data's sender; the metric cannot tell queue
-from receiver (see held_acks). An ACK that follows the filling of a hole acknowledges much at once
-and is counted, though its data had arrived before.
+Vantage: anywhere between the queue of the ACKs and the data's sender; the metric cannot distinguish
+queue from receiver (see held_acks). An ACK that follows the filling of a hole acknowledges much at
+once and is counted, though its data had arrived before.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ CERTAIN_EVENTS = Definition(
 )
 CERTAIN_ACKS = Definition("certain_acks", "1", "ACKs in `certain_events`", "Mogul 1992")
 CERTAIN_BYTES = Definition(
-    "certain_bytes", "bytes", "what the ACKs in `certain_events` acknowledge", "Mogul 1992"
+    "certain_bytes", "bytes", "bytes that the ACKs in `certain_events` acknowledge", "Mogul 1992"
 )
 LIKELY_EVENTS = Definition(
     "likely_events",
@@ -50,7 +50,7 @@ LIKELY_EVENTS = Definition(
 )
 LIKELY_ACKS = Definition("likely_acks", "1", "ACKs in `likely_events`", "Mogul 1992")
 LIKELY_BYTES = Definition(
-    "likely_bytes", "bytes", "what the ACKs in `likely_events` acknowledge", "Mogul 1992"
+    "likely_bytes", "bytes", "bytes that the ACKs in `likely_events` acknowledge", "Mogul 1992"
 )
 
 _CERTAIN = (CERTAIN_EVENTS, CERTAIN_ACKS, CERTAIN_BYTES)

@@ -44,7 +44,10 @@ COMPRESSION_EVENTS = Definition(
 )
 COMPRESSION_ACKS = Definition("compression_acks", "1", "ACKs in compression events", "Paxson 1997")
 COMPRESSION_BYTES = Definition(
-    "compression_bytes", "bytes", "what the ACKs in compression events acknowledge", "Paxson 1997"
+    "compression_bytes",
+    "bytes",
+    "bytes that the ACKs in compression events acknowledge",
+    "Paxson 1997",
 )
 COMPRESSION_DUPLICATE_EVENTS = Definition(
     "compression_duplicate_events",
@@ -66,7 +69,7 @@ COMPRESSION_DUPLICATE_SHARE = Definition(
 COMPRESSION_XI_MEDIAN = Definition(
     "compression_xi_median",
     "1",
-    "median over the events of the time from first to last ACK on arrival over that when sent",
+    "median over the events of the ratio of their duration on arrival to that when sent",
     "Paxson 1997",
     most=1,
 )
@@ -75,14 +78,14 @@ COMPRESSION_XI_MEDIAN = Definition(
 class EventsByTimeStamps(FromOne):
     """Compression events of each direction's ACKs, by their time stamps.
 
-    The time stamps option tells when ACKs were sent; its tick is C_s, and C_r = 1 ns. A gap of at
+    The time stamps option shows when ACKs were sent; its tick is C_s, and C_r = 1 ns. A gap of at
     most a tick continues a run if the ACKs came back to back (see ack_bunches), and is counted in
     `compression_undefined`. With a tick of 1 ms most gaps at 100 Mbit/s and above are such: runs
-    are bunches then, and only bunches sent over more than two ticks can be events. With a tick of
-    1 us (Linux: route feature tcp_usec_ts) there are nearly none.
+    are bunches then, and only bunches sent over more than two ticks can be events. With a tick of 1
+    us (Linux: route feature tcp_usec_ts) there are nearly none.
 
-    Vantage: near the data's sender, behind the queue of the ACKs; before it its effect is missing.
-    A time stamp is taken when the ACK is made, before any queue of its host.
+    Vantage: near the data's sender, behind the queue of the ACKs; before the queue its effect is
+    missing. A time stamp is taken when the ACK is made, before any queue of its host.
     """
 
     title = "Compression events, by time stamps"

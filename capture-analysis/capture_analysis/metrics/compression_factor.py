@@ -1,14 +1,14 @@
-"""Compression factor: how many times closer ACKs arrive than they were sent.
+"""Compression factor: the ratio of the spacing of ACKs when sent to that on arrival.
 
     factor_i = (s_i - s_{i-1}) / (r_i - r_{i-1})
     bound    = b * (a segment's transmission time) / (an ACK's transmission time)
 
 s, r: when ACK i was sent and when it arrived; b: mean number of segments that such ACKs acknowledge
-(of a run: 1, the others are left out; of one capture: the mean of all ACKs of new data).
-Of compressed ACKs alone, those with a spacing on arrival below 0.75 (COMPRESSED_BELOW, Paxson 1997)
-of that when sent, and of those the ACKs of data that came back to back: a pause between two
-clusters may shrink without bound and says nothing. A shared queue can reach the bound: ACKs that
-leave it back to back (the mechanism of Zhang, Shenker, Clark 1991).
+(in a run: 1, the others are left out; in one capture: the mean over all ACKs of new data). Only
+compressed ACKs count, those whose spacing on arrival is below 0.75 (COMPRESSED_BELOW, Paxson 1997)
+of that when sent, and of those only the ACKs of data that came back to back: a pause between two
+clusters may shrink without bound, which is no sign of compression. A shared queue can reach the
+bound: ACKs that leave it back to back (the mechanism of Zhang, Shenker, Clark 1991).
 
 Self-check: a factor above its bound cannot come from a queue. Time stamps were batched, or the
 bottleneck is elsewhere than assumed.
@@ -43,21 +43,23 @@ _TOLERANCE = 0.02
 COMPRESSION_FACTOR = Definition(
     "compression_factor",
     "1",
-    "median spacing when sent over that on arrival, of compressed ACKs of back-to-back data",
+    "median ratio of the spacing when sent to that on arrival, for compressed ACKs of "
+    "back-to-back data",
     "Zhang, Shenker, Clark 1991",
     least=1,
 )
 COMPRESSION_FACTOR_P95 = Definition(
     "compression_factor_p95",
     "1",
-    "compression factor that 95 % of the compressed ACKs do not exceed",
+    "95th percentile of the compression factors of compressed ACKs",
     "Zhang, Shenker, Clark 1991",
     least=1,
 )
 COMPRESSION_FACTOR_BOUND = Definition(
     "compression_factor_bound",
     "1",
-    "transmission time of the segments that an ACK acknowledges over its own: what a queue can do",
+    "ratio of the transmission time of the segments that an ACK acknowledges to its own: "
+    "the largest effect of a queue",
     "Zhang, Shenker, Clark 1991",
 )
 ACKS_TIED = Definition("acks_tied", "1", "ACKs of new data at the time of the one before")
@@ -65,7 +67,9 @@ ACKS_TOO_CLOSE = Definition(
     "acks_too_close", "1", "ACKs of new data closer to the one before than their link can send"
 )
 
-NO_BOTTLENECK = "too few packets waited between the taps to tell how long the bottleneck takes"
+NO_BOTTLENECK = (
+    "too few packets waited between the taps to measure the bottleneck's transmission times"
+)
 _NONE = "no ACK that was sent back to back is compressed"
 
 
@@ -90,18 +94,18 @@ FACTORS_ABOVE_BOUND = Definition(
 class FactorAtTap(FromOne):
     """Compression factors of each direction's ACKs, with their bound.
 
-    One capture does not show when ACKs were sent: their data are taken to have come back to back,
+    One capture does not show when ACKs were sent: their data is assumed to have come back to back,
     s_i - s_{i-1} = (acked bytes' transmission time on the data's bottleneck). So an ACK that was
     sent later than that and shrank to no less is not seen as compressed. L are IP packets, the
-    smallest size a link can send: with link headers the bound is lower.
+    smallest size that a link can send: with link headers the bound is lower.
 
     Vantage: near the data's sender, behind the queue of the ACKs.
 
     An ACK closer to the one before than L_ack / C_ack was not sent by a link of that rate
     (`acks_too_close`): the capture's time stamps are batched (interrupt moderation, offload), the
-    rate is estimated too low, or the tap is before the ACKs' bottleneck; there the factor shows
-    only how the receiver sent them. Gaps of 0 have no factor and are counted (`acks_tied`). No
-    better than the rates are.
+    rate is estimated too low, or the tap is before the ACKs' bottleneck, where the factor only
+    shows the receiver's sending. Gaps of 0 have no factor and are counted (`acks_tied`). The
+    factors are no better than the rates.
     """
 
     title = "Compression factor"
@@ -118,7 +122,7 @@ class FactorAtTap(FromOne):
 
     def __init__(self) -> None:
         self.factors = Histogram()
-        # Of the ACKs of new data that follow another ACK: tied, too close.
+        # Counts of ACKs of new data that follow another ACK: tied, too close.
         self._counts = LaneArray(np.add, 0, 2)
 
     @override
@@ -160,9 +164,9 @@ class FactorAtTap(FromOne):
 
 
 def bound(direction: int, facts: Facts) -> float:
-    """Compute the compression factor of ACKs back to back.
+    """Compute the compression factor of back-to-back ACKs.
 
-    Each of the mean number of segments per ACK.
+    Each acknowledges the mean number of segments per ACK.
     """
     ack_ns = _least_ack_ns(facts)[direction]
     segment = facts.segment_bytes[direction] + facts.header_bytes[direction]
@@ -206,7 +210,7 @@ class FactorBetweenTaps(FromPair):
         self._way_of = LaneArray(np.maximum, -1)
 
     def _bound(self, way: int) -> float | None:
-        """Return the bound for ACKs of one segment that go one way; None if unknown."""
+        """Return the bound for ACKs of one segment in one direction; None if unknown."""
         data_ns, ack_ns = self.facts.ways[1 - way].data_ns, self.facts.ways[way].ack_ns
         return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
 

@@ -1,7 +1,7 @@
-"""Verdict: whether the ACKs are compressed, where a capture can tell.
+"""Verdict: whether the ACKs are compressed, if a capture can tell.
 
     faster = share of the ACKs in runs of three or more that acknowledge faster than the data's
-             bottleneck lets data arrive: each gap < 0.75 of what it acknowledges takes there
+             bottleneck lets data arrive: each gap < 0.75 of the transmission time there of its data
     shrunk = share of the ACKs in runs of three or more that by their time stamps took longer to
              be sent: dT_r + C_r < 0.75 (dT_s - C_s)   (compression_events; Paxson 1997)
 
@@ -10,19 +10,19 @@
                        receiver had held at least 0.9 of the ACKs of these runs (held_acks)
     -  cannot be told  otherwise
 
-It can be told only from (`one_capture/evidence.py`, which other numbers of ACKs ask, too)
+The verdict needs (`one_capture/evidence.py`, which other numbers on ACKs need, too)
 
 * a tap that ACKs reach after a part of their path: not within a tenth of the round trip from the
-  data's receiver, and a place about which handshake and data agree by half or better;
-* 30 ACKs of new data or more (LEAST_ACKS);
-* segments of which most have at least 0.8 of the largest size, which is no larger than the receiver
+  data's receiver, and a place about which handshake and data agree by at least half;
+* 30 ACKs of new data or more (LEAST_ACKS); * segments of which most have at least 0.8 of the
+largest size, which is no larger than the receiver
   announced: merged ones (offload) hide how their data were spaced;
 * a clock no coarser than half a segment's transmission time;
 * a rate of the data's bottleneck that is given or measured (bottleneck_rate), except that `shrunk`
   needs none.
 
 ACKs that come in bunches may have waited in a queue or left the receiver so: without time stamps,
-or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.05 is
+or with too coarse a tick, the two look alike, and the verdict is that it cannot be told. 0.05 is
 the share from which the corpus of simulated captures calls ACKs compressed, 0.02 is halfway
 (geometric mean) to the 0.01 below which it calls them spaced; docs/how-true.md has how often the
 verdict is wrong.
@@ -53,7 +53,7 @@ from capture_analysis.streaks import StreakFinder, Streaks
 
 # Shares of ACKs: below the first none are compressed, from the second on many are.
 NOTABLE_SHARE, COMPRESSED_SHARE = 0.02, 0.05
-_HELD_SHARE = 0.9  # of the faster ACKs: the rate's spacing holds, and ticks decide nothing
+_HELD_SHARE = 0.9  # of the faster ACKs: the rate's spacing holds, and ticks do not decide
 
 COMPRESSION_VERDICT = Definition(
     "compression_verdict",
@@ -71,7 +71,7 @@ ACKS_FASTER = Definition(
 ACKS_SHRUNK = Definition(
     "acks_shrunk",
     "1",
-    "share of ACKs in runs of three or more that took 4/3 as long to be sent, by time stamps",
+    "share of ACKs in runs of three or more that were sent over 4/3 of the time, by time stamps",
     "Paxson 1997",
     most=1,
 )
@@ -109,7 +109,7 @@ class Shares:
 
 
 class CompressionVerdict(FromOne):
-    """The verdict on each direction's ACKs, and the two shares that it rests on."""
+    """The verdict on each direction's ACKs, and the two shares behind it."""
 
     title = "Are ACKs compressed?"
     picture = "ack-spacing"
@@ -122,7 +122,7 @@ class CompressionVerdict(FromOne):
 
     def __init__(self) -> None:
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
-        # ACKs in runs: faster, of these held; shrunk.
+        # ACKs in runs: faster ones, held ones of these; shrunk ones.
         self._in_runs = LaneArray(np.add, 0, 3)
 
     @override
@@ -168,7 +168,7 @@ class CompressionVerdict(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        # Runs that shrank have ACKs of any kind, those that are faster acknowledge new data.
+        # Runs that shrank have ACKs of any kind; faster runs have ACKs of new data.
         new, every = max(tally.spaced_acks.of(direction), 1), max(tally.acks(direction), 1)
         runs = zip(self._in_runs.of(direction), (new, new, every), strict=True)
         faster, held, shrunk = (min(int(acks) / of_all, 1.0) for acks, of_all in runs)
@@ -183,7 +183,7 @@ class CompressionVerdict(FromOne):
 
 
 def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
-    """Return 1 (compressed), 0 (not), or why it cannot be told."""
+    """Return 1 (compressed), 0 (not), or the reason why it cannot be told."""
     if shares.shrunk is not None and shares.shrunk >= NOTABLE_SHARE:
         return 1 if shares.shrunk >= COMPRESSED_SHARE else FEW
     if unrated := missing_rate(direction, facts):

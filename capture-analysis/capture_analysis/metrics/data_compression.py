@@ -1,13 +1,13 @@
-"""Compression of data: they arrive faster than their bottleneck sends.
+"""Compression of data: packets arrive faster than their bottleneck sends.
 
 A second queue behind the bottleneck compresses them.
 
     xi = (dT_r + C_r) / ((n - 1) * Q_b)        event if xi < 0.75 over at least three packets
 
 r: arrival at the second tap, C_r its resolution, Q_b the transmission time of the packets at the
-bottleneck between the taps (Paxson 1997, section on data packet compression; his Q_b comes from
-the receiver's trace, ours from packets that waited between the taps). Unit 1. Rare: it takes a
-second queue between the bottleneck and the tap.
+bottleneck between the taps (Paxson 1997, section on data packet compression; his Q_b comes from the
+receiver's trace, ours from packets that waited between the taps). Unit 1. It is rare, because it
+takes a second queue between the bottleneck and the tap.
 """
 
 from collections.abc import Sequence

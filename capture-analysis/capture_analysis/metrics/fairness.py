@@ -2,11 +2,11 @@
 
     index = (sum x)^2 / (n * sum x^2)
 
-Unit 1; from 1/n (one direction has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one
-segment have no goodput and are left out; in a run a connection without goodput counts.
+Unit 1; from 1/n (one direction has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions with
+one segment have no goodput and are left out; in a run a connection without goodput counts.
 
 Vantage: any. One capture does not show which connections share a bottleneck, and the index does not
-weigh how long each lasted.
+weigh connections by their duration.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,14 @@
-"""Goodput: new payload over the time that it took.
+"""Goodput: new payload over its time.
 
     goodput = 8 * (new payload after the first segment's) / (last - first data - pauses)
 
 Unit Mbit/s. The first segment's payload is left out because its transmission time is, too. A pause
 is a gap of a second or more with nothing outstanding: the application had nothing to send. RFC
-2647, 3.17, defines goodput alike, but with the pauses. A run of the testbed divides what arrived in
-its steady window by the window.
+2647, 3.17, defines goodput alike, but with the pauses. In a run of the testbed it is the payload
+that arrived in the steady window over the window's length.
 
-Vantage: any. Packets that the capture lost (`unseen`) are missing; data that were sent again before
-the tap and lost behind it count once, whether they arrived or not.
+Vantage: any. Packets that the capture lost (`unseen`) are missing; data that was sent again before
+the tap and lost behind it counts once, whether it arrived or not.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,7 @@ from capture_analysis.one_capture.tally import Tally
 TOO_FEW = "fewer than two data segments"
 
 
-GOODPUT = Definition(
-    "goodput", "Mbit/s", "payload that was not seen before, over the time that it took"
-)
+GOODPUT = Definition("goodput", "Mbit/s", "payload that was not seen before, over its time")
 PAYLOAD = Definition("payload", "bytes", "payload that was not seen before")
 DATA_TIME = Definition("data_time", "s", "time from the first data to the last, pauses left out")
 PAUSES = Definition(
@@ -58,7 +56,7 @@ class Goodput(FromOne):
 
 
 def goodput_bit(direction: int, tally: Tally) -> float:
-    """Compute the goodput in bit/s; NaN where it is undefined."""
+    """Compute the goodput in bit/s; NaN if it is undefined."""
     active_ns = tally.active_ns(direction)
     if not active_ns:
         return float("nan")

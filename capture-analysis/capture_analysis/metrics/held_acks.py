@@ -1,6 +1,6 @@
 """ACKs that were bunched already when the receiver sent them.
 
-A bunch that the receiver made is no work of a queue on the ACKs' way; Paxson (1997) calls it
+A bunch that the receiver made is not the work of a queue on the ACKs' path; Paxson (1997) calls it
 receiver compression and counts it apart. ACKs sent faster than their data can have come through the
 data's bottleneck were held.
 """
@@ -30,38 +30,38 @@ from capture_analysis.two_captures.packets_between import Crossings
 BUNCHES_HELD = Definition(
     "bunches_held",
     "1",
-    "bunches of ACKs sent 4/3 as fast as their data can have arrived, or faster",
+    "bunches of ACKs sent at least 4/3 as fast as their data can have arrived",
     "Paxson 1997",
 )
 BUNCHES_COMPRESSED = Definition(
     "bunches_compressed",
     "1",
-    "bunches of ACKs sent over at least 4/3 of the time that they arrived in",
+    "bunches of ACKs sent over at least 4/3 of the time in which they arrived",
     "Paxson 1997",
 )
 BUNCHES_UNDECIDED = Definition(
     "bunches_undecided",
     "1",
-    "bunches of ACKs that by their time stamps are neither held nor compressed for sure",
+    "bunches of ACKs whose time stamps show neither holding nor compression",
     "Paxson 1997",
 )
 
 HELD_EVENTS = Definition(
     "held_events",
     "1",
-    "runs of at least three ACKs sent 4/3 as fast as their data can have come, or faster",
+    "runs of at least three ACKs sent at least 4/3 as fast as their data can have come",
     "Paxson 1997",
 )
 HELD_ACKS = Definition("held_acks", "1", "ACKs in `held_events`", "Paxson 1997")
 HELD_BYTES = Definition(
-    "held_bytes", "bytes", "what the ACKs in `held_events` acknowledge", "Paxson 1997"
+    "held_bytes", "bytes", "bytes that the ACKs in `held_events` acknowledge", "Paxson 1997"
 )
 
 
 class BunchesByCause(FromOne):
     """Each direction's bunches of ACKs by cause: the receiver or a queue.
 
-    Of each bunch of at least three ACKs (see ack_bunches): dT_r is the time from its first to its
+    For each bunch of at least three ACKs (see ack_bunches): dT_r is the time from its first to its
     last ACK at the tap, dT_s the same time by the time stamps option, C_r and C_s are the
     resolutions of both (1 ns, the tick), and D is the transmission time, on the data's bottleneck,
     of the data that all its ACKs but the first acknowledge:
@@ -73,8 +73,8 @@ class BunchesByCause(FromOne):
     With a tick of 1 ms a bunch must acknowledge some ms of data to be decided.
 
     Vantage: near the data's sender, behind the queue of the ACKs; needs time stamps. ACKs that the
-    receiver's host queued after making them count as compressed. An ACK that follows the filling
-    of a hole acknowledges much that had arrived before, and may make a bunch seem held.
+    receiver's host queued after making them count as compressed. An ACK that follows the filling of
+    a hole acknowledges much data that had arrived before, and may make a bunch seem held.
     """
 
     title = "Bunches of ACKs by cause"
@@ -135,7 +135,7 @@ class HeldAcks(FromPair):
         s_i - s_{i-1} < 0.75 * (transmission time of the data that ACK i acknowledges)
 
     over a run of at least three ACKs at their first tap. Their data cannot have come faster than
-    the bottleneck between the taps lets them pass. So either the receiver held the ACKs, or a queue
+    the bottleneck between the taps passes it. So either the receiver held the ACKs, or a queue
     before the first tap did.
     """
 

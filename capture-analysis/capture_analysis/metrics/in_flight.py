@@ -1,11 +1,12 @@
 """Data in flight at the tap: seen, but not acknowledged yet.
 
-Data in flight go from the highest byte acknowledged to the highest byte seen.
+It reaches from the highest byte acknowledged to the highest byte seen.
 
 Unit bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
 
 Vantage: near the data's sender this is the sender's flight (RFC 5681's FlightSize, but without the
-sender's knowledge from SACK); elsewhere, the data between the tap and the receiver and back.
+sender's knowledge from SACK); elsewhere, the data on the path from the tap to the receiver and
+back.
 """
 
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ It reaches the data's bottleneck at the rate of the sender's link, and so become
 
 Unit bytes.
 
-Vantage: near the data's sender (a tenth of the round trip time at most), else undefined: data do
-not answer the ACKs within so short a time.
+Vantage: near the data's sender (a tenth of the round trip time at most), else undefined: elsewhere
+data does not follow the ACKs within so short a time.
 """
 
 from collections.abc import Sequence
@@ -32,15 +32,15 @@ _NEVER = np.iinfo(np.int64).min // 2
 
 
 INDUCED_BURST_MEAN = Definition(
-    "induced_burst_mean", "bytes", "mean of the data sent along with a bunch of ACKs"
+    "induced_burst_mean", "bytes", "mean number of bytes sent along with a bunch of ACKs"
 )
 INDUCED_BURST_P95 = Definition(
     "induced_burst_p95",
     "bytes",
-    "what 95 % of the bursts sent along with bunches of ACKs do not exceed",
+    "95th percentile of the bytes sent along with a bunch of ACKs",
 )
 INDUCED_BURST_MAX = Definition(
-    "induced_burst_max", "bytes", "most data sent along with a bunch of ACKs"
+    "induced_burst_max", "bytes", "most bytes sent along with a bunch of ACKs"
 )
 
 
@@ -88,7 +88,7 @@ class InducedBursts(FromOne):
         every, acks = block.all, block.acks
         rows = np.arange(len(every))
         latest = np.maximum.accumulate(rows * is_ack)
-        # Before a direction's first ACK in this block, its latest ACK is from an earlier block.
+        # The latest ACK before a direction's first ACK in this block comes from an earlier block.
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
         outside = (~within).nonzero()[0]
         ack_ns = every["time_ns"].take(latest)

@@ -1,13 +1,13 @@
 """Late data: payload that fills a hole.
 
-Late data lie below the highest byte seen, but were not seen before.
+It lies below the highest byte seen, but was not seen before.
 
     late = late segments / all segments
 
-Unit 1. Late data were either reordered, or lost before the tap and sent again.
+Unit 1. Late data was either reordered, or lost before the tap and sent again.
 
-Vantage: any. Near the data's sender late data are reordered by the sending host; near the receiver
-they also show losses on the path.
+Vantage: any. Near the data's sender late data was reordered by the sending host; near the receiver
+it also shows losses on the path.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
-LATE_SEGMENTS = Definition("late_segments", "1", "segments that fill a hole in what was seen")
+LATE_SEGMENTS = Definition("late_segments", "1", "segments that fill a hole in the payload seen")
 LATE = Definition("late", "1", "late segments over all segments", most=1)
 
 

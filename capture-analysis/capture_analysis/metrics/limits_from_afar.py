@@ -1,19 +1,20 @@
-"""Limits from afar: what a transfer waits for, as its receiver or the path sees it.
+"""Limits from afar: what a transfer waits for, seen at its receiver or on the path.
 
-What the tap sees of the ACKs reaches the sender later, and data were sent earlier than they pass.
-Both together take the loop from the tap to the sender and back, a tenth of it and 1 ms added for
-what varies. With ACKs that much later the packets are in the order in which the sender had them.
+The ACKs at the tap reach the sender later, and the data at the tap was sent earlier. Both delays
+together are the loop from the tap to the sender and back; a tenth of it and 1 ms are added for
+variation. With ACKs delayed by that much the packets are in the order in which the sender had them.
 The time from one to the next has the first cause that holds:
 
-    recovery           data are missing below those that were seen
-    receive window     a full segment more would exceed the window that the receiver announced
-    sender             otherwise: the sender held back, by its congestion window or because its
-                       application had nothing to send; only a capture near it tells which
+    recovery data is missing below the data seen receive window a full segment more would exceed the
+    window that the receiver announced sender otherwise: the sender held back, by its congestion
+    window or because its
+                       application had nothing to send; only a capture near the sender distinguishes
+                       these
 
-Self-check: the shares sum to 1. Where queues add more to the loop than the tenth, full windows look
+Self-check: the shares sum to 1. If queues add more to the loop than the tenth, full windows look
 like a sender that holds back. Without the handshake the scale of windows is unknown.
 
-Vantage: beyond a tenth of the round trip from the data's sender, with packets of both ways.
+Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """
 
 import ctypes
@@ -37,18 +38,18 @@ _KEPT, _ROW = 7, 4  # numbers in struct ca_afar and in struct ca_coming of clib/
 NOT_FAR = "captured near the data's sender, or at an unknown place"
 
 AFAR_RECOVERY = Definition(
-    "afar_recovery", "1", "share of time that data were missing below those seen", most=1
+    "afar_recovery", "1", "share of time in which data was missing below the data seen", most=1
 )
 AFAR_RECEIVE_WINDOW = Definition(
     "afar_receive_window",
     "1",
-    "share of time that the announced window was full, by the time that ACKs take to the sender",
+    "share of time in which the announced window was full when ACKs reached the sender",
     most=1,
 )
 AFAR_SENDER = Definition(
     "afar_sender",
     "1",
-    "share of time that the sender held back: its congestion window or its application",
+    "share of time in which the sender held back: its congestion window or its application",
     most=1,
 )
 
@@ -60,7 +61,7 @@ class _AllComing(ctypes.Structure):
 
 
 class LimitsFromAfar(FromOne):
-    """What each direction waited for, seen from beyond its sender."""
+    """The cause of waiting in each direction, seen from beyond the data's sender."""
 
     title = "What limits the transfer, from afar"
     vantage = "beyond the data's sender"

@@ -1,12 +1,12 @@
-"""Losses: how many, in which epochs, and who loses together.
+"""Losses: their number, their epochs, and the connections that lose together.
 
 Losses of data are clustered into congestion epochs: a loss belongs to the epoch of the one before
 if they are at most the longest round trip apart (congestion_epochs.py; Zhang, Shenker, Clark 1991):
-the longest seen, in a run that with every queue full. The first million losses count.
+the longest seen, or in a run the one with every queue full. Only the first million losses count.
 
     loss_synchronisation = mean over epochs of (directions that lose - 1) / (those with data - 1)
 
-1 if all lose in every epoch, in phase; 0 if one at a time, out of phase.
+It is 1 if all lose in every epoch, in phase; 0 if one at a time, out of phase.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, is_a
 LOSS_SYNCHRONISATION = Definition(
     "loss_synchronisation",
     "1",
-    "mean over congestion epochs of the share of the other directions that lose, too",
+    "mean over congestion epochs of the share of the other directions that also lose",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
@@ -51,10 +51,10 @@ DATA_MISSED = Definition(
 DATA_MISSED_FIRST = Definition(
     "data_missed_first", "packets", "data packets that the first capture missed"
 )
-ACKS_OFFERED = Definition("acks_offered", "acks", "pure ACKs at the first tap on their way")
+ACKS_OFFERED = Definition("acks_offered", "acks", "pure ACKs at their first tap")
 ACKS_LOST = Definition("acks_lost", "acks", "pure ACKs that were sent and did not arrive")
 ACKS_MISSED_FIRST = Definition(
-    "acks_missed_first", "acks", "pure ACKs that the first capture on their way missed"
+    "acks_missed_first", "acks", "pure ACKs that the capture at their first tap missed"
 )
 CONTROL_LOST = Definition(
     "control_lost", "packets", "SYN, FIN and RST of the data's sender that were lost"
@@ -62,7 +62,7 @@ CONTROL_LOST = Definition(
 CONGESTION_EPOCHS = Definition(
     "congestion_epochs",
     "1",
-    "clusters of lost data packets that are further apart than the longest round trip",
+    "clusters, further apart than the longest round trip, of lost data packets",
     "Zhang, Shenker, Clark 1991",
 )
 DROPS_PER_EPOCH = Definition(
@@ -75,14 +75,14 @@ DROPS_PER_EPOCH = Definition(
 SINGLE_VICTIM_EPOCHS = Definition(
     "single_victim_epochs",
     "1",
-    "share of the congestion epochs in which one sender loses all",
+    "share of the congestion epochs in which one sender has all losses",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
 ALTERNATING_VICTIMS = Definition(
     "alternating_victims",
     "1",
-    "share of pairs of successive epochs in which one sender loses all, then another does",
+    "share of pairs of successive epochs in which one sender has all losses, then another",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
@@ -91,23 +91,23 @@ ALTERNATING_VICTIMS = Definition(
 RECOVERIES = Definition(
     "recoveries",
     "1",
-    "clusters of segments sent again or late that are further apart than the longest round trip",
+    "clusters, further apart than the longest round trip, of segments sent again or late",
 )
 RECOVERY_SYNCHRONISATION = Definition(
     "recovery_synchronisation",
     "1",
-    "mean over recoveries of the share of the other directions that recover, too",
+    "mean over recoveries of the share of the other directions that also recover",
     most=1,
 )
 
 
 class Recoveries(FromOne):
-    """Clusters of segments that are sent again or come late, and who recovers together.
+    """Clusters of segments that are sent again or come late, and connections that recover together.
 
-    Vantage: any. One capture shows no loss itself but its repair: a round trip later, or a timeout
-    later, which is then a cluster of its own; reordering looks alike. Hence names of their own.
-    Clusters are further apart than the longest round trip at the tap. The first million such
-    segments count.
+    Vantage: any. One capture shows not a loss but its repair: a round trip later, or a timeout
+    later, which is then a cluster of its own; reordering looks alike. Therefore these metrics have
+    other names. Clusters are further apart than the longest round trip at the tap. Only the first
+    million such segments count.
     """
 
     title = "Recoveries"
@@ -153,9 +153,9 @@ class Recoveries(FromOne):
 class Loss(FromPair):
     """Packets lost between the taps, and congestion epochs.
 
-    A packet that the first tap on its way has and the second lacks is lost, unless ACKs show that
-    its data arrived (holes.py); a packet that the second has and the first lacks was missed by the
-    first capture. For pure ACKs and control packets there is no such evidence: they count as lost.
+    A packet that its first tap has and its second lacks is lost, unless ACKs show that its data
+    arrived (holes.py); a packet that the second has and the first lacks was missed by the first
+    capture. For pure ACKs and control packets there is no such evidence: they count as lost.
     """
 
     title = "Loss between the taps"
@@ -203,7 +203,7 @@ class Loss(FromPair):
             self._lose(lost)
 
     def _lose(self, rows: Rows) -> None:
-        """Count lost data, and keep them for the epochs."""
+        """Count lost data, and keep it for the epochs."""
         _count(self._lost, rows)
         room = max(DROPS_KEPT - self._kept, 0)
         self._drops.append(rows[:room])
@@ -211,7 +211,7 @@ class Loss(FromPair):
 
     @override
     def finish(self) -> None:
-        """Count the data that are undecided at the end as lost."""
+        """Count the data that is undecided at the end as lost."""
         for holes in self._holes:
             self._lose(holes.finish())
 
@@ -255,12 +255,12 @@ class Loss(FromPair):
 
 
 def _together(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> float | str:
-    """Compute the mean share of the other directions that are in an epoch, too.
+    """Compute the mean share of the other directions in an epoch.
 
     Args:
         epochs: the epochs.
         direction: shape (n,), the direction of each loss, in order of time.
-        carrying: how many directions carry data.
+        carrying: number of directions with data.
     """
     if carrying < 2 or not len(epochs.drops):
         return "fewer than two directions with data" if carrying < 2 else _NO_EPOCH

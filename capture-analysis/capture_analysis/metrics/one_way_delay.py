@@ -3,10 +3,10 @@
     d_i = second_i - first_i        q_i = d_i - min d
 
 first, second: when packet i passed its first and its second tap, on one clock; unit ns, by
-direction; quantiles to 1/256. The minimum is over the direction's packets of the kind.
+direction; quantiles to 1/256. The minimum is over the direction's packets of the same kind.
 
-The delay is as sure as the clocks' offset (`clock.uncertainty_ns` of the document). q does not
-depend on the offset as long as no delay is negative: a wrong one shifts all delays by the same
+The delay is as accurate as the clocks' offset (`clock.uncertainty_ns` of the document). q does not
+depend on the offset as long as no delay is negative: a wrong offset shifts all delays by the same
 amount.
 """
 
@@ -37,15 +37,15 @@ def _definitions(kind: str) -> tuple[Definition, ...]:
         Definition(
             f"{kind}_delay_p95",
             "ns",
-            f"one-way delay that 95 % of {name} do not exceed",
+            f"95th percentile of the one-way delay of {name}",
             least=-math.inf,
         ),
         Definition(f"{kind}_delay_max", "ns", f"longest one-way delay of {name}", least=-math.inf),
-        Definition(f"{kind}_queueing_median", "ns", f"median delay of {name} less the shortest"),
+        Definition(f"{kind}_queueing_median", "ns", f"median delay of {name} minus the shortest"),
         Definition(
             f"{kind}_queueing_p95",
             "ns",
-            f"delay less the shortest that 95 % of {name} do not exceed",
+            f"95th percentile of the delay of {name} minus the shortest",
         ),
     )
 

@@ -4,9 +4,9 @@
 
 Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any
 time, a pure pendulum: data and ACKs fill only one of the two buffers at a time (Heusse, Merritt,
-Brown, Duda 2011). A queue is busy while it holds a packet, the one in transmission included. The
-share of time in which neither is busy is capacity that both directions leave unused. Also the
-correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
+Brown, Duda 2011). A queue is busy while it holds a packet, with the one in transmission. The share
+of time in which neither is busy is capacity that both directions leave unused. The correlation of
+the lengths is given, too: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ TAP_PENDULUM_BIN = Definition(
 
 FloatArray = NDArray[np.float64]
 
-_ONE_WAY = "packets pass both taps one way only"
+_ONE_WAY = "packets pass both taps in one direction only"
 _ALWAYS = "a queue is always busy, or never"
 
 
@@ -82,17 +82,17 @@ BOTH_BUSY = Definition("both_busy", "1", "share of time in which both queues hol
 
 
 class LinksAtTap(FromOne):
-    """Both links' transmitting as if both were at the tap.
+    """Both links' transmissions as if both links were at the tap.
 
-    Vantage: at the bottleneck. The index of the queues takes both ends of the path: here both
+    Vantage: at the bottleneck. The index of the queues needs both ends of the path. Here both
     directions are as the tap sees them, shifted in time by the path between it and the bottleneck,
-    which may hide a pendulum or make one. Hence names of their own (`tap_`).
+    which may hide a pendulum or make one. Therefore the names differ (`tap_`).
 
     A link is busy for a packet's transmission time with each data segment and each pure ACK in its
     direction, of all connections; packets that come faster wait. Bins are 2^k ns, 131 us or more
-    (`tap_pendulum_bin`): with bins beyond half a round trip time the index says little. Times of a
-    second or more in which both links are idle are left out. `utilisation` is that of the link over
-    which more payload goes.
+    (`tap_pendulum_bin`): with bins beyond half a round trip time the index has little meaning.
+    Times of a second or more in which both links are idle are left out. `utilisation` is that of
+    the link with more payload.
     """
 
     title = "Links at the tap"
@@ -152,8 +152,8 @@ class LinksAtTap(FromOne):
 class Pendulum(FromPair):
     """Correlation of the two queues between the taps.
 
-    On one clock, over the time in which both queues are known; pauses (both empty for a second or
-    more) are left out.
+    The clock is common, and the time is that in which both queues are known; pauses (both empty for
+    a second or more) are left out.
     """
 
     title = "Data pendulum"
@@ -235,7 +235,7 @@ def _between(levels: Levels, start: int, stop: int) -> Levels:
 
 
 def _busy_changes(levels: Levels) -> tuple[IntArray, BoolArray]:
-    """Find when a queue becomes busy or empty, and its state at the start."""
+    """Find the times at which a queue becomes busy or empty, and its state at the start."""
     busy = levels.packets > 0
     at = np.flatnonzero(np.append(True, busy[1:] != busy[:-1]))
     return levels.time_ns[at], busy[at]

@@ -1,16 +1,16 @@
 """Queue between the taps: occupancy, levels, period, utilisation.
 
-A packet is in the queue from its first tap until its second less the propagation time, which is
-the shortest delay less the transmission time of the packet with that delay; the packet in
+A packet is in the queue from its first tap until its second minus the propagation time, which is
+the shortest delay minus the transmission time of the packet with that delay; the packet in
 transmission counts, as in the kernel's drop-tail limit. Lost packets and packets that a capture
 missed do not count. Levels are in packets and bytes as captured; means are over time, from the
-first packet to the last, pauses (empty for a second or more) left out.
+first packet to the last, without pauses (empty for a second or more).
 
 The square wave of two-way traffic (Zhang, Shenker, Clark 1991) shows in the median levels above and
-below the middle, which is half of the level that is not exceeded for 95 % of the time in which the
-queue holds anything. The period is the lag of the first high peak of the level's autocorrelation
-(oscillation.py; of peaks above 0.8 of the highest, in a run above 0.9). Utilisation is the share of
-time in which the link transmits.
+below the middle, which is half of the 95th percentile of the level over the time in which the queue
+holds anything. The period is the lag of the first high peak of the level's autocorrelation
+(oscillation.py; among peaks above 0.8 of the highest, in a run above 0.9). Utilisation is the share
+of time in which the link transmits.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from capture_analysis.two_captures.queue_levels import ActiveTime, Levels, trans
 
 FloatArray = NDArray[np.float64]
 
-NO_QUEUE = "no packet passed both taps this way"
+NO_QUEUE = "no packet passed both taps in this direction"
 # Levels are counted up to this one.
 _HIGHEST = 1 << 20
 # Bins of the oscillation per longest round trip: a level oscillates more slowly than that.
@@ -140,7 +140,7 @@ class _Queue:
     def transmit(self, crossings: Crossings, propagation_ns: int) -> None:
         """Add departures to the busy time.
 
-        Packets that the first capture missed add none.
+        Packets that the first capture missed do not count.
         """
         rows = crossings.arrived
         if not len(rows):
@@ -169,6 +169,6 @@ class _Queue:
 
 
 def _quantile(time_at: FloatArray, q: float) -> int:
-    """Find the lowest level that is not exceeded for a share q of the time."""
+    """Find the lowest level that the queue does not exceed for a share q of the time."""
     total = np.cumsum(time_at)
     return int(np.searchsorted(total, q * total[-1]))

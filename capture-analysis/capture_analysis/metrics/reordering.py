@@ -1,8 +1,9 @@
 """Reordering: packets that arrive after a packet that was sent later.
 
-A packet is reordered if one that the same half of the connection sent later arrived before it
-(RFC 4737, type-P-reordered, by capture times). Its extent is how much later the overtaking packet
-was sent; of several, the largest. Units packets, 1 and ns. Copies left out.
+A packet is reordered if a packet that the same half of the connection sent later arrived before it
+(RFC 4737, type-P-reordered, by capture times). Its extent is the time by which the overtaking
+packet was sent later, the largest if there are several. Units packets, 1 and ns. Copies are left
+out.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.packets_between import ABSENT, Crossings, View
 
 REORDERED = Definition(
-    "reordered", "packets", "packets that one sent later overtook between the taps", "RFC 4737"
+    "reordered", "packets", "packets that a packet sent later overtook between the taps", "RFC 4737"
 )
 REORDERED_SHARE = Definition(
     "reordered_share", "1", "reordered packets over those that passed both taps", "RFC 4737", most=1
@@ -57,7 +58,8 @@ class Reordering(FromPair):
         if not len(view):
             return
         sent = view["first_ns"]
-        # Running maximum of the sending times per half: halves are shifted apart by `apart` each.
+        # Running maximum of the sending times per half: an offset of `apart` keeps the halves
+        # apart.
         base = int(sent.min())
         rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
         apart = int(sent.max()) - base + 1

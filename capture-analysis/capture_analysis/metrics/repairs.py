@@ -1,26 +1,27 @@
-"""Repairs: why segments are sent again.
+"""Repairs: the reasons for sending segments again.
 
 Each retransmission has one kind, the first that holds:
 
-    spurious    all of it had been acknowledged before
-    time-out    it begins a repair after 0.2 s without a packet of its direction
-    fast        it begins a repair, and a duplicate ACK or a SACK block had told of a gap since
+    spurious all of it had been acknowledged before time-out it begins a repair after 0.2 s without
+    a packet of its direction fast it begins a repair, and a duplicate ACK or a SACK block had
+    reported a gap since
                 anything new was acknowledged
     other       it begins a repair otherwise: a tail loss probe, or ACKs that the capture lacks
 
-A repair goes on until all is acknowledged that had been sent when it began; what is sent again in
-it is of its kind. 0.2 s is Linux's shortest timer: an earlier one counts as other, a sender that
-pauses before it repairs as a time-out. `timeouts` (transfer_limits) counts the silences themselves.
-After RFC 5681, RFC 6675 and RFC 8985; Wireshark's "fast retransmission" is the first of a repair
-alone, within 20 ms of at least the second duplicate ACK, and its "spurious" is the one here.
+A repair lasts until everything is acknowledged that had been sent when it began; segments sent
+again in it have its kind. 0.2 s is Linux's shortest timer: an earlier time-out counts as other, and
+a sender that pauses before it repairs counts as a time-out. `timeouts` (transfer_limits) counts the
+silences themselves. After RFC 5681, RFC 6675 and RFC 8985; Wireshark's "fast retransmission" is
+only the first of a repair, within 20 ms of at least the second duplicate ACK, and its "spurious" is
+the one here.
 
-`duplicates_told` counts ACKs whose first SACK block lies below their number: the receiver had the
-bytes already (RFC 2883). It tells of spurious retransmissions whose ACK was still on its way, which
+`duplicates_told` counts ACKs whose first SACK block lies below their number: the receiver already
+had the bytes (RFC 2883). It shows spurious retransmissions whose ACK was still on its path, which
 are in the other kinds.
 
 Self-check: the four kinds sum to `retransmissions`.
 
-Vantage: near the data's sender, where everything that is sent again passes twice.
+Vantage: near the data's sender, where every segment that is sent again passes twice.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Repair
 
 FAST = Definition(
-    "retransmissions_fast", "1", "segments sent again because ACKs told of a gap", "RFC 5681"
+    "retransmissions_fast", "1", "segments sent again because ACKs reported a gap", "RFC 5681"
 )
 TIMEOUT = Definition(
     "retransmissions_timeout", "1", "segments sent again in repairs that a time-out began"
@@ -50,7 +51,7 @@ SPURIOUS = Definition(
 )
 OTHER = Definition("retransmissions_other", "1", "segments sent again for none of these reasons")
 DUPLICATES_TOLD = Definition(
-    "duplicates_told", "1", "ACKs that tell of data which arrived twice", "RFC 2883"
+    "duplicates_told", "1", "ACKs that report data which arrived twice", "RFC 2883"
 )
 
 

@@ -1,14 +1,14 @@
-"""Retransmissions: segments whose payload the tap had seen before in full.
+"""Retransmissions: segments whose whole payload the tap had seen before.
 
     retransmitted = retransmissions / all segments
 
-`syns_again` counts the SYN and SYN-ACK packets of the connection that were sent again, either way:
-its handshake, and so its transfer, waited for a timer of a second or more.
+`syns_again` counts the SYN and SYN-ACK packets of the connection that were sent again, in both
+directions: its handshake, and so its transfer, waited for a timer of a second or more.
 
 Unit 1; probes (keep-alives) and copies are no retransmissions. Payload that fills a hole is a
-separate metric (`late_data`): the tap cannot tell loss before it from reordering.
+separate metric (`late_data`): the tap cannot distinguish loss before it from reordering.
 
-Vantage: near the data's sender, where everything that is sent again passes twice.
+Vantage: near the data's sender, where every segment that is sent again passes twice.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
-RETRANSMISSIONS = Definition("retransmissions", "1", "segments all of whose payload had been seen")
+RETRANSMISSIONS = Definition("retransmissions", "1", "segments whose whole payload had been seen")
 RETRANSMITTED = Definition("retransmitted", "1", "retransmissions over all segments", most=1)
 SYNS_AGAIN = Definition(
     "syns_again", "1", "SYN and SYN-ACK packets of the connection that were sent again"

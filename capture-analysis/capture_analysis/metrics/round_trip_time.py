@@ -1,14 +1,14 @@
-"""Round trip time: from data to their acknowledgement, at the tap.
+"""Round trip time: from data to its acknowledgement, at the tap.
 
     rtt = time of the packet that acknowledges first - time of the newest segment it acknowledges
 
-Unit ms. Data that were sent again are left out (Karn, Partridge 1987). The delay of a delayed ACK
-counts only where the newest segment waited for it. Median and percentiles from bins 1/128 wide, the
-minimum exact.
+Unit ms. Data that was sent again is left out (Karn, Partridge 1987). The delay of a delayed ACK
+counts only if the newest segment waited for it. Median and percentiles are from bins 1/128 wide,
+the minimum is exact.
 
-The handshake's three packets give the whole round trip from anywhere on the path, before there is a
-queue of the connection's own: SYN to the first packet that answers the SYN-ACK, if neither was sent
-again.
+The handshake's three packets give the whole round trip from anywhere on the path, before the
+connection has a queue of its own: from SYN to the first packet that answers the SYN-ACK, if neither
+was sent again.
 
 Vantage: near the data's sender the whole round trip; elsewhere its part from the tap to the
 receiver and back.
@@ -31,25 +31,25 @@ NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
 NONE = "no data acknowledged without being sent again"
 
 
-RTT_MIN = Definition("rtt_min", "ms", "shortest time at the tap from data to their acknowledgement")
+RTT_MIN = Definition("rtt_min", "ms", "shortest time at the tap from data to its acknowledgement")
 RTT_MEDIAN = Definition(
-    "rtt_median", "ms", "median time at the tap from data to their acknowledgement"
+    "rtt_median", "ms", "median time at the tap from data to its acknowledgement"
 )
 RTT_P95 = Definition(
-    "rtt_p95", "ms", "95th percentile of the time at the tap from data to their acknowledgement"
+    "rtt_p95", "ms", "95th percentile of the time at the tap from data to its acknowledgement"
 )
 RTT_P99 = Definition(
-    "rtt_p99", "ms", "99th percentile of the time at the tap from data to their acknowledgement"
+    "rtt_p99", "ms", "99th percentile of the time at the tap from data to its acknowledgement"
 )
 HANDSHAKE_RTT = Definition(
     "handshake_rtt", "ms", "time from SYN to the answer to its SYN-ACK, the round trip of the path"
 )
-RTT_SAMPLES = Definition("rtt_samples", "1", "round trips that were measured")
+RTT_SAMPLES = Definition("rtt_samples", "1", "number of round trips measured")
 RTT_SPREAD = (RTT_MIN, RTT_MEDIAN, RTT_P95, RTT_P99)
 
 
 class RoundTripTime(FromOne):
-    """Round trip times from data at the tap to their ACKs at the tap."""
+    """Round trip times from data at the tap to its ACKs at the tap."""
 
     title = "Round trip time"
     picture = "rtt"

@@ -1,21 +1,22 @@
-"""Standing queue: how much of the time a queue on the path never emptied.
+"""Standing queue: the share of time in which a queue on the path never emptied.
 
-Near the data's sender a queue shows in round trips; elsewhere in the time from the stamp that the
-sender gives a segment to its passing: only its growth is known. Delays are taken sixteen
-at a time, because delayed ACKs and receivers that look for data now and then make some of them
+Near the data's sender a queue shows in round trips. Elsewhere it shows in the time from the stamp
+that the sender gives a segment to its passing: only its growth is known. Delays are taken in groups
+of sixteen, because delayed ACKs and receivers that look for data now and then make some of them
 long, hardly ever all. If even the shortest of sixteen exceeds the shortest so far by a fifth of the
-path's round trip and 1 ms, a queue stood meanwhile; near the sender also if it so exceeds the
-handshake's round trip and the time from one to the next:
+path's round trip and 1 ms, a queue stood meanwhile. Near the sender a queue also stood if that
+delay exceeds the handshake's round trip and the time from one segment to the next by as much:
 
-    standing_queue = time of sixteens in which a queue stood / time of all but the first
+    standing_queue = time of groups in which a queue stood / time of all but the first
 
-Unit 1. Of a silence the round trip alone counts as time with a queue. The first sixteen have the
-path without the queue, which they build. By time stamps two of their ticks and a ten thousandth of
-the time, by which clocks may drift apart, are added. The queue may be of others' packets; by round
-trips it may be on the ACKs' way. A link whose queue stands is busy all the time: it is full,
-whatever its rate. A queue that was never empty in the capture, from the handshake on, is not seen.
+Unit 1. In a silence only one round trip counts as time with a queue. The first sixteen delays have
+the path without the queue, which they build. With time stamps, two of their ticks and a ten
+thousandth of the time, by which clocks may drift apart, are added. The queue may hold others'
+packets; by round trips it may be on the ACKs' path. A link whose queue stands is busy all the time:
+it is full, whatever its rate. A queue that was never empty in the capture, from the handshake on,
+is not seen.
 
-Vantage: any with packets of both ways; beyond the sender only with time stamps.
+Vantage: any with packets of both directions; beyond the sender only with time stamps.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Throughput: captured bytes of data frames over the time that they took.
+"""Throughput: captured bytes of data frames over their time.
 
     throughput = 8 * (data frames' bytes) / (last - first data - pauses)
 
-Unit Mbit/s; frames as captured, in a run as they are on the link; headers and everything sent again
+Unit Mbit/s; frames as captured, in a run as they are on the link; headers and retransmissions
 included, copies (captured twice) left out. Pauses are those of goodput. A segment has at most the
-announced MSS, or 9216 bytes where none was seen: packets with more were merged by an offload.
+announced MSS, or 9216 bytes if none was seen: packets with more were merged by an offload.
 
 Vantage: any; the throughput is that at the tap.
 """
@@ -20,9 +20,7 @@ from capture_analysis.metrics.goodput import TOO_FEW
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-THROUGHPUT = Definition(
-    "throughput", "Mbit/s", "bytes of data packets over the time that they took"
-)
+THROUGHPUT = Definition("throughput", "Mbit/s", "bytes of data packets over their time")
 SEGMENTS_MERGED = Definition(
     "segments_merged", "segments", "packets with more payload than a segment can have (offload)"
 )

@@ -1,9 +1,9 @@
-"""Trains of data at the tap, and how regularly they come.
+"""Trains of data at the tap, and their regularity.
 
-A train is a maximal run of at least three data segments each of which follows the one before within
-its own transmission time on the bottleneck (and 5 %: AGREES): the link was at no time idle and sent
-nothing else of length. The cycle is the time from the start of one train to the start of the next;
-regularity is the share of cycles within 5 % of their median.
+A train is a maximal run of at least three data segments, each of which follows the one before
+within its own transmission time on the bottleneck (and 5 %: AGREES): the link was never idle and
+sent nothing else of length. The cycle is the time from the start of one train to the start of the
+next; regularity is the share of cycles within 5 % of their median.
 
 Trains are what one capture shows of busy periods (see busy_periods), which ACKs separate, however
 short. Vantage: behind the data's queue; there they are the same where clusters of ACKs take longer

@@ -1,28 +1,28 @@
-"""Limits: the causes of a transfer's waiting, by share of its time.
+"""Limits: the causes for which a transfer waits, by share of its time.
 
 The time from a direction's first packet to its last is divided at each of its packets, data and
-pure ACKs. Each part belongs to one cause, the first that holds:
+pure ACKs. Each part belongs to the first cause that holds:
 
-    loss recovery      the next data are sent again, or what was sent before the last
+    loss recovery the next data is sent again, or data sent before the last
                        retransmission is not acknowledged yet
-    receive window     a full segment more would exceed the window that the receiver announced
-    application        nothing is outstanding; or the next data come neither within delta of an ACK
-                       nor of data before them, or there are none
-    send buffer        the data before had PSH, the last that had been written, and three ACKs or
+    receive window a full segment more would exceed the window that the receiver announced
+    application nothing is outstanding; or the next data comes neither within delta of an ACK
+                       nor of data before it, or there is none
+    send buffer the data before had PSH, the last data written, and three ACKs or
                        more came since, which released nothing
-    congestion window  otherwise: data wait for an ACK
-    ACK compression    of a wait for either window that part by which the ACK's gap to the one
-                       before grew since both were sent, less a tick of their time stamps: a queue
-                       on the ACKs' way held it, from which those behind it come compressed
+    congestion window otherwise: data waits for an ACK ACK compression the part of a wait for either
+    window by which the ACK's gap to the one
+                       before grew since both were sent, minus a tick of their time stamps: a queue
+                       on the ACKs' path held it, from which the ACKs behind it come compressed
 
-delta = a tenth of the round trip, 1 ms at least. Self-check: the shares sum to 1. `timeouts` counts
+delta = a tenth of the round trip, at least 1 ms. Self-check: the shares sum to 1. `timeouts` counts
 retransmissions that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002, who have
-no ACK compression. A sender that paces seems limited by its application where its gaps exceed
-delta. ACKs that a queue held and ACKs that their medium delayed look alike. What the tick hides
-stays in the windows' shares, and so does all of it without time stamps.
+no ACK compression. A sender that paces seems limited by its application if its gaps exceed delta.
+ACKs that a queue held and ACKs that their medium delayed look alike. Waits that the tick hides stay
+in the windows' shares; without time stamps all of them do.
 
-Vantage: near the data's sender, where data follow what released them. The window's scale needs the
-handshake.
+Vantage: near the data's sender, where data follows the ACK that released it. The window's scale
+needs the handshake.
 """
 
 from collections.abc import Sequence
@@ -48,43 +48,47 @@ _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
 _DELTA, LEAST_DELTA_NS = 0.1, 1_000_000
 _TIMEOUT_NS = 200_000_000
 _PSH = 8
-# An ACK releases data at once, and a delayed one for it and the one before.
+# An ACK releases data at once, and a delayed ACK releases data for two segments.
 _IDLE_ACKS = 3
-NOT_NEAR = "not captured near the data's sender, where what releases data is seen"
+NOT_NEAR = "not captured near the data's sender, where the ACKs that release data are seen"
 NO_SCALE_SEEN = "no handshake in the capture: the scale of windows is unknown"
 NO_TIME = "fewer than two packets"
-NO_STAMPS = "no time stamps in the ACKs: when they were sent is unknown"
+NO_STAMPS = "no time stamps in the ACKs: the time of sending is unknown"
 
 LIMITED_APPLICATION = Definition(
-    "limited_application", "1", "share of time that the sender had nothing to send", _SOURCE, most=1
+    "limited_application",
+    "1",
+    "share of time in which the sender had nothing to send",
+    _SOURCE,
+    most=1,
 )
 LIMITED_RECOVERY = Definition(
-    "limited_recovery", "1", "share of time that losses were being repaired", _SOURCE, most=1
+    "limited_recovery", "1", "share of time in which losses were being repaired", _SOURCE, most=1
 )
 LIMITED_RECEIVE_WINDOW = Definition(
     "limited_receive_window",
     "1",
-    "share of time that the announced window was full",
+    "share of time in which the announced window was full",
     _SOURCE,
     most=1,
 )
 LIMITED_CONGESTION_WINDOW = Definition(
     "limited_congestion_window",
     "1",
-    "share of time that data waited for ACKs, though the announced window was open",
+    "share of time in which data waited for ACKs, though the announced window was open",
     _SOURCE,
     most=1,
 )
 LIMITED_SEND_BUFFER = Definition(
     "limited_send_buffer",
     "1",
-    "share of time that ACKs released nothing, because the sender's buffer held nothing unsent",
+    "share of time in which ACKs released nothing, because the sender's buffer held nothing unsent",
     most=1,
 )
 LIMITED_ACK_COMPRESSION = Definition(
     "limited_ack_compression",
     "1",
-    "share of time that data waited for ACKs which were held on their way",
+    "share of time in which data waited for ACKs that were held on their path",
     most=1,
 )
 TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
@@ -92,7 +96,7 @@ TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a pa
 
 @dataclass(frozen=True)
 class Waits:
-    """Columns of shape (n,): the time before each packet of a view, and what it was spent on.
+    """Columns of shape (n,): the time before each packet of a view, and its cause.
 
     Attributes:
         view: data packets and pure ACKs.
@@ -101,8 +105,8 @@ class Waits:
         cause: cause of the rest; -1 if the next data decide it. RECEIVER is RECOVERY if the next
             data are sent again.
         by_next: cause that a data packet gives to the time before it.
-        is_data: whether the packet carries payload.
-        again: whether the payload was sent again or came late.
+        is_data: True if the packet carries payload.
+        again: True if the payload was sent again or came late.
     """
 
     view: View
@@ -115,12 +119,12 @@ class Waits:
 
 
 def acks_for_window(cause: IntArray) -> IntArray:
-    """Replace waits for a window by waits for ACKs: these were held on their way."""
+    """Replace waits for a window by waits for ACKs that were held on their path."""
     return np.where(cause == CONGESTION, ACKS, cause)
 
 
 class TransferLimits(FromOne):
-    """What each direction waited for."""
+    """The causes for which each direction waited."""
 
     title = "What limits the transfer"
     vantage = "near the data's sender"
@@ -135,7 +139,7 @@ class TransferLimits(FromOne):
     )
 
     def __init__(self) -> None:
-        # Time by cause; what is decided by the next data, that of held ACKs apart; time-outs.
+        # Time by cause; time that the next data decides, that of held ACKs apart; time-outs.
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
         # Time with a full window: recovery if the next data are sent again.
@@ -170,7 +174,7 @@ class TransferLimits(FromOne):
     def waits(self, block: Block) -> Waits | None:
         """Find the time before each data packet and pure ACK, and its cause.
 
-        Returns: those of directions that were captured near their sender; None without packets.
+        Returns: the times of directions that were captured near their sender; None without packets.
         """
         near = block.facts.tap_at <= NEAR
         if not near.any():
@@ -183,7 +187,7 @@ class TransferLimits(FromOne):
         time_ns, kind = view["time_ns"], view["kind"]
         before_ns = self._time.of(view.directions, view.starts, time_ns)
         flight = self._flight.of(view.directions, view.starts, view["in_flight_bytes"])
-        # Nothing is counted before the first data.
+        # Time before the first data does not count.
         wait_ns = np.where(before_ns >= 0, np.maximum(time_ns - before_ns, 0), 0)
         is_data = (kind >= Kind.NEW_DATA) & (kind <= Kind.PROBE)
         again = (kind == Kind.RETRANSMISSION) | (kind == Kind.LATE_DATA)
@@ -211,7 +215,7 @@ class TransferLimits(FromOne):
         inside = last >= first
         latest = np.where(inside, view["window"][np.maximum(last, 0)], -1)
         carried = self._window.of(view.directions, view.starts, latest)
-        # Where a lane has had no ACK in this block, the window is that before the block.
+        # If a lane has had no ACK in this block, the window is the one from before the block.
         known = np.repeat(carried[view.starts], view.counts)
         before = np.concatenate(([-1], latest[:-1]))
         before[view.starts] = known[view.starts]
@@ -220,12 +224,13 @@ class TransferLimits(FromOne):
         return found
 
     def _ran_empty(self, view: View, is_data: BoolArray) -> BoolArray:
-        """Tell before which packets ACKs found nothing to send behind data with PSH."""
+        """Mark packets before which ACKs released nothing, after data with PSH."""
         rows = np.arange(len(view))
         acks = np.cumsum(~is_data & (view["acked_bytes"] > 0))
         last = np.maximum.accumulate(np.where(is_data, rows, 0))
         first = np.repeat(view.starts, view.counts)
-        # ACKs since the last data, which a block before may have had; -1 if those had no PSH.
+        # Number of ACKs since the last data, which may be in an earlier block; -1 if that data had
+        # no PSH.
         carried = np.repeat(self._idle_acks.at(view.directions), view.counts)
         begun = np.concatenate(([0], acks))[first]
         here = np.where(view["flags"][last] & _PSH, acks - acks[last], -1)
@@ -238,7 +243,7 @@ class TransferLimits(FromOne):
         return found
 
     def _recovering(self, view: View, is_data: BoolArray, again: BoolArray) -> BoolArray:
-        """Tell before which packets something sent before a retransmission was outstanding."""
+        """Mark packets before which data sent before a retransmission was outstanding."""
         before = self._acked.at(view.directions) < self._again.at(view.directions)
         sent_end = np.where(is_data, view["seq_bytes"] + view["payload_bytes"], -1)
         sent = self._highest(view, self._sent, sent_end)
@@ -252,7 +257,7 @@ class TransferLimits(FromOne):
         """Return the highest value of each direction so far."""
         values = values.copy()
         values[view.starts] = np.maximum(values[view.starts], carried.at(view.directions))
-        # Directions are kept apart by an offset that no number of bytes reaches.
+        # An offset keeps directions apart; no number of bytes reaches it.
         offset = np.repeat(np.arange(len(view.directions)) << 45, view.counts)
         highest = np.maximum.accumulate(np.clip(values, -1, 1 << 44) + offset) - offset
         carried.add(view.directions, highest[view.ends])
@@ -266,7 +271,7 @@ class TransferLimits(FromOne):
         cause: IntArray,
         undecided: LaneArray,
     ) -> IntArray:
-        """Give undecided waits the cause of the next data; shape (directions, causes)."""
+        """Assign to undecided waits the cause of the next data; shape (directions, causes)."""
         total = np.cumsum(open_ns)
         rows = np.flatnonzero(is_data)
         place = np.searchsorted(view.starts, rows, side="right") - 1
@@ -277,7 +282,7 @@ class TransferLimits(FromOne):
         spent = total[rows] - np.where(first, start, previous) + carried
         found = np.zeros((len(view.directions), CAUSES), dtype=np.int64)
         np.add.at(found, (place, cause[rows]), spent)
-        # What follows a direction's last data here is decided by later ones.
+        # Waits after a direction's last data in the block are decided by later data.
         left = total[view.ends] - total[view.starts] + open_ns[view.starts]
         used = np.zeros(len(view.directions), dtype=np.int64)
         np.add.at(used, place, spent - carried)
@@ -318,9 +323,9 @@ class TransferLimits(FromOne):
 
 
 def _held_ns(block: Block) -> IntArray:
-    """Compute for each packet how much longer an ACK's gap is than when it was sent, ns.
+    """Compute for each packet the growth of an ACK's gap since it was sent, ns.
 
-    0 for other packets and where it is unknown; at least, because a tick is taken off.
+    0 for other packets and if unknown; a lower bound, because a tick is subtracted.
     """
     acks, held_ns = block.acks, np.zeros(len(block.direction), dtype=np.int64)
     sent_ns, gap_ns = block.sent_gap_ns, acks["gap_ns"]

@@ -1,9 +1,9 @@
 """Utilisation and efficiency: the used share of a link, and one connection's share.
 
     utilisation = (time in which the link transmits) / (time); pauses are left out in captures
-    link_share  = 8 * (bytes of all of a connection's frames one way) / (rate * time of data)
-    efficiency  = goodput / (rate * payload of a full segment / its frame)
-    link_use    = 8 * (bytes of the frames of all that have the rate one way) / (rate * their time)
+    link_share = 8 * (bytes of all of a connection's frames in a direction) / (rate * time of data)
+    efficiency = goodput / (rate * payload of a full segment / its frame) link_use = 8 * (bytes of
+    the frames of all with the rate in a direction) / (rate * their time)
 
 Efficiency is 1 for a connection alone on a link that it keeps full of data (Kalampoukas, Varma,
 Ramakrishnan 1998: 2/3 for two with adequate windows, one in each direction). Connections that share
@@ -24,9 +24,7 @@ from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-TOO_SHORT = (
-    "sent into the queue before the link faster than the link carries, and too short to tell"
-)
+TOO_SHORT = "sent into the link's queue faster than the link carries, and too short to tell"
 
 
 UTILISATION = Definition("utilisation", "1", "share of time in which the link transmits")
@@ -36,7 +34,9 @@ UTILISATION_OPPOSITE = Definition(
     "share of time in which the link of the opposite direction transmits",
 )
 LINK_SHARE = Definition(
-    "link_share", "1", "the connection's bytes one way over what their link can carry"
+    "link_share",
+    "1",
+    "share of the link's capacity that the connection's bytes in this direction use",
 )
 EFFICIENCY = Definition(
     "efficiency",
@@ -45,16 +45,18 @@ EFFICIENCY = Definition(
     "Kalampoukas, Varma, Ramakrishnan 1998",
 )
 LINK_USE = Definition(
-    "link_use", "1", "bytes one way of all connections with the rate over what the link can carry"
+    "link_use",
+    "1",
+    "share of the link's capacity that the bytes of all connections with the rate use",
 )
 
 
 class LinkShare(FromOne):
     """A connection's share of its data's bottleneck, and its efficiency.
 
-    Vantage: any. Frames as captured; pauses are left out of the time. Of a rate
-    that is measured or given (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value:
-    before the queue a short transfer comes faster than the link carries it.
+    Vantage: any. Frames are as captured; pauses are left out of the time. The rate must be measured
+    or given (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value: before the queue a
+    short transfer comes faster than the link carries it.
     """
 
     title = "Share of the link, and efficiency"
@@ -85,8 +87,8 @@ class LinkShare(FromOne):
 def _bits(direction: int, tally: Tally, facts: Facts) -> float:
     """Compute the rate of all connections that share a direction's link, bit/s.
 
-    Those share it whose data go the same way at the same rate; their time is from the first data of
-    any to the last, less the direction's pauses.
+    Connections share it if their data goes in the same direction at the same rate; their time is
+    from the first data of any to the last, without the direction's pauses.
     """
     rows = np.flatnonzero(
         (facts.origin == facts.origin[direction])

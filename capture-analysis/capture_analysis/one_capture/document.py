@@ -19,7 +19,7 @@ from capture_analysis.reading.capture import Capture
 
 SCHEMA = 1
 FLOWS_LISTED = 100
-# Clocks with longer steps than this are worth a warning: a segment's time at 120 Mbit/s.
+# Clocks with longer steps than this deserve a warning: a segment's time at 120 Mbit/s.
 COARSE_NS = 100_000
 
 
@@ -28,8 +28,8 @@ def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> di
 
     Args:
         path: a capture; "-" is standard input.
-        given: what the user knows of the capture.
-        flows: how many connections to list, those with most payload first.
+        given: the user's knowledge of the capture.
+        flows: number of connections to list, those with most payload first.
 
     Raises: AnalysisError if the file is not a capture or has no TCP packet.
     """
@@ -43,7 +43,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
 
     Args:
         measured: the result of `measure` for the whole capture.
-        flows: how many connections to list.
+        flows: number of connections to list.
 
     Raises: AnalysisError if there was no TCP packet.
     """
@@ -95,7 +95,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
 
 
 def numbers(metrics: Mapping[str, Mapping[str, Any]]) -> Numbers:
-    """Return the values of named metrics, or the reasons where there are none."""
+    """Return the values of named metrics, or the reasons for missing values."""
     return {
         name: each.get("why") if each["value"] is None else each["value"]
         for name, each in metrics.items()
@@ -163,7 +163,7 @@ def facts(measured: Measured, number: int) -> dict[str, Any]:
 def data_direction(forward: int, backward: int) -> str:
     """Name the direction of the payload.
 
-    "both" if the lesser direction has a tenth of it.
+    It is "both" if the smaller direction has a tenth of it.
     """
     if not forward + backward:
         return "none"
@@ -173,7 +173,7 @@ def data_direction(forward: int, backward: int) -> str:
 
 
 def vantage(at: float) -> str:
-    """Say in words where the tap is on the path of the data."""
+    """Describe the tap's place on the path of the data in words."""
     if np.isnan(at):
         return "unknown"
     if at <= NEAR:
@@ -219,7 +219,7 @@ def _number(value: float) -> float | None:
 
 
 def warnings(measured: Measured) -> list[str]:
-    """Return the warnings that a reader of the numbers must know."""
+    """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
     found = list(capture.warnings)
     half_seen = int((~capture.flows.halves_seen().all(axis=1)).sum())
@@ -231,9 +231,9 @@ def warnings(measured: Measured) -> list[str]:
     clock_ns = int(measured.facts.clock_ns.max(initial=0))
     if clock_ns >= COARSE_NS:
         found.append(
-            f"all times are multiples of {clock_ns / 1e6:g} ms: shorter gaps are unknown, bunches "
-            "may be the clock's, and rates of links that carry more than a tenth of a segment in "
-            "that time are guesses"
+            f"all times are multiples of {clock_ns / 1e6:g} ms: shorter gaps are unknown, "
+            "the clock may make bunches, and rates of links that carry more than a tenth "
+            "of a segment in that time are guesses"
         )
     merged = int(measured.tally.merged.values().sum())
     if merged:
@@ -258,7 +258,7 @@ def warnings(measured: Measured) -> list[str]:
 
 
 def need_tcp(capture: Described) -> None:
-    """Check that a capture, which has been read, has a TCP packet.
+    """Check that a capture has a TCP packet, after reading it.
 
     Raises: AnalysisError if it has none.
     """

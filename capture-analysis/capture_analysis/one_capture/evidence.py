@@ -1,7 +1,7 @@
-"""The evidence that numbers need: why a capture cannot tell, and what would.
+"""The evidence that numbers need: why a capture cannot tell, and what would help.
 
-A number of ACKs' compression has the evidence of the verdict, or it is not given; one that follows
-from the rate of the data's bottleneck needs a rate that is measured or given.
+A number on ACKs' compression needs the evidence of the verdict; one that follows from the rate of
+the data's bottleneck needs a measured or given rate.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from capture_analysis.facts.facts import NEAR, Evidence, Facts
 from capture_analysis.one_capture.tally import Tally
 
 LEAST_ACKS = 30
-_FULL_SHARE = 0.5  # of segments that must be full for the ACKs to be judged
+_FULL_SHARE = 0.5  # Share of segments that must be full for the ACKs to be judged
 
 NO_RATE = "no rate for the data's bottleneck"
 GUESSED_RATE = (
@@ -22,12 +22,12 @@ GUESSED_ACK_RATE = (
     "the rate of the ACKs' bottleneck is only a guess: giving it (--ack-rate-mbit) would tell"
 )
 NO_PLACE = (
-    "where on the path the capture was made is not known: one that has the handshake, made at the "
-    "data's sender, would tell"
+    "the capture's place on the path is not known: a capture at the data's sender, with the "
+    "handshake, would tell"
 )
 AT_RECEIVER = (
-    "the capture was made near the data's receiver, which the ACKs have only left: one at the "
-    "data's sender would tell"
+    "the capture was made near the data's receiver, which the ACKs have just left: a capture "
+    "at the data's sender would tell"
 )
 TOO_FEW_ACKS = f"fewer than {LEAST_ACKS} ACKs of new data: a longer transfer would tell"
 MERGED = (
@@ -42,7 +42,7 @@ COARSE_CLOCK = (
 
 
 def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
-    """Say why a direction's ACKs cannot be judged; "" if they can."""
+    """Return the reason why a direction's ACKs cannot be judged; "" if they can."""
     at = facts.tap_at[direction]
     segments, full = tally.segments(direction), tally.full_segments.of(direction)
     reasons = {
@@ -57,7 +57,7 @@ def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
 
 
 def missing_rate(direction: int, facts: Facts) -> str:
-    """Say why the rate of a direction's bottleneck is no evidence; "" if it is."""
+    """Return the reason why the rate of a direction's bottleneck is no evidence; "" if it is."""
     evidence = facts.rate_evidence[direction]
     if evidence >= Evidence.MEASURED:
         return ""
@@ -65,7 +65,7 @@ def missing_rate(direction: int, facts: Facts) -> str:
 
 
 def missing_ack_rate(direction: int, facts: Facts) -> str:
-    """Say why the rate of the bottleneck of a direction's ACKs is no evidence; "" if it is."""
+    """Return why the rate of the bottleneck of a direction's ACKs is no evidence; "" if it is."""
     evidence = facts.rate_evidence[direction ^ 1]
     if evidence >= Evidence.MEASURED:
         return ""

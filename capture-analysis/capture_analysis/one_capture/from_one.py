@@ -16,12 +16,12 @@ Values = Mapping[Definition, Value]
 class FromOne:
     """Estimator of quantities from one capture, or from some connections of it.
 
-    Its state does not grow with the number of packets, and does not depend on where blocks end.
+    Its state does not grow with the number of packets, and does not depend on block ends.
     Estimators that need no packets read the Tally.
 
     Attributes:
         title: heading for readers.
-        vantage: where the capture must be made for the quantities to be what their definitions say.
+        vantage: the place of the capture at which the quantities match their definitions.
         per_direction: the quantities that `of_direction` returns.
         per_capture: the quantities that `of_capture` returns.
     """
@@ -37,17 +37,17 @@ class FromOne:
         """Take the next packets."""
 
     def finish(self, facts: Facts) -> None:
-        """Take what was open at the capture's end; called before `merge` and the results."""
+        """Take streaks that are open at the capture's end; called before `merge`."""
 
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
+        """Merge the results of another instance, which took other connections."""
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of `per_direction`: numbers or reasons for none."""
+        """Return the quantities of `per_direction`: numbers, or reasons for missing ones."""
         del direction, tally, facts
         return {}
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of `per_capture`: numbers or reasons for none."""
+        """Return the quantities of `per_capture`: numbers, or reasons for missing ones."""
         del tally, facts
         return {}

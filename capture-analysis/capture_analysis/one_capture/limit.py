@@ -1,17 +1,17 @@
-"""Say what limits a transfer: one cause, its share of the time, and a sentence.
+"""The limit of a transfer: one cause, its share of the time, and a sentence.
 
 Shares are over the time in which the connection sends: pauses of the application (goodput) are
-named apart. A link is full if the connections of the capture take nearly all of a rate that is
-measured or given; otherwise a queue on the path limits, if it stands nearly always while data wait
-for ACKs (standing_queue): a link is full on the way of the data or of their ACKs. Otherwise the
-cause that data waited for longest limits (transfer_limits; beyond the sender limits_from_afar).
-What a full link looks like is named only if the link would show.
+named apart. A link is full if the connections of the capture take nearly all of a measured or given
+rate. Otherwise a queue on the path limits, if it stands nearly always while data waits for ACKs
+(standing_queue): a link is full on the path of the data or of its ACKs. Otherwise the cause with
+the longest waits limits (transfer_limits; beyond the sender limits_from_afar). A cause that looks
+like a full link is named only if a full link would show.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-# A link is full with this share of its rate.
+# A link is full at this share of its rate.
 FULL = 0.9
 CANNOT_TELL = "cannot tell"
 LINK, QUEUE = "link", "queue"
@@ -21,10 +21,10 @@ CAUSES = {
     "limited_recovery": ("recovery", "losses are being repaired"),
     "limited_receive_window": ("receive window", "the receiver's window is full"),
     "limited_congestion_window": ("congestion window", "its congestion window is full"),
-    "limited_ack_compression": ("ACK compression", "ACKs are held on their way, and then bunched"),
+    "limited_ack_compression": ("ACK compression", "ACKs are held on their path, and then bunched"),
     "limited_send_buffer": ("send buffer", "its send buffer is empty"),
 }
-# The same where the sender is far from the tap.
+# The same if the sender is far from the tap.
 CAUSES_AFAR = {
     "afar_recovery": CAUSES["limited_recovery"],
     "afar_receive_window": CAUSES["limited_receive_window"],
@@ -35,12 +35,12 @@ CAUSES_AFAR = {
 }
 # Causes whose waits end with ACKs, which a queue on the path delays.
 _WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compression"}
-# Causes whose shares have the pauses.
+# Causes whose shares include the pauses.
 _IDLES = {"application", "sender"}
-# Causes that a full link looks like where neither its rate nor its queue is seen.
+# Causes that look like a full link if neither its rate nor its queue is seen.
 _HIDES_A_QUEUE = {"congestion window", "sender"}
 _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
-# Numbers in sentences have this number of significant digits.
+# Number of significant digits of numbers in sentences.
 _DIGITS = 3
 
 Numbers = Mapping[str, float | str | None]
@@ -54,7 +54,7 @@ class Limit:
     Attributes:
         cause: LINK, QUEUE, a cause of CAUSES or CAUSES_AFAR, or CANNOT_TELL.
         share: of the link's rate, or of the time in which the connection sends; None if unknown.
-        sentence: the same with numbers, or why it cannot be told.
+        sentence: the same with numbers, or the reason why it cannot be told.
     """
 
     cause: str
@@ -63,10 +63,10 @@ class Limit:
 
 
 def limit_of(values: Numbers) -> Limit:
-    """Find what limits a direction.
+    """Find the limit of a direction.
 
     Args:
-        values: the direction's metrics by name; text, or None, where one is undefined.
+        values: the direction's metrics by name; a text, or None, for an undefined one.
     """
     afar = any(_number(values, name) is not None for name in CAUSES_AFAR)
     waits = CAUSES_AFAR if afar else CAUSES
@@ -74,13 +74,13 @@ def limit_of(values: Numbers) -> Limit:
 
 
 def queueing(values: Numbers) -> str:
-    """Say what the queue adds to the round trip; "" if that is nothing."""
+    """Describe the delay that the queue adds to the round trip; "" if there is none."""
     shortest, median = _number(values, "rtt_min"), _number(values, "rtt_median")
     if shortest is None or median is None or not 0 < 1.2 * shortest < median:
         return ""
     return (
-        f"The queue adds {_short(median - shortest)} ms: the round trip is {_short(shortest)} ms "
-        f"at its least, {_short(median)} at the median."
+        f"The queue adds {_short(median - shortest)} ms: the round trip is at least "
+        f"{_short(shortest)} ms, in the median {_short(median)} ms."
     )
 
 
@@ -94,7 +94,7 @@ def _full_link(values: Numbers) -> Limit | None:
 
 
 def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
-    """Tell whether data wait for a queue that is never empty, whoever fills it."""
+    """Tell whether data waits for a queue that is never empty, whoever fills it."""
     stands = _number(values, "standing_queue")
     cause = _longest_wait(values, causes).cause
     # From afar a queue makes its own wait look idle.
@@ -142,7 +142,7 @@ def _paused(values: Numbers) -> str:
 
 
 def _least(values: Numbers) -> str:
-    """Say what it delivered, where no rate is known."""
+    """Write the delivery, for a link of unknown rate."""
     goodput, rate = _number(values, "goodput"), _number(values, "bottleneck_rate")
     if goodput is None or rate is not None:
         return ""

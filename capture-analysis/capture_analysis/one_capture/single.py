@@ -1,4 +1,4 @@
-"""Measure one capture in one pass: read, track, facts, metrics."""
+"""Measure one capture in one pass: read, track, find facts, compute metrics."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,8 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import Forgotten, Tracker
 
-# Packets per block: more would not fit a core's cache, fewer would need as many numpy calls.
+# Packets per block: more would not fit a core's cache, fewer would need more numpy calls per
+# packet.
 BLOCK_PACKETS = 1 << 16
 
 
@@ -46,24 +47,24 @@ class Described(Protocol):
 
     @property
     def counts(self) -> Counts:
-        """Counts of the frames so far, by what became of each."""
+        """Counts of the frames so far, by their fate."""
 
 
 class Source(Described, Protocol):
     """The attributes of a Capture that measuring needs."""
 
     def chunks(self, packets: int) -> Iterator[Packets]:
-        """Yield `packets` packets at a time; fewer only the last time."""
+        """Yield `packets` packets at a time; fewer only at the end."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """Settings by the user: rates that are not estimated, and whether tunnels are read.
+    """Settings by the user: known rates, and whether tunnels are read.
 
     Attributes:
         rate_mbit: rate of the bottleneck in the direction of most data; None to estimate.
         ack_rate_mbit: rate of the bottleneck in the opposite direction; None to estimate.
-        inside: read the TCP in tunnels beside that outside.
+        inside: True to read the TCP in tunnels besides the TCP outside.
     """
 
     rate_mbit: float | None = None
@@ -98,11 +99,11 @@ class Measured:
 
     Attributes:
         capture: the source of the packets.
-        facts: the facts of each connection; of a rate that the rest of the capture contradicts
-            it is known only after `finish`.
+        facts: the facts of each connection; contradictions of a rate by the rest of the capture are
+            known only after `finish`.
         tally, estimators: the counts, and one instance of each estimator.
         interfaces: the interfaces whose packets were measured.
-        forgotten: counts of what the tracker discarded.
+        forgotten: counts of records that the tracker discarded.
     """
 
     def __init__(self, capture: Described, facts: Facts) -> None:
@@ -171,7 +172,7 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
 def blocks(
     capture: Source, follow: Tracker, given: Given = NOTHING, part: Part = EVERYTHING
 ) -> Iterator[Block]:
-    """Read a capture, or a part of its connections, with facts; the next block overwrites one.
+    """Read a capture, or a part of its connections, with facts; each block overwrites the last.
 
     Args:
         capture: a capture that has not been read yet.

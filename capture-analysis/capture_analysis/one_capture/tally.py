@@ -51,11 +51,12 @@ class Tally:
         first_ns, last_ns: time of the first and the last data; NEVER and -1 if none.
         first_ack_ns, last_ack_ns: time of the first and the last pure ACK; NEVER and -1 if none.
         full_segments: packets with nearly the largest payload of their direction.
-        spaced_acks: pure ACKs of new data that have one before them.
+        spaced_acks: pure ACKs of new data with one before them.
         first_new: new payload of the first data packet.
         merged: packets with more payload than a segment can have.
         syns: SYN and SYN-ACK packets.
-        unseen: payload that was acknowledged and not seen, and ACKs that were the first to do so.
+        unseen: payload that was acknowledged and not seen, and ACKs that were the first to
+            acknowledge such payload.
         pause_ns: sum of the application's pauses, see PAUSE_NS.
     """
 
@@ -97,7 +98,7 @@ class Tally:
     def packets(self, direction: int) -> int:
         """Count a direction's packets.
 
-        Data and control packets of one half, pure ACKs of the other.
+        These are data and control packets of one half, and pure ACKs of the other.
         """
         return self.count(direction, *Kind)
 
@@ -110,15 +111,15 @@ class Tally:
         return self.count(direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK)
 
     def active_ns(self, direction: int) -> int:
-        """Measure from a direction's first data to its last, without pauses.
+        """Return the time from a direction's first data to its last, without pauses.
 
-        0 with one packet.
+        It is 0 with one packet.
         """
         span = self.last_ns.of(direction) - self.first_ns.of(direction)
         return max(int(span) - int(self.pause_ns.of(direction)), 0)
 
     def active_times_ns(self, directions: int) -> IntArray:
-        """Measure the times of data, and of their ACKs, without pauses; (2, directions)."""
+        """Return the times of data, and of its ACKs, without pauses; (2, directions)."""
         rows = np.arange(directions)
         ends = (self.first_ns, self.last_ns), (self.first_ack_ns, self.last_ack_ns)
         spans = np.stack([last.at(rows) - first.at(rows) for first, last in ends])

@@ -1,6 +1,6 @@
 """Write report.html of a capture.
 
-Sentences, connections, pictures, metrics, provenance.
+The page has sentences, connections, pictures, metrics and provenance.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class Section:
         way: "forward" or "backward".
         verdict: the shortest answer.
         answers: questions and answers.
-        note: a sentence on packets that the pictures leave out.
+        note: a sentence on packets that the pictures omit.
         figures: its pictures.
         metrics: its metrics, from the document.
     """
@@ -86,7 +86,7 @@ def write_page(
         path: the page.
         document: the document of the capture (document.py).
         shown: the directions to show.
-        command: the command line, to quote it.
+        command: the command line, for quoting.
     """
     page_template.write(
         path,

@@ -26,15 +26,15 @@ def report(
     *,
     drawn: bool = False,
 ) -> Path:
-    """Write a capture's report; a failure leaves an earlier report as it was.
+    """Write a capture's report; a failure leaves an earlier report unchanged.
 
     Args:
         path: the capture.
-        output: the folder, by default named for the capture, in the working directory. An earlier
-            report in it is replaced.
-        given: what the user says of the capture.
-        command: the command line, to quote it on the page.
-        drawn: draw each picture as PNG and SVG, too, into figures/.
+        output: the folder, by default named after the capture, in the working directory. It
+            replaces an earlier report.
+        given: the user's settings for the capture.
+        command: the command line, for quoting on the page.
+        drawn: True to draw each picture also as PNG and SVG, into figures/.
 
     Returns: the page.
     Raises: AnalysisError if there is nothing to report on, or the folder holds something else.

@@ -1,4 +1,4 @@
-"""Answer in sentences what limits a transfer, and whether its ACKs are compressed."""
+"""Sentences on the limit of a transfer, and on the compression of its ACKs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,11 +21,11 @@ _WAITED_FOR = {
     "recovery": "the repair of losses",
     "receive_window": "the receiver's window",
     "congestion_window": "its congestion window",
-    "ack_compression": "ACKs held on their way",
+    "ack_compression": "ACKs held on their path",
     "send_buffer": "its send buffer",
 }
 _SENT_AGAIN = (
-    ("fast", "because ACKs told of a gap"),
+    ("fast", "because ACKs reported a gap"),
     ("timeout", "after a time-out"),
     ("spurious", "though acknowledged"),
     ("other", "for another reason"),
@@ -53,7 +53,7 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
         ("Are ACKs compressed?", " ".join(_compression(metrics, vantage))),
         ("What does it cost?", " ".join(_cost(metrics, facts))),
         ("How sure is this?", " ".join(_sureness(metrics, facts, vantage))),
-        ("What cannot be known from here?", " ".join(_limits(metrics, vantage))),
+        ("What can this capture not show?", " ".join(_limits(metrics, vantage))),
     ]
 
 
@@ -71,7 +71,7 @@ def verdict(metrics: Metrics) -> str:
 
 
 def by_payload(directions: Sequence[Metrics]) -> str:
-    """Sum up several directions: the share of the payload that has each verdict."""
+    """Sum up several directions: the share of the payload with each verdict."""
     payload = [value(each, "payload") or 0.0 for each in directions]
     shares = {
         found: sum(p for p, each in zip(payload, directions, strict=True) if word(each) == found)
@@ -97,8 +97,8 @@ def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
     faster, shrunk = value(metrics, "acks_faster"), value(metrics, "acks_shrunk")
     where = "" if vantage == _SENDER else " on the path from the receiver to the tap"
     if found == "compressed":
-        yield f"Yes{where}: by their time stamps {percent(shrunk)} of them were sent over a longer"
-        yield "time than they arrived in."
+        yield f"Yes{where}: by their time stamps, {percent(shrunk)} of them were sent over a longer"
+        yield "time than that in which they arrived."
     elif found == "spaced" and faster and faster > (shrunk or 0.0):
         yield f"No{where}: {percent(faster)} come faster than their data can have arrived, but by"
         yield "their time stamps the receiver held them."
@@ -113,7 +113,7 @@ def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
     factor, bound = value(metrics, "compression_factor"), value(metrics, "compression_factor_bound")
     if found in ("compressed", "bunched") and factor and value(metrics, "bottleneck_rate"):
         yield f"They are typically {number(factor)} times closer than their data" + (
-            f"; a queue can do at most {number(bound)} times." if bound else "."
+            f"; a queue can compress them at most {number(bound)} times." if bound else "."
         )
 
 
@@ -128,10 +128,10 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
         yield "the bottleneck's rate is unknown."
     elif efficiency is None:
         why = metrics.get("efficiency", {}).get("why", "it was not measured")
-        yield f"what share of the bottleneck that is cannot be told: {why}."
+        yield f"its share of the bottleneck cannot be told: {why}."
     else:
-        yield f"{percent(efficiency)} of what a bottleneck of {number(rate)} Mbit/s carries alone."
-        yield "Other traffic, losses and windows take their part of the rest, too."
+        yield f"{percent(efficiency)} of the capacity of a bottleneck of {number(rate)} Mbit/s."
+        yield "Other traffic, losses and windows also take a part of the rest."
     burst, bunched = value(metrics, "ack_bunch_bytes_max"), value(metrics, "acks_bunched")
     if burst and bunched and facts.get("bottleneck", {}).get("evidence") in ("given", "measured"):
         yield f"{percent(bunched)} of the ACKs travel in bunches, the largest of which releases"
@@ -185,15 +185,15 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
         )
         yield f"{link} {rate}, measured by {_SOURCES[source]} ({agree}{least})."
     elif source == "opposite":
-        yield f"The bottleneck's rate is a guess, {rate}, as for the opposite way{least}."
+        yield f"The bottleneck's rate is a guess, {rate}, as for the opposite direction{least}."
     else:
         yield f"The bottleneck's rate is a guess, {rate}, from {_SOURCES.get(source, source)}"
         yield f"({agree}{least})."
     if unseen := value(metrics, "unseen"):
-        yield f"{percent(unseen)} of its payload is acknowledged and not in the capture:"
+        yield f"{percent(unseen)} of its payload is acknowledged but not in the capture:"
         yield "goodput, rates and losses are those of the rest."
     if vantage == "unknown":
-        yield "Where on the path the capture was made is unknown."
+        yield "The capture's place on the path is unknown."
     else:
         yield f"The capture was made {vantage} (agreement {percent(at.get('confidence'))})."
 
@@ -201,15 +201,15 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
 def _limits(metrics: Metrics, vantage: str) -> Iterator[str]:
     held, queued = value(metrics, "bunches_held"), value(metrics, "bunches_compressed")
     if vantage == _RECEIVER:
-        yield "What a queue does to the ACKs on their way, and the round-trip time."
+        yield "The effect of a queue on the ACKs' path, and the round-trip time."
     elif held is None or queued is None:
         yield (
-            "Whether a queue compressed the ACKs or the receiver held them: their time stamps "
-            "would tell, or a second capture near the receiver."
+            "Whether a queue compressed the ACKs or the receiver held them: their time "
+            "stamps, or a second capture near the receiver, would tell."
         )
     else:
         yield (
             f"By the ACKs' time stamps the receiver held {number(held)} bunches and the path "
             f"compressed {number(queued)}."
         )
-    yield "One capture shows neither one-way delays, nor queue lengths, nor where packets are lost."
+    yield "One capture shows no one-way delays, no queue lengths, and no places of losses."

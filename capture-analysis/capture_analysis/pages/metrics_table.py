@@ -43,8 +43,8 @@ def table(
     Args:
         heads: heads of the columns.
         estimated: title, vantage and definitions of each estimator.
-        measured: for each column its metrics by name, as in documents; a metric that is missing
-            there has no value.
+        measured: for each column its metrics by name, as in documents; a metric that is missing has
+            no value.
     """
     groups = [
         Group(title, vantage, [_row(each, measured) for each in definitions])

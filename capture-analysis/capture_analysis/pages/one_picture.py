@@ -24,7 +24,7 @@ def plot(
         what: a name of capture_figures.NAMES.
         output: the file; its ending, .png, .svg or .html, chooses the format.
         flow: number of the connection; by default the one with most payload.
-        given: what the user says of the capture.
+        given: the user's settings for the capture.
 
     Raises: AnalysisError if there is nothing to draw.
     """
@@ -44,7 +44,7 @@ def plot_pair(paths: tuple[Path, Path], what: str, output: Path, *, inside: bool
         paths: the captures.
         what: a name of pair_pictures.FIGURES.
         output: the file.
-        inside: read the TCP in tunnels beside that outside.
+        inside: True to read the TCP in tunnels besides the TCP outside.
     """
     _refuse(what, tuple(pair_pictures.FIGURES), output)
     _, figures, note = pair_pictures.drawn(paths, inside=inside)
@@ -57,7 +57,9 @@ def plot_pair(paths: tuple[Path, Path], what: str, output: Path, *, inside: bool
 
 def _refuse(what: str, names: tuple[str, ...], output: Path) -> None:
     if what not in names:
-        raise AnalysisError(f"{what} is no picture of these\n\nhint: there are {', '.join(names)}")
+        raise AnalysisError(
+            f"there is no picture {what} of these\n\nhint: there are {', '.join(names)}"
+        )
     if output.suffix not in _ENDINGS:
         raise AnalysisError(f"{output}: a picture is a .png, .svg or .html")
 

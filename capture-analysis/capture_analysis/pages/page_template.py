@@ -30,11 +30,10 @@ def write(
     Args:
         path: the file.
         template: its name in the package's folder `templates`; it extends base.html.j2.
-        figures: drawn where the template places them.
-        package: the package that has the template.
+        figures: the figures, drawn at their places in the template.
+        package: the package with the template.
         filters: functions that the template calls, by name.
-        context: other values that the template names, beside `versions`, `written` and
-            `figures_kept`.
+        context: other values for the template, besides `versions`, `written` and `figures_kept`.
     """
     text = prepared(template, package, filters).render(
         figures=figures,
@@ -52,7 +51,7 @@ def write(
 def prepared(
     template: str, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})
 ) -> Template:
-    """Compile a template, once in a process.
+    """Compile a template, once per process.
 
     Args:
         template: as for write().
@@ -80,7 +79,7 @@ def _environment(package: str) -> Environment:
 def number(value: float | None) -> str:
     """Format a number for readers; a dash for None.
 
-    Four significant digits; whole and large numbers to the unit.
+    Four significant digits; whole and large numbers are rounded to units.
     """
     if value is None:
         return "\N{EN DASH}"

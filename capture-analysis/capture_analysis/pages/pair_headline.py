@@ -1,4 +1,4 @@
-"""Answer in sentences what two captures of one path show."""
+"""Sentences on the path between two captures."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -48,8 +48,11 @@ def _compression(metrics: Metrics) -> Iterator[str]:
         yield f"By Paxson's definition that makes {number(events)} compression events with"
         yield f"{number(acks)} ACKs."
     if factor is not None:
-        yield f"ACKs that were sent back to back arrive typically {number(factor)} times closer;"
-        yield f"a queue can do at most {number(value(metrics, 'compression_factor_bound'))} times."
+        yield f"ACKs that were sent back to back typically arrive {number(factor)} times closer;"
+        yield (
+            "a queue can compress them at most "
+            f"{number(value(metrics, 'compression_factor_bound'))} times."
+        )
 
 
 def _receiver(metrics: Metrics) -> Iterator[str]:
@@ -69,13 +72,13 @@ def _cost(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
     peak, busy = value(way, "queue_peak"), value(way, "utilisation")
     lost, offered = value(metrics, "data_lost"), value(metrics, "data_offered")
     if peak is not None:
-        yield f"The queue on the way of its data holds up to {number(peak)} packets"
+        yield f"The queue on the path of its data holds up to {number(peak)} packets"
         yield f"(mean {number(value(way, 'queue_mean'))})."
     if busy is not None:
-        yield f"The link that way is busy {percent(busy)} of the time."
+        yield f"The link in that direction is busy {percent(busy)} of the time."
     neither = value(document["metrics"], "neither_busy")
     if neither is not None:
-        yield f"For {percent(neither)} of the time neither way is."
+        yield f"For {percent(neither)} of the time neither direction is."
     if lost is not None:
         yield f"{number(lost)} of {number(offered)} data packets were lost between the captures."
 
@@ -89,7 +92,7 @@ def _sureness(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{number(above)} factors lie above the bound: time stamps of a capture are off."
     if clock["uncertainty_ns"] is not None:
         yield (
-            "One-way delays are as sure as the clocks' offset, "
+            "One-way delays are as accurate as the clocks' offset, "
             f"{number(clock['uncertainty_ns'] / 1e6)} ms; spacing, compression and queueing delay "
             "do not depend on it."
         )

@@ -42,8 +42,8 @@ def write_pair_page(
         path: the page.
         document: the document of the pair (pair_document.py).
         figures: the pictures (pair_pictures.py).
-        note: a sentence on packets that the pictures leave out.
-        command: the command line, to quote it.
+        note: a sentence on packets that the pictures omit.
+        command: the command line, for quoting.
     """
     described = _described(document)
     compressed = max(

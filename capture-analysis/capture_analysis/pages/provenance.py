@@ -1,4 +1,4 @@
-"""State the origin of a report: files and versions."""
+"""The origin of a report: files and versions."""
 
 import platform
 from datetime import UTC, datetime

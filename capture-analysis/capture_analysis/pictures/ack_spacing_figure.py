@@ -9,12 +9,12 @@ from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
 
-# A gap of 0 has no place on a logarithmic axis: it is drawn at a nanosecond.
+# A gap of 0 has no place on a logarithmic axis: it is drawn at one nanosecond.
 _TIE_MS = 1e-6
 
 
 def ack_spacing(direction: Direction) -> Figure:
-    """Draw the gap before each pure ACK, bunched ACKs apart.
+    """Draw the gap before each pure ACK, with bunched ACKs as a separate line.
 
     The pace of both links is dashed.
     """

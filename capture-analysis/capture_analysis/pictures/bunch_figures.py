@@ -24,7 +24,7 @@ def bunch_bars(name: str, sizes: IntArray, colour: int) -> Line:
 def bunches(direction: Direction) -> Figure:
     """Draw the sizes of a direction's ACK bunches.
 
-    Without lines if the rate of the ACKs' bottleneck is unknown.
+    There are no lines if the rate of the ACKs' bottleneck is unknown.
     """
     lines = []
     if direction.ack_service_ns is not None:

@@ -1,4 +1,4 @@
-"""The pictures of a direction: names, views, and what they leave out."""
+"""The pictures of a direction: names, views, and a note on omitted packets."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ _OF_PACKETS = {
     "in-flight": (in_flight, "data sent and not acknowledged"),
     "rtt": (round_trips, "round-trip time"),
 }
-# The quantity of the overview, and its unit, for the packets that a picture does not draw singly.
+# The quantity of the overview, and its unit, for packets that a picture does not draw singly.
 _REST = {"time-sequence": ("seq", 1), "in-flight": ("flight", 1), "rtt": ("rtt", 1_000_000)}
 NAMES = {name: text for name, (_, text) in _OF_PACKETS.items()} | {
     "rates": "goodput and throughput over time"
@@ -36,7 +36,7 @@ NAMES = {name: text for name, (_, text) in _OF_PACKETS.items()} | {
 
 
 def figure(selected: Selected, name: str) -> Figure:
-    """Draw one of NAMES; without lines where the capture has no data for it."""
+    """Draw one of NAMES; without lines if the capture has no data for it."""
     direction = selected.direction
     if name == "rates":
         return rates(direction, selected.overview).with_stretch()
@@ -47,12 +47,12 @@ def figure(selected: Selected, name: str) -> Figure:
 
 
 def figures(selected: Selected) -> list[Figure]:
-    """Draw all pictures of a direction that have something to show."""
+    """Draw all pictures of a direction that are not empty."""
     return [each for each in (figure(selected, name) for name in NAMES) if each.lines]
 
 
 def note(selected: Selected) -> str:
-    """Describe in a sentence what the pictures leave out; empty if nothing."""
+    """Describe in a sentence the packets that the pictures omit; empty if none."""
     if not selected.cut:
         return ""
     origin_ns = selected.direction.origin_ns
@@ -60,7 +60,7 @@ def note(selected: Selected) -> str:
     return (
         f"Drawn to the packet are {len(selected.direction.packets):,} of the connection's "
         f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs come "
-        f"back to back. The rest: the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
+        f"back to back. Of the others, the range in each of {OVERVIEW_BINS:,} intervals."
     )
 
 
@@ -80,9 +80,9 @@ def _drawn_ns(selected: Selected) -> tuple[int, int]:
 
 
 def compressed_moment(direction: Direction) -> tuple[float, float] | None:
-    """Find some round trips around the largest bunch, s; None without one.
+    """Find some round trips around the largest bunch, s; None without a bunch.
 
-    The largest bunch is the one that acknowledges most.
+    The largest bunch is the one that acknowledges most bytes.
     """
     if direction.ack_service_ns is None:
         return None

@@ -13,8 +13,8 @@ _POINTS = 1000
 def factors(direction: Direction) -> FloatArray:
     """Compute each pure ACK's compression factor, sorted, shape (m,).
 
-    Source: metrics/compression_factor.py. ACKs tied with the one before are left out; empty if
-    the rate is unknown.
+    Source: metrics/compression_factor.py. ACKs tied with the one before are left out; empty if the
+        rate is unknown.
     """
     if direction.data_service_ns is None or not direction.segment_bytes:
         return np.zeros(0)
@@ -32,7 +32,7 @@ def compression_cdf(direction: Direction) -> Figure:
     if len(found):
         share = np.linspace(0, 100, min(_POINTS, len(found)) + 1)[1:]
         at = np.ceil(share * len(found) / 100).astype(np.int64) - 1
-        # Six digits are more than any clock resolves.
+        # Six digits exceed any clock's resolution.
         lines.append(Line("ACKs", np.round(found[at], 6), np.round(share, 3), "steps", 0))
         marks = ((1 / COMPRESSED_BELOW, "compressed from here", 3), (direction.bound, "bound", 1))
         for factor, name, colour in marks:
@@ -44,8 +44,8 @@ def compression_cdf(direction: Direction) -> Figure:
         "Compression factors",
         "How many times closer ACKs came than the data that they acknowledge can have arrived. "
         "ACKs that keep the data's pace are at 1; a queue can compress them up to the bound, the "
-        "transmission time of their data over their own. What lies beyond it is an artefact of "
-        "the capture, or a rate estimated wrong.",
+        "transmission time of their data over their own. Points beyond it are artefacts "
+        "of the capture, or of a wrong estimate of the rate.",
         "compression factor",
         "share of the ACKs, %",
         lines,

@@ -1,4 +1,4 @@
-"""One direction of a connection in memory: data, and their ACKs."""
+"""One direction of a connection in memory: data, and its ACKs."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ class Direction:
     Attributes:
         name: both ends, the sender of the data first.
         half: the half that sends the data.
-        origin_ns: time that figures call 0.
+        origin_ns: the time that figures call 0.
         packets: packets of both halves, int64, in order of capture.
         tracked: their tracked columns, int64.
         window_shift: bits by which the window that the ACKs announce is scaled; None if the
             handshake was not seen.
         segment_bytes: payload of a full segment, 0 if unknown.
-        data_service_ns: time that a full segment takes on its bottleneck, None if unknown.
-        ack_service_ns: time that an ACK takes on its bottleneck, None if unknown.
+        data_service_ns: transmission time of a full segment on its bottleneck, None if unknown.
+        ack_service_ns: transmission time of an ACK on its bottleneck, None if unknown.
         bound: bound of the compression factor, None if unknown.
     """
 
@@ -46,17 +46,17 @@ class Direction:
         return (self.packets.time_ns[rows] - self.origin_ns) / 1e9
 
     def data(self, *kinds: Kind) -> BoolArray:
-        """Select the packets with payload, or those of some kinds; a mask."""
+        """Select the packets with payload, or those of some kinds; return a mask."""
         mine = self.packets.half == self.half
         return np.asarray(mine & np.isin(self.tracked.kind, kinds or DATA_KINDS))
 
     def pure_acks(self, *kinds: Kind) -> BoolArray:
-        """Select the ACKs for this direction, or some kinds of them; a mask."""
+        """Select the ACKs for this direction, or some kinds of them; return a mask."""
         other = self.packets.half != self.half
         return np.asarray(other & np.isin(self.tracked.kind, kinds or ACK_KINDS))
 
     def acknowledging(self) -> BoolArray:
-        """Select the opposite half's packets that acknowledge; a mask."""
+        """Select the opposite half's packets that acknowledge; return a mask."""
         rows = (self.packets.half != self.half) & (self.tracked.ack_bytes >= 0)
         rows &= (self.tracked.kind != Kind.COPY) & (self.packets.flags & FLAG_RST == 0)
         return np.asarray(rows)

@@ -1,4 +1,4 @@
-"""A picture, as a plain description; `plots` and `interactive` draw it."""
+"""A picture as a plain description, which `plots` and `interactive` draw."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-OVER_TIME = "time, s"  # the label of x of pictures that share a time axis
+OVER_TIME = "time, s"  # the x label of pictures that share a time axis
 Style = Literal[
     "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
 ]
@@ -26,7 +26,7 @@ class Line:
         colour: number in the palette.
         top: shape (n,), only for `spans`.
         letter: only for `letters`.
-        links: n addresses that a click on a point opens; empty for none.
+        links: n addresses, opened by a click on a point; empty for none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Figure:
     """One picture with its caption.
 
     Attributes:
-        view: the part of x that the picture opens on; None for all.
+        view: the part of x on which the picture opens; None for all.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Figure:
     view: tuple[float, float] | None = None
 
     def with_stretch(self) -> "Figure":
-        """Say in the caption of a picture over time which stretch of it is shown."""
+        """Name the part that is shown in the caption of a picture over time."""
         ends = [edge for line in self.lines if len(line.x) for edge in (line.x.min(), line.x.max())]
         if self.x_label != OVER_TIME or not ends:
             return self

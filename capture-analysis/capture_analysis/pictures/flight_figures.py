@@ -18,7 +18,7 @@ def in_flight(direction: Direction) -> Figure:
     level = direction.tracked.in_flight_bytes[rows].astype(np.float64)
     lines = [Line("in flight", direction.seconds(rows), level, "steps", 0)]
     caption = (
-        "Payload that the tap has seen and seen no acknowledgement of. It falls at once where "
+        "Payload that the tap has seen, without its acknowledgement. It falls at once where "
         "compressed ACKs pass, and rises with the burst that they release."
     )
     window = _window(direction)
@@ -54,8 +54,9 @@ def round_trips(direction: Direction) -> Figure:
     return Figure(
         "rtt",
         "Round-trip time",
-        "From a segment passing the tap to its acknowledgement passing it: queueing on both ways "
-        "and the receiver's delay included, and only the part of the path beyond the tap. "
+        "From a segment passing the tap to its acknowledgement passing it: with queueing "
+        "in both directions and the receiver's delay, but only for the part of the path "
+        "beyond the tap. "
         "Segments sent again are left out (Karn).",
         OVER_TIME,
         "ms",

@@ -1,7 +1,7 @@
 """Embed figures in a page that zooms down to the packet.
 
-The page holds every point, packed. Its script (templates/interactive.js) draws no more than the
-visible part of a trace can show, a few thousand points, and draws again at each zoom.
+The page holds every point, packed. Its script (templates/interactive.js) draws at most a few
+thousand points, as many as the visible part of a trace can show, and draws again at each zoom.
 """
 
 import json
@@ -14,7 +14,7 @@ from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.packed_columns import DIVISORS, PackedColumns
 from capture_analysis.pictures.palette import COLOURS
 
-# Widths of lines, px; of colour 0 enough to be seen behind the traces that are drawn over it.
+# Widths of lines, px; colour 0 is wide enough to be seen behind the traces drawn over it.
 _WIDTH = {"dashed": 1.2, "spans": 1.6}
 _WIDE = {"steps": 2.6, "line": 2.6, "spans": 4}
 # Share of the distance between two groups of bars that a group fills.
@@ -61,5 +61,5 @@ def _trace(line: Line, columns: PackedColumns) -> dict[str, Any]:
 
 
 def _digits(divisor: int) -> int | None:
-    """Return the decimals that show every digit of a column; None if it is not of decimals."""
+    """Return the decimals needed for every digit of a column; None if not decimal."""
     return 3 * DIVISORS.index(divisor) if divisor else None

@@ -57,12 +57,12 @@ class Overview:
         return np.asarray((middle - origin_ns) / 1e9)
 
     def rest(self, name: str, origin_ns: int, unit: int, drawn_ns: tuple[int, int]) -> Line:
-        """Make a line of the extremes in intervals not drawn packet by packet.
+        """Make a line of the extremes in intervals that are not drawn packet by packet.
 
         Args:
             name: "seq", "flight" or "rtt".
-            origin_ns: time that figures call 0.
-            unit: the values are divided by this.
+            origin_ns: the time that figures call 0.
+            unit: the divisor of the values.
             drawn_ns: time of the first and the last packet drawn singly.
         """
         low, high = self._lowest[name], self._highest[name]

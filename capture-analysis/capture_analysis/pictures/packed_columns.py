@@ -11,7 +11,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
 
-# A column of whole numbers over one of these packs well: ns as seconds, bytes as megabytes.
+# A column that becomes whole numbers with one of these divisors packs well: ns as seconds, bytes as
+# megabytes.
 DIVISORS = (1, 1_000, 1_000_000, 1_000_000_000)
 # A quarter of the range in which float64 is exact: sums and differences of two are exact, too.
 _LARGEST = 1 << 51
@@ -19,12 +20,12 @@ _VARINT_BYTES = 8
 
 
 class PackedColumns:
-    """Columns one after the other, equal ones once; packing is lossless.
+    """Columns one after the other, each different one once; packing is lossless.
 
-    A column of whole numbers over one of DIVISORS is stored as differences from number to number.
-    Differences 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., in bytes of seven bits, least first, with
-    the eighth bit set in all but a number's last byte. Any other column is little-endian float64,
-    and its divisor is given as 0.
+    A column that becomes whole numbers with one of DIVISORS is stored as differences between
+    successive numbers. Differences 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., in bytes of seven bits,
+    least first, with the eighth bit set in all but a number's last byte. Any other column is
+    little-endian float64, with divisor 0.
 
     Attributes:
         table: start, count of numbers and divisor of each column.
@@ -71,7 +72,7 @@ def _varints(numbers: IntArray) -> bytes:
     unsigned = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
     shifts = np.arange(_VARINT_BYTES, dtype=np.uint64) * np.uint64(7)
     groups = unsigned[:, None] >> shifts
-    more = groups >= 128  # bits are left for further bytes
+    more = groups >= 128  # more bits are left for further bytes
     used = np.concatenate((np.ones((len(numbers), 1), dtype=np.bool_), more[:, :-1]), axis=1)
     septets = (groups & np.uint64(127)) | (more * np.uint64(128))
     return bytes(septets[used].astype(np.uint8))

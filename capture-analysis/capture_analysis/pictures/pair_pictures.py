@@ -1,4 +1,4 @@
-"""Choose the packets to draw of two captures, and draw them."""
+"""Choose the packets of two captures to draw, and draw them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,15 +21,15 @@ _WAYS = ("A to B", "B to A")
 # The figures by name, and their texts in the command's help.
 FIGURES = {
     "queue": "packets between the taps",
-    "one-way-delay": "what each packet waited between the taps",
+    "one-way-delay": "each packet's wait between the taps",
     "spacing-change": "spacing of ACKs before and after",
 }
-# Number of packets to keep, about, of both directions together.
+# Approximate number of packets to keep, for both directions together.
 BUDGET_PACKETS = 200_000
 
 
 class PictureSink(Sink):
-    """Keeps the part of the packets in which most ACKs are compressed.
+    """Keeps the part of the packets with most compressed ACKs.
 
     Args:
         budget: packets of a part; the step that exceeds it still belongs to it.
@@ -96,10 +96,10 @@ def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Cros
 def drawn(
     paths: tuple[Path, Path], *, inside: bool = False
 ) -> tuple[dict[str, Any], list[Figure], str]:
-    """Measure two captures of one path, and draw the path between them; `inside` as in Capture.
+    """Measure two captures of one path, and draw the path between them; for `inside` see Capture.
 
-    Returns: the document (pair_document.py); all figures of FIGURES that have something to show; a
-        sentence on what they leave out.
+    Returns: the document (pair_document.py); all figures of FIGURES that are not empty; a sentence
+        on omitted packets.
     Raises: AnalysisError for the reasons of analyse_pair.
     """
     sink = PictureSink()
@@ -118,7 +118,7 @@ def drawn(
 
 
 def _view(crossings: list[Crossing], period_s: float | None) -> tuple[float, float] | None:
-    """Choose a view of a few periods of the queue, s; None without period."""
+    """Choose a view of a few periods of the queue, s; None without a period."""
     times = [each.entered_ns for each in crossings if len(each.entered_ns)]
     if period_s is None or not times:
         return None
@@ -127,7 +127,7 @@ def _view(crossings: list[Crossing], period_s: float | None) -> tuple[float, flo
 
 
 def _note(crossings: list[Crossing], total: int) -> str:
-    """Describe in a sentence what the pictures leave out; empty if nothing."""
+    """Describe in a sentence the packets that the pictures omit; empty if none."""
     kept = sum(len(each.entered_ns) for each in crossings)
     if kept == total:
         return ""

@@ -29,9 +29,9 @@ def save_all(figures: list[Figure], folder: Path, conditions: str = "") -> list[
     """Write each figure as ID.png and ID.svg; return the files.
 
     Args:
-        figures: what to draw.
-        folder: made if it is not there.
-        conditions: under which it was measured, printed at each foot.
+        figures: the figures to draw.
+        folder: the folder, made if missing.
+        conditions: conditions of the measurement, printed at each foot.
     """
     folder.mkdir(exist_ok=True)
     paths = []
@@ -43,7 +43,7 @@ def save_all(figures: list[Figure], folder: Path, conditions: str = "") -> list[
 
 
 class Drawing(Canvas):
-    """A figure of matplotlib's that a notebook shows as SVG."""
+    """A figure of matplotlib that a notebook shows as SVG."""
 
     def _repr_svg_(self) -> str:
         with mpl.rc_context(STYLE):
@@ -125,7 +125,7 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
         "label": line.name,
         "rasterized": len(line.x) > SMALL,
     }
-    # Colour 0 is drawn first: its width is seen below the trace that is drawn over it.
+    # Colour 0 is drawn first, so that it is seen around the trace drawn over it.
     width = 0.8 if line.colour else 1.6
     match line.style:
         case "steps":

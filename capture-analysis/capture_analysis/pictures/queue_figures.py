@@ -16,8 +16,8 @@ class Crossing:
     Attributes:
         name: name of the direction.
         origin_ns: time that figures call 0.
-        entered_ns: when each packet passed the tap nearer its sender, ascending.
-        left_ns: when each packet passed the other tap, on the same clock.
+        entered_ns: time at which each packet passed the tap nearer its sender, ascending.
+        left_ns: time at which each packet passed the other tap, on the same clock.
         propagation_ns: delay of a packet without queueing and without transmission time.
         pure_ack: whether each packet is a pure ACK.
         lane: the sending half of each packet, 2 * flow + half.
@@ -33,7 +33,7 @@ class Crossing:
 
 
 def one_way_delay(crossings: list[Crossing]) -> Figure:
-    """Draw each packet's delay between the taps, less the shortest."""
+    """Draw each packet's delay between the taps, minus the shortest."""
     lines = []
     for colour, each in enumerate(crossings):
         delay_ns = each.left_ns - each.entered_ns
@@ -42,8 +42,9 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
     return Figure(
         "one-way-delay",
         "Queueing delay between the taps",
-        "Time of each packet from one tap to the other, less the shortest of its direction: what "
-        "it waited. The offset of two clocks cannot be told from the propagation delay, so the "
+        "Time of each packet from one tap to the other, minus the shortest of its "
+        "direction: its wait. The offset of two clocks cannot be told from the "
+        "propagation delay, so the "
         "shortest is not known; the drift is taken out.",
         OVER_TIME,
         "ms",
@@ -56,7 +57,7 @@ def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -
 
     Args:
         crossings: packets of each direction.
-        view: the part that the picture opens on, s.
+        view: the part on which the picture opens, s.
     """
     lines = []
     for colour, each in enumerate(crossings):
@@ -72,8 +73,9 @@ def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -
     return Figure(
         "queue",
         "Queues between the taps",
-        "Packets that have passed one tap and, but for the propagation delay, not yet the other, "
-        "the one in service included. Each steep rise is a burst, often released by a bunch of "
+        "Packets that have passed one tap and, apart from the propagation delay, not yet "
+        "the other, with the one in service. Each steep rise is a burst, often released "
+        "by a bunch of "
         "ACKs; packets that were lost are not counted.",
         OVER_TIME,
         "packets",
@@ -104,8 +106,9 @@ def spacing_change(crossings: list[Crossing]) -> Figure:
     return Figure(
         "spacing-change",
         "ACK spacing before and after",
-        "Each point is two successive ACKs: how far apart they passed the first tap, and the "
-        "second. On the diagonal the path kept their spacing; below it, it compressed them.",
+        "Each point is two successive ACKs: their spacing at the first tap, and at the "
+        "second. On the diagonal the path kept their spacing; below it, it compressed "
+        "them.",
         "spacing where sent, ms",
         "spacing on arrival, ms",
         [line for line in lines if len(line.x)],

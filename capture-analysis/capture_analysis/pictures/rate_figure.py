@@ -22,7 +22,7 @@ def rates(direction: Direction, overview: Overview) -> Figure:
     return Figure(
         "rates",
         "Goodput and throughput",
-        "New payload, and frames with all that is sent again, that pass the tap, in intervals of "
+        "New payload, and frames with retransmissions, that pass the tap, in intervals of "
         f"{1e3 * width:.4g} ms.",
         OVER_TIME,
         "Mbit/s",

@@ -1,6 +1,6 @@
 """Read a capture a second time for the pictures of some directions.
 
-Of a connection with more packets than the budget, the part with most compressed ACKs is kept, and
+If a connection has more packets than the budget, the part with most compressed ACKs is kept, and
 the extremes in each of OVERVIEW_BINS intervals of the whole.
 """
 
@@ -20,7 +20,7 @@ from capture_analysis.pictures.overview import Overview
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Tracked, Tracker
 
-# Packets on a page, of all its connections together.
+# Packets on a page, for all its connections together.
 BUDGET_PACKETS = 300_000
 
 
@@ -44,7 +44,7 @@ class Selected:
 
     @property
     def cut(self) -> bool:
-        """True if not all packets of the connection were kept."""
+        """True if some packets of the connection were not kept."""
         return len(self.direction.packets) < self.total
 
 
@@ -107,10 +107,10 @@ def select(
     """Read a capture again for some directions that carry data.
 
     Args:
-        capture: the capture, opened anew.
+        capture: the capture, opened again.
         measured: its measurements.
         numbers: the directions, 2 * flow + half.
-        budget: how many packets to keep, of all their connections together.
+        budget: number of packets to keep, for all connections together.
     """
     chosen = sorted({number // 2 for number in numbers})
     if not chosen:

@@ -23,16 +23,16 @@ def thinned(
 ) -> Line:
     """Thin a trace for a picture of `columns` by `rows` dots.
 
-    Lines keep the first, lowest, highest and last point of each column of dots. Spans are united
-    in each column. Of points in one dot the first is kept. Bars are not thinned.
+    Lines keep the first, lowest, highest and last point of each column of dots. Spans are united in
+    each column. If several points fall into one dot, the first is kept. Bars are not thinned.
 
     Args:
-        line: x not descending, unless its style is points, crosses or letters.
+        line: x must not descend, unless its style is points, crosses or letters.
         columns: width of the picture in dots.
         rows: height of the picture in dots.
-        log_x: whether the axis of x is logarithmic.
-        log_y: whether the axis of y is logarithmic.
-        small: the most points of a trace that stays as it is.
+        log_x: True if the axis of x is logarithmic.
+        log_y: True if the axis of y is logarithmic.
+        small: traces with at most this number of points stay unchanged.
     """
     if len(line.x) <= small or line.style == "bars":
         return line
@@ -50,7 +50,7 @@ def thinned(
 
 
 def _dot(values: FloatArray, dots: int, *, log: bool) -> IntArray:
-    """Find the dot, 0 to dots - 1, that each value falls into; shape (n,)."""
+    """Find the dot, 0 to dots - 1, of each value; shape (n,)."""
     if log:
         values = np.log(np.maximum(values, np.finfo(float).tiny))
     low, high = values.min(), values.max()

@@ -20,15 +20,16 @@ _LETTERS = (("S", "SYN", FLAG_SYN), ("F", "FIN", FLAG_FIN), ("X", "RST", FLAG_RS
 
 
 def time_sequence(direction: Direction) -> Figure:
-    """Draw one direction's data and the ACKs and windows that answer them."""
+    """Draw one direction's data, with the ACKs and windows that answer it."""
     caption = (
-        f"{direction.name}. Each segment is a bar from its first byte to its last, R where it was "
-        "sent again; S, F and X are SYN, FIN and RST. The steps below are what is acknowledged, "
-        "the steps above what the receiver's window allows; a flight of ACKs on top of each other "
+        f"{direction.name}. Each segment is a bar from its first byte to its last, R if "
+        "it was sent again; S, F and X are SYN, FIN and RST. The lower steps are the "
+        "bytes acknowledged, the upper steps the bytes that the receiver's window "
+        "allows; a flight of ACKs on top of each other "
         "came back to back."
     )
     if direction.window_shift is None:
-        caption += " The window is not drawn: its scale is in the handshake, which was not seen."
+        caption += " The window is not drawn: the handshake with its scale was not seen."
     return Figure(
         "time-sequence",
         "Time-sequence graph",
@@ -90,7 +91,7 @@ def _signed(difference: IntArray) -> IntArray:
 
 
 def _steps(direction: Direction, name: str, rows: IntArray, level: IntArray, colour: int) -> Line:
-    """Make a step line of the points where a level changes, and the last."""
+    """Make a step line of the points at which a level changes, and the last point."""
     kept = np.diff(level, prepend=level[0] - 1) != 0
     kept[-1] = True
     return Line(name, direction.seconds(rows[kept]), _bytes(level[kept]), "steps", colour)

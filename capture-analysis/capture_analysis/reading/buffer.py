@@ -12,7 +12,7 @@ class Buffer:
     """Bytes of a capture that were read and not parsed yet.
 
     Attributes:
-        source: where the bytes come from.
+        source: the origin of the bytes.
         content: shape (n,), a view of the bytes, valid until the next `fill`.
         position: the offset of the first of these bytes in the capture.
     """
@@ -31,7 +31,7 @@ class Buffer:
     def fill(self) -> bool:
         """Read until the buffer is full; tell whether there was more.
 
-        A buffer that is full already is doubled.
+        A full buffer is doubled.
         """
         kept = len(self.content)
         if kept == len(self._memory):

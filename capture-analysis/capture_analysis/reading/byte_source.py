@@ -29,7 +29,7 @@ class ByteSource:
         path: the file; "-" is standard input.
 
     Attributes:
-        watch: called now and then with the path and the byte that was reached; None for no calls.
+        watch: called now and then with the path and the number of bytes read; None for no calls.
         compression: gzip, xz or zstd; None if the file is not compressed.
         damage: a sentence if a compressed file turned out to be damaged, which ends it early.
 

@@ -26,7 +26,7 @@ CHUNK_PACKETS = 1 << 15
 # Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
 
-# What is kept of a connection takes 1.9 kB, be it a single SYN, and 3 kB with data: the limit 3 GB.
+# A connection takes 1.9 kB, even a single SYN, and 3 kB with data: the limit takes 3 GB.
 MOST_CONNECTIONS = 1_000_000
 LIMIT = "CAPTURE_ANALYSIS_CONNECTIONS"
 
@@ -37,7 +37,7 @@ class Capture:
     Args:
         path: the file, also one compressed by gzip, xz or zstd; "-" is standard input.
         every_protocol: see Parser.
-        inside: read the TCP in tunnels beside that outside.
+        inside: True to read the TCP in tunnels besides the TCP outside.
 
     Attributes:
         damage: a sentence if the file is cut off or damaged, so that packets may be missing.
@@ -58,7 +58,7 @@ class Capture:
 
     @property
     def counts(self) -> Counts:
-        """Counts of the frames so far, by what became of each."""
+        """Counts of the frames so far, by their fate."""
         return self._parser.counts if self._parser else Counts()
 
     @property
@@ -77,12 +77,12 @@ class Capture:
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
         """Yield the packets from the file's start, at most `packets` at a time.
 
-        Where there is no TCP but in tunnels, that is read, from standard input only if asked for.
+        If there is TCP only in tunnels, that is read; from standard input only on request.
 
         The columns are overwritten by the next chunk: copy values that must last.
 
         Raises: AnalysisError if the file cannot be read, is not a capture, is a decompression bomb
-            or has too many connections. A damaged or cut off file is read as far as possible.
+            A damaged or truncated file is read as far as possible.
         """
         self._tunnels = self._asked
         yield from self._read(packets)
@@ -141,11 +141,11 @@ class Capture:
         if counts.damages:
             places = f"{counts.damages} damaged place{'s' if counts.damages > 1 else ''}"
             sentences.append(
-                f"{self._parser.damage}: {places}, {counts.damaged_bytes} bytes skipped up to the"
-                " next likely record, packets are missing"
+                f"{self._parser.damage}: {places}, {counts.damaged_bytes} bytes skipped "
+                "up to the next likely record; packets are missing"
             )
         if self._parser.broken:
-            sentences.append(f"{self._parser.broken}; what follows was not read")
+            sentences.append(f"{self._parser.broken}; the rest was not read")
         elif left or buffer.source.damage:
             inside = f"ends inside record {counts.frames + 1} at byte {buffer.position}"
             sentences += [f"{inside}: {left} bytes left over"] if left else []
@@ -171,15 +171,16 @@ def _refuse_many(connections: int, most: int) -> None:
 def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
     """Read a whole capture in the types of COLUMN_TYPES, with its connections.
 
-    A column of one value, such as the stamps of packets without time stamps, takes no memory: it
-    cannot be written to.
+    A column with a single value, such as the stamps of packets without time stamps, takes no memory
+    and cannot be written to.
 
     Args:
         path: the file.
         every_protocol: see Parser.
 
-    Raises: AnalysisError if `Capture.chunks` does; if the file was cut off or is damaged; or if it
-        kept too little of a frame to tell what it is.
+    Raises: AnalysisError if `Capture.chunks` does; if the file was truncated or is damaged; or if
+    it
+        kept too little of a frame to identify it.
     """
     capture = Capture(path, every_protocol=every_protocol)
     parts = [chunk.copy() for chunk in capture.chunks()]

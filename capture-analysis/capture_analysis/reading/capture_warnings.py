@@ -32,7 +32,7 @@ _TUNNELS = {
 
 
 class Tunnels(Enum):
-    """The ways to treat packets inside tunnels, each with the warning that tells of them."""
+    """The ways to treat packets inside tunnels, each with its warning."""
 
     LEFT_OUT = "{count} packets are inside tunnels ({kinds}), left out: --inside reads them"
     NOTHING_ELSE = (
@@ -44,7 +44,7 @@ class Tunnels(Enum):
     )
 
 
-# What is said of frames and packets that are counted under a name, and what follows from it.
+# The words for frames and packets that are counted under a name, and the consequence.
 _SENTENCES = {
     "malformed": "{frames} with contradictory headers, left out",
     "no_timestamp": "{frames} without a time, left out",
@@ -55,24 +55,24 @@ _SENTENCES = {
     ),
     "aggregated": "{frames} of a wireless link with several packets each (A-MSDU), left out",
     "fraction_beyond": (
-        "{packets} at a fraction of a second that is a second or more: it is added, and their times"
-        " may be wrong"
+        "{packets} whose time has a fraction of a second or more: the fraction is added, "
+        "and their times may be wrong"
     ),
     "backward": (
-        "{packets} captured before the packet in front of them: gaps to them are left out, and"
-        " where a clock was set all times since are shifted"
+        "{packets} with an earlier time than the packet before them: gaps to them are "
+        "left out, and if a clock was set all later times are shifted"
     ),
     "options_cut": (
-        "{packets} with TCP options that end too early: time stamps and SACK behind the end are"
-        " missing"
+        "{packets} with TCP options that end too early: time stamps and SACK after that "
+        "end are missing"
     ),
     "length_guessed": (
-        "{packets} of IP length 0 (segmentation offload): what they carry is taken from the"
-        " frame's length"
+        "{packets} of IP length 0 (segmentation offload): their payload is taken from "
+        "the frame's length"
     ),
     "length_beyond": (
-        "{packets} whose IP length goes beyond their frame (cut by a tool that changed the sizes,"
-        " too): rates and shares of links are too low"
+        "{packets} whose IP length exceeds their frame (a tool cut them and changed the "
+        "sizes): rates and shares of links are too low"
     ),
 }
 
@@ -83,21 +83,22 @@ def warnings_of(
     """Describe missing frames and odd packets of a capture.
 
     Args:
-        counts: counts of the frames by what became of each.
+        counts: counts of the frames by their fate.
         link_types: the link types that the file names.
-        tunnels: what was done with packets in tunnels.
+        tunnels: the treatment of packets in tunnels.
     """
     found = []
     if not counts.frames:
-        found.append("there is no frame in it, nothing but a header")
+        found.append("it has no frame, only a header")
     if counts.unknown_link_type:
         names = ", ".join(_link_type(each) for each in link_types if each not in LINK_TYPES)
         found.append(f"{_many(counts.unknown_link_type, 'frame')} of unknown link type: {names}")
     if counts.too_short:
         frames = _many(counts.too_short, "frame")
         found.append(
-            f"of {frames} too little was kept to tell the protocol (the snap length cuts headers):"
-            " they are left out, and what they carried is missing in every number"
+            f"of {frames} too little was kept to identify the protocol (the snap length "
+            "cuts headers): they are left out, and their payload is missing in every "
+            "number"
         )
     if counts.tunnels():
         each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())

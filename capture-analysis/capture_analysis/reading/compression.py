@@ -15,15 +15,15 @@ from capture_analysis.errors import AnalysisError
 READ_BYTES = 1 << 16
 MAGIC_BYTES = 6  # enough to recognise every compression
 # Guard against decompression bombs. A pcap record has at least 8 incompressible bytes (of its time,
-# sequence number and checksum) in at most 1530 bytes of Ethernet, so that no real capture shrinks
-# 200 times. A file that does is refused once it has grown beyond BOMB_BYTES, a second or two.
+# sequence number and checksum) in at most 1530 bytes of Ethernet, so no real capture shrinks 200
+# times. A file that does is refused once it has grown beyond BOMB_BYTES, a second or two.
 BOMB_RATIO = 200
 BOMB_BYTES = 1 << 30
 
 _PIECE_BYTES = 1 << 20
 # Memory that a file may ask for: xz -9 needs 65 MiB, zstd without --ultra or --long 8 MiB.
 _MEMORY_BYTES = 1 << 27
-# 4 bytes of zstd expand to at most 128 KiB, so that these expand to at most 32 MiB at once.
+# 4 bytes of zstd expand to at most 128 KiB, so these expand to at most 32 MiB at once.
 _ZSTD_INPUT_BYTES = 1 << 10
 _GZIP_CHECKED, _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 2, 4, 8, 16
 # Checksum and length of a member's content (RFC 1952).
@@ -45,7 +45,7 @@ class _Member(Protocol):
 
     @property
     def wrong(self) -> bool:
-        """True if the checksum of what ended is wrong, though all of it could be read."""
+        """True if the checksum of the ended member is wrong, though all of it could be read."""
 
     @property
     def hungry(self) -> bool:
@@ -58,7 +58,7 @@ class _Member(Protocol):
 class _Gzip:
     """A gzip member.
 
-    Its header and trailer are read here: where the checksum is wrong zlib's reader drops the last
+    Its header and trailer are read here: if the checksum is wrong, zlib's reader drops the last
     piece.
     """
 
@@ -104,7 +104,7 @@ class _Gzip:
 
 
 def _gzip_header_bytes(head: bytes) -> int | None:
-    """Return the length of a member's header (RFC 1952); None if it goes on."""
+    """Return the length of a member's header (RFC 1952); None if it continues."""
     if len(head) < 10:
         return None
     flags, at = head[3], 10
@@ -216,7 +216,7 @@ def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterat
     Args:
         kind: gzip, xz or zstd.
         head: the first bytes of the file, read already.
-        read: reads up to a number of bytes; returns none at the end.
+        read: a function that reads up to a number of bytes; returns none at the end.
 
     Raises: DamagedError, after everything before the damage was yielded; AnalysisError, without the
         file's name, for a decompression bomb.

@@ -26,7 +26,7 @@ LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 101, 104, 105, 108, 113, 127, 228, 
 
 _NO_CAPTURE = 1  # value of enum ca_status in clib/parser.h
 
-# First bytes of other files that people may take for captures.
+# First bytes of other files that may be mistaken for captures.
 _OTHER_FILES = {
     b"snoop\0": "a Solaris snoop capture",
     b"GMBU": "a Microsoft Network Monitor capture",
@@ -41,30 +41,31 @@ _OTHER_FILES = {
 class Counts:
     """Counts of frames: each is a packet or counted under one reason.
 
-    Of several reasons the one of the lowest layer counts.
+    If several reasons hold, that of the lowest layer counts.
 
     Attributes:
         frames: all frames; the sum of the next eleven.
         packets: TCP packets, or those of every protocol: the rows of the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
-        later_fragments: fragments other than the first, which alone has TCP's header.
-        too_short: the capture kept too little of the frame to tell.
+        later_fragments: fragments other than the first; only the first has TCP's header.
+        too_short: the capture kept too little of the frame to identify it.
         malformed: the frame's headers contradict each other.
-        unknown_link_type: captured on a link that this package does not know.
-        no_timestamp: in a block without a time.
-        beyond_2262: at a time that 64 bits of ns cannot hold.
-        encrypted: of a wireless link, and encrypted.
-        aggregated: of a wireless link, several packets in one frame (A-MSDU).
+        unknown_link_type: frames of a link type that this package does not know.
+        no_timestamp: frames in a block without a time.
+        beyond_2262: frames at a time that 64 bits of ns cannot hold.
+        encrypted: frames of an encrypted wireless link.
+        aggregated: frames of a wireless link with several packets in one frame (A-MSDU).
         backward: packets captured earlier than the packet before them in the file.
         options_cut: packets whose TCP options the capture or a malformed option ends early.
         length_guessed: packets whose IP length is 0.
-        length_beyond: packets whose IP length goes beyond their frame.
-        fraction_beyond: packets at a fraction of a second that is a second or more.
+        length_beyond: packets whose IP length exceeds their frame.
+        fraction_beyond: packets whose time has a fraction of a second or more.
         other_blocks: pcapng blocks other than frames, sections and interfaces, such as statistics.
         tunnels_ip, tunnels_gre, tunnels_erspan, tunnels_vxlan, tunnels_geneve, tunnels_gtp: packets
-            that carry another in a tunnel, by the outermost; not_tcp unless that is read, too.
-        damages: places where records were damaged and reading went on behind them.
+            that carry another in a tunnel, by the outermost; they also count as not_tcp unless
+            tunnels are read.
+        damages: places with damaged records after which reading continued.
         damaged_bytes: bytes skipped at these places, up to the next likely record or block.
     """
 
@@ -96,7 +97,7 @@ class Counts:
     damaged_bytes: int = 0
 
     def tunnels(self) -> int:
-        """Sum the packets that carry another in a tunnel."""
+        """Return the number of packets that carry another in a tunnel."""
         return sum(n for name, n in vars(self).items() if name.startswith("tunnels_"))
 
 
@@ -110,8 +111,8 @@ class Parser:
     """Parse one capture, given in pieces of any size.
 
     Args:
-        every_protocol: other IP packets than TCP's are rows, too, and so are all fragments.
-        inside: otherwise, TCP packets in tunnels are rows.
+        every_protocol: True to make rows of IP packets of every protocol, and of all fragments.
+        inside: otherwise, True to make rows of TCP packets in tunnels.
     """
 
     def __init__(self, *, every_protocol: bool = False, inside: bool = False) -> None:
@@ -161,7 +162,7 @@ class Parser:
 
     @property
     def damage(self) -> str | None:
-        """A sentence about the first damage behind which reading went on; else None."""
+        """A sentence about the first damage after which reading continued; else None."""
         return str(self._library.ca_parser_damage(self._parser).decode()) or None
 
     @property
@@ -174,18 +175,18 @@ class Parser:
     ) -> tuple[int, int]:
         """Take whole records from the front of `data`.
 
-        Ends where `data` has no whole record, the columns are full, or nothing more can be read.
-        Damaged records are skipped up to the next likely ones.
+        Parsing ends if `data` has no whole record, the columns are full, or nothing more can be
+        read. Damaged records are skipped up to the next likely ones.
 
         Args:
-            data: the file's bytes behind those that earlier calls took; at first at least
+            data: the file's bytes after those that earlier calls took; at first at least
                 PCAP_HEADER_BYTES (PCAPNG_HEADER_BYTES after PCAPNG_MAGIC).
-            columns: to be written from `row` on.
+            columns: columns to write, from `row` on.
             row: the first free row.
-            last: the file ends with these bytes.
+            last: True if the file ends with these bytes.
 
         Returns: the number of bytes taken, and the next free row.
-        Raises: AnalysisError, without the file's name, if the file starts as no capture does.
+        Raises: AnalysisError, without the file's name, if the file does not begin like a capture.
         """
         if columns is not self._columns:
             self._pointers = _pointers(columns)
@@ -209,9 +210,9 @@ class Parser:
 
 
 def not_a_capture(head: bytes) -> AnalysisError:
-    """Make the error for a file that starts with these bytes.
+    """Make the error for a file with these first bytes.
 
-    Without the file's name.
+    It does not include the file's name.
     """
     guess = next((what for start, what in _OTHER_FILES.items() if head.startswith(start)), "")
     if not guess and head.isascii() and head.decode().isprintable():

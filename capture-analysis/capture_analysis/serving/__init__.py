@@ -1,1 +1,1 @@
-"""A page on this machine that reports on a capture that is dropped on it."""
+"""A page on this machine that reports on captures dropped on it."""

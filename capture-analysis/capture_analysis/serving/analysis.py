@@ -26,9 +26,9 @@ class Limits:
     """Limits of an analysis.
 
     Attributes:
-        capture_bytes: size of a capture as it is sent.
+        capture_bytes: size of an uploaded capture.
         memory_bytes: memory of the process, and size of each of its files.
-        seconds: processor time; it may last twice that.
+        seconds: processor time; the wall time may be twice that.
     """
 
     capture_bytes: int = 1_000_000_000
@@ -53,10 +53,10 @@ class Analyst:
 
         Args:
             name: the capture's name, any text.
-            capture: its bytes.
-            size: how many there are.
+            capture: the capture's bytes, as a stream.
+            size: number of bytes.
 
-        Raises: BusyError if another capture is being analysed; AnalysisError, whose words are for
+        Raises: BusyError if another capture is being analysed; AnalysisError, with a sentence for
             the page, if there is no report.
         """
         if size > self.limits.capture_bytes:
@@ -68,7 +68,7 @@ class Analyst:
             return (Path(folder) / "report" / "report.html").read_bytes()
 
     def stop(self) -> None:
-        """End the analysis that is going on."""
+        """End the analysis in progress."""
         if process := self._process:
             process.kill()
 
@@ -83,7 +83,7 @@ class Analyst:
 
     def _run(self, path: Path) -> None:
         limits = self.limits
-        # -P: no module is loaded from the folder that has the capture.
+        # -P: no module is loaded from the folder with the capture.
         command = [sys.executable, "-P", "-m", "capture_analysis.serving.bounded"]
         command += [str(limits.memory_bytes), str(limits.seconds)]
         command += ["report", path.name, "--output", "report"]
@@ -112,15 +112,15 @@ class Analyst:
 
 
 def too_large(most_bytes: int) -> str:
-    """Say that a capture is too large for the page."""
+    """Make the error for a capture that is too large for the page."""
     return (
-        f"a capture may have {most_bytes / 1e6:g} MB here (--limit-mb); "
+        f"captures are limited to {most_bytes / 1e6:g} MB here (--limit-mb); "
         "`capture-analysis report` on the command line takes any size"
     )
 
 
 def plain_name(name: str) -> str:
-    """Make a file's name of any text: no folder, no option, nothing hidden."""
+    """Make a file's name from any text: no folder, no option, not hidden."""
     plain = re.sub(r"[^\w.+-]+", "_", name.rpartition("/")[2], flags=re.ASCII)
     return plain.lstrip(".-_")[:_NAME_LENGTH] or "capture"
 

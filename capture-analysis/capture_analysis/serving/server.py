@@ -1,8 +1,8 @@
-"""Serve the page on this machine alone.
+"""Serve the page on this machine only.
 
-Other users and the pages of other sites must not get at it: it listens on the loopback interface,
-its address has a random token, the Host must be its own (a name that another site points here is
-refused), and so must be the Origin of what asks. Its pages may load nothing from anywhere.
+Other users and the pages of other sites must not reach it: it listens on the loopback interface,
+its address has a random token, and Host and Origin must be its own (a name of another site that
+points here is refused). Its pages may load nothing from anywhere.
 """
 
 import json
@@ -21,7 +21,7 @@ from capture_analysis.serving.analysis import Analyst, BusyError, Limits, too_la
 EXAMPLE = Path(__file__).with_name("example.pcap.zst")
 _PAGE = Path(__file__).with_name("page.html")
 _ADDRESS = "127.0.0.1"
-# Reports that stay in memory: the oldest goes.
+# Number of reports kept in memory; the oldest is dropped.
 _REPORTS = 8
 _SILENCE_S = 60
 _NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -35,7 +35,7 @@ class Server(ThreadingHTTPServer):
     """The page and its reports.
 
     Args:
-        port: where to listen; 0 for any that is free.
+        port: the port to listen on; 0 for any free one.
         limits: limits of each analysis.
 
     Attributes:
@@ -65,12 +65,12 @@ class Server(ThreadingHTTPServer):
         return self._reports.get(number)
 
     def handle_error(self, *asked: Any) -> None:
-        """Say nothing of a browser that has gone away."""
+        """Ignore a browser that has gone away."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(*asked)
 
     def server_close(self) -> None:
-        """Stop listening, and the analysis that is going on."""
+        """Stop listening, and the analysis in progress."""
         super().server_close()
         self.analyst.stop()
 
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Analyse an uploaded capture, or the example."""
-        self.close_connection = True  # what was not read of a refused capture must not be parsed
+        self.close_connection = True  # unread bytes of a refused capture must not be parsed
         asked = self._asked()
         if asked is None:
             return
@@ -135,9 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.headers.get("Sec-Fetch-Site", "none")
         token, _, asked = self.path.removeprefix("/").partition("/")
         if host not in self.server.hosts:
-            self._say(421, "this page is for this machine alone, under its own address")
+            self._say(421, "this page is only for this machine, under its own address")
         elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
-            self._say(404, "no such page: its address is the one that the command printed")
+            self._say(404, "no such page: the command printed its address")
         elif origin not in (None, f"http://{host}") or site not in ("none", "same-origin"):
             self._say(403, "another page may not use this one")
         else:
@@ -167,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def version_string(self) -> str:
-        """Say no versions."""
+        """Return no versions."""
         return "capture-analysis"
 
     def log_message(self, *_: object) -> None:

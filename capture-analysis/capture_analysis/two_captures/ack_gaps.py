@@ -13,7 +13,7 @@ from capture_analysis.two_captures.packets_between import View
 
 @dataclass(frozen=True)
 class AckGaps:
-    """Columns of shape (n,), a row for each row of `Crossings.acks`.
+    """A row for each row of `Crossings.acks`; columns of shape (n,).
 
     Attributes:
         sent_ns, arrived_ns: time since the ACK before, at the first and the second tap; -1 for a
@@ -27,7 +27,7 @@ class AckGaps:
 
     @cached_property
     def compressed(self) -> BoolArray:
-        """Shape (n,): true where a gap shrank to less than 0.75 of its length when sent."""
+        """Shape (n,): True if a gap shrank to less than 0.75 of its length when sent."""
         arrived_ns = self.arrived_ns
         return (arrived_ns >= 0) & (arrived_ns < COMPRESSED_BELOW * self.sent_ns)
 

@@ -14,7 +14,7 @@ from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Match
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.rough_offset import Contact, Opener
 
-# Packets farther apart are not taken for the same; clocks drift apart, and queues are long.
+# Packets farther apart do not count as the same; clocks drift apart, and queues are long.
 SURVEY_HORIZON_NS = 10_000_000_000
 # Added to the longest delay seen, for errors of time stamping.
 MARGIN_NS = 1_000_000
@@ -26,16 +26,16 @@ class Survey:
     """The results of reading two captures once.
 
     Attributes:
-        contact: the identity by which packets are recognised, and roughly the offset.
+        contact: the identity by which packets are recognised, and the rough offset.
         clock: the second capture's clock relative to the first's.
         first_half: shape (flows of A,), the half that passes A before B; UNKNOWN without a pair.
         flow_of_b: shape (flows of B,), A's number of each connection; UNKNOWN without a pair.
         turned: shape (flows of B,), 1 where A has source and destination exchanged.
-        horizon_ns: bound of the time that a packet takes from tap to tap.
+        horizon_ns: bound of a packet's time from tap to tap.
         a_span_ns: time of the first capture's first and last packet.
         b_span_ns: time of the second capture's first and last packet, on the first's clock.
-        common_ns: for the packets that pass A first, and for those that pass B first: when the
-            first and the last packet that both captures have passed the first of its taps.
+        common_ns: for packets that pass A first, and for those that pass B first: the times at
+            which the first and the last packet of both captures passed the first of its taps.
         pairs: number of packets found in both captures.
         warnings: sentences.
     """
@@ -95,12 +95,12 @@ class _Surveyor:
         self.pairs = 0
         self.flow_of_b = np.zeros(0, dtype=np.int64)
         self.turned = np.zeros(0, dtype=np.int64)
-        # For each connection of A: blocks in which half 0 shows the greater difference, less those
-        # in which half 1 does.
+        # For each connection of A: number of blocks in which half 0 has the greater difference,
+        # minus number of those in which half 1 has it.
         self._votes = np.zeros(0, dtype=np.int64)
         # For each half of a connection of A: both times of one pair.
         self._sample = np.zeros((0, 2), dtype=np.int64)
-        # When common packets passed the first of their taps, by that tap's own clock.
+        # Times at which common packets passed the first of their taps, by that tap's own clock.
         self._common_ns = [(FOREVER, -FOREVER), (FOREVER, -FOREVER)]
 
     @property
@@ -150,7 +150,7 @@ class _Surveyor:
     def _vote(self, lane: IntArray, difference: IntArray) -> None:
         """Vote for the half that passes A first: its difference is greater.
 
-        The two halves' differences b - a are a round trip apart.
+        The differences b - a of the two halves are a round trip apart.
         """
         lanes = len(self._sample)
         count = np.bincount(lane, minlength=lanes).reshape(-1, 2)
@@ -186,9 +186,9 @@ class _Surveyor:
         return self._common_ns[0], (b_first, b_last)
 
     def _first_half(self, fitted: Clock) -> IntArray:
-        """Decide which half passes A first, (flows of A,).
+        """Find the half of each connection that passes A first, (flows of A,).
 
-        The vote decides, or a pair's delay if only one half has pairs.
+        The majority of blocks decides, or a pair's delay if only one half has pairs.
         """
         first_half = np.where(self._votes > 0, 0, np.where(self._votes < 0, 1, UNKNOWN))
         delay = fitted.on_first(self._sample[:, 1]) - self._sample[:, 0]
@@ -215,8 +215,8 @@ class _Surveyor:
         for name, side in (("first", a), ("second", b)):
             if side.given_up:
                 yield (
-                    f"{side.given_up} packets of the {name} capture were not waited for:"
-                    f" more than {WAITING_LIMIT} had no partner at a time"
+                    f"{side.given_up} packets of the {name} capture were given up: more "
+                    f"than {WAITING_LIMIT} had no partner at a time"
                 )
 
 

@@ -16,7 +16,7 @@ __all__ = ["FromPair", "Step", "Values"]
 
 @dataclass(frozen=True)
 class Step:
-    """The packets whose fate has become known next.
+    """The next packets whose fate has become known.
 
     Attributes:
         ways: packets from the first tap to the second, and back.
@@ -32,7 +32,7 @@ class Step:
 class FromPair:
     """Estimator of quantities from two captures of a path, step by step.
 
-    Its state does not grow with the number of packets, and does not depend on where steps end.
+    Its state does not grow with the number of packets, and does not depend on step ends.
 
     Args:
         facts: facts of the path between the taps.
@@ -57,18 +57,18 @@ class FromPair:
         """Take the next packets."""
 
     def finish(self) -> None:
-        """Take what was open at the captures' end; called before the results."""
+        """Take streaks that are open at the captures' end; called before the results."""
 
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of `per_direction`: numbers or reasons for none."""
+        """Return the quantities of `per_direction`: numbers, or reasons for missing ones."""
         del direction
         return {}
 
     def of_way(self, way: int) -> Values:
-        """Return the quantities of `per_way`: numbers or reasons for none."""
+        """Return the quantities of `per_way`: numbers, or reasons for missing ones."""
         del way
         return {}
 
     def of_pair(self) -> Values:
-        """Return the quantities of `per_pair`: numbers or reasons for none."""
+        """Return the quantities of `per_pair`: numbers, or reasons for missing ones."""
         return {}

@@ -3,7 +3,7 @@
 If the receiver acknowledges bytes that the second tap has not seen, they did pass it: its capture
 missed them. If the bytes are seen there later, they were sent again and the first copy was lost.
 The earlier of the two events decides; with neither, a packet counts as lost. Lost ACKs leave no
-such trace.
+such evidence.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from capture_analysis.two_captures.match_rows import Rows, joined, where
 from capture_analysis.two_captures.matching import FOREVER
 from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, Crossings, View
 
-# Most undecided packets that are kept; beyond it the oldest count as lost.
+# The most undecided packets to keep; beyond that the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16
 
 
@@ -53,8 +53,8 @@ class _Order:
     """A scale for bytes of several directions.
 
     The order is by direction, then by sequence number. Numbers are relative to the direction's
-    first hole, from which all differ by less than 2^31. Packets of a direction without holes lie
-    on the scale outside every hole.
+    first hole, from which all differ by less than 2^31. Packets of a direction without holes are on
+    the scale outside every hole.
     """
 
     def __init__(self, holes: Rows) -> None:
@@ -78,7 +78,7 @@ class _Order:
 
 
 def _first_seen(order: _Order, arrived: View) -> IntArray:
-    """Find when the second tap first has a hole's first byte, or FOREVER."""
+    """Find the time at which the second tap first has a hole's first byte, or FOREVER."""
     holes = order.holes
     result = np.full(len(holes), FOREVER)
     by_start = np.argsort(order.start, kind="stable")
@@ -100,7 +100,7 @@ def _first_seen(order: _Order, arrived: View) -> IntArray:
 
 
 def _first_acked(order: _Order, passing: Rows) -> IntArray:
-    """Find when the receiver's tap first has an ACK for a hole, or FOREVER."""
+    """Find the time at which the receiver's tap first has an ACK for a hole, or FOREVER."""
     view = View(passing, passing["flags"] & FLAG_ACK != 0, turned=True)
     reached = np.maximum.accumulate(order.place(view, "ack"))
     at = np.searchsorted(reached, order.end)

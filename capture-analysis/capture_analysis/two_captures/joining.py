@@ -1,6 +1,6 @@
 """Pair the packets of two captures.
 
-The k-th packet of a key in one is the k-th in the other.
+The k-th packet of a key in one capture is the k-th in the other.
 """
 
 import ctypes
@@ -20,15 +20,15 @@ def join(a_rows: Rows, b_rows: Rows, horizon_ns: int) -> tuple[IntArray, IntArra
     In C (clib/match.c), by ctypes.
 
     For each key, the earliest packets of both captures are a pair unless they are too far apart;
-    if they are, the earlier has no partner. Pairs do not depend on how a capture is cut into
-    parts, if packets without a partner are tried again with the next part.
+    then the earlier one has no partner. Pairs do not depend on how a capture is cut into parts, if
+    packets without a partner are tried again with the next part.
 
     Args:
         a_rows: packets of one capture, of type ROW, in time order.
         b_rows: packets of the other, on the same clock.
         horizon_ns: packets farther apart than this are not a pair.
 
-    Returns: rows of a, ascending, and the rows of b that are the same packets.
+    Returns: rows of a, ascending, and the rows of b with the same packets.
     """
     a, b = np.ascontiguousarray(a_rows), np.ascontiguousarray(b_rows)
     found = np.empty((2, min(len(a), len(b))), dtype=np.int64)

@@ -12,7 +12,7 @@ from capture_analysis.two_captures.joining import join
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where
 from capture_analysis.two_captures.packet_key import PacketKeys
 
-# Most packets that wait for a partner; beyond it those that wait longest give up.
+# The most packets that wait for a partner; beyond that, those that wait longest give up.
 WAITING_LIMIT = 1 << 20
 FOREVER = np.iinfo(np.int64).max
 
@@ -99,7 +99,7 @@ class Side:
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
-        """Remove from `waiting` rows found, and rows captured before a time.
+        """Remove found rows, and rows captured before a time, from `waiting`.
 
         Returns: the rows captured before that time, which have no partner.
         """
@@ -120,11 +120,12 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
 
     Args:
         a: one capture.
-        b: the other, on the first's clock but for an error below the horizon.
+        b: the other, on the first's clock except for an error below the horizon.
         horizon_ns: the longest time that a packet takes from one tap to the other.
     """
     while a.until_ns < FOREVER or b.until_ns < FOREVER:
-        # Each capture gets ahead of the other once: with one alone, few packets find a partner.
+        # Each capture gets ahead of the other once: if only one did, few packets would find a
+        # partner.
         for _ in range(2):
             _overtake(a, b)
         yield _step(a, b, horizon_ns)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import IntArray
 
-# Bins of a segment; the autocorrelations of all segments are averaged (Welch 1967).
+# Number of bins of a segment; the autocorrelations of all segments are averaged (Welch 1967).
 SEGMENT_BINS = 4096
 _LEAST_BINS = 64
 # An autocorrelation with a lower peak shows no period.

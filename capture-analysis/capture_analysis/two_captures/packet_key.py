@@ -9,8 +9,8 @@ from capture_analysis.columns import FlowTable
 
 Words = NDArray[np.uint64]
 
-# Multilinear hashing (Carter and Wegman 1979): a sum of words, each times its own odd number.
-# Two different packets collide with a chance of about 2^-64. The last number mixes the sum.
+# Multilinear hashing (Carter and Wegman 1979): a sum of words, each times its own odd number. Two
+# different packets collide with a probability of about 2^-64. The last number mixes the sum.
 FACTORS = np.array(
     [
         0x9E3779B97F4A7C15,
@@ -40,7 +40,7 @@ class Identity(Enum):
 
     @property
     def ip_id(self) -> bool:
-        """True if IPv4's identification is equal; else it is rewritten on the way."""
+        """True if IPv4's identification is equal; False if it is rewritten on the path."""
         return self in (Identity.ADDRESSES_AND_ID, Identity.ID)
 
 
@@ -48,9 +48,9 @@ class PacketKeys:
     """Keys of one capture's packets, whose connections may still be appearing.
 
     The same packet has equal keys in two captures, different packets hardly ever do; clib/match.c
-    computes them from connection, sequence and acknowledgement numbers, length, flags, window,
-    time stamps, SACK edges and, depending on `identity`, IP identification. Retransmissions have
-    different keys where Linux counts the identification per connection, or by their time stamps.
+    computes them from connection, sequence and acknowledgement numbers, length, flags, window, time
+    stamps, SACK edges and, depending on `identity`, IP identification. Retransmissions have
+    different keys if Linux counts the identification per connection, or by their time stamps.
     """
 
     def __init__(self, identity: Identity) -> None:

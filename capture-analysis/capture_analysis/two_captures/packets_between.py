@@ -1,8 +1,8 @@
-"""Packets between the taps, in the orders that measures need.
+"""Packets between the taps, in the orders in which measures need them.
 
 A way is a direction of the path between the taps: A_TO_B or B_TO_A. Directions of connections are
 numbered as in blocks.py: the data that half h of connection f sends, and the pure ACKs that answer
-them, are direction 2 * f + h; its data go one way and its ACKs the other.
+it, are direction 2 * f + h; its data goes one way and its ACKs the other.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
 
-# A row of match_rows, with the packet's columns from the first tap on its way: a crossing has the
-# times at both taps in the places of a row's time and key.
+# A row of match_rows, with the packet's columns from its first tap: a crossing has the times at
+# both taps in the places of a row's time and key.
 _TIMES = {"time_ns": "first_ns", "key": "second_ns"}
 CROSSING = np.dtype([(_TIMES.get(name, name), ROW[name]) for name in ROW.names or ()])
 
@@ -77,7 +77,8 @@ class Crossings:
             tap lacks the packet; first_ns if the first tap lacks it (ordered by second_ns then).
         arrived: the packets that the second tap has, in its order; a packet may arrive in a later
             block than it is sent.
-        until_ns: every packet that passes a tap before this time was in this block or one before.
+        until_ns: every packet that passes a tap before this time was in this block or an earlier
+            one.
     """
 
     def __init__(self, way: int, sent: Rows, arrived: Rows, until_ns: int) -> None:
@@ -129,7 +130,7 @@ class Uncommon:
 
     Attributes:
         outside: captured while the other capture did not run.
-        strangers: of connections of which the other capture has no packet.
+        strangers: packets of connections without a packet in the other capture.
     """
 
     outside: int = 0
@@ -176,8 +177,8 @@ def packets_between(
     Args:
         a: the first capture.
         b: the second capture, on the first's clock.
-        survey: the results of the reading before.
-        uncommon: counts of the packets that only one capture has; increased.
+        survey: the results of the first reading.
+        uncommon: counts of the packets that only one capture has; they are increased.
     """
     ways = (_Way(A_TO_B), _Way(B_TO_A))
     for found in match(a, b, survey.horizon_ns):
@@ -224,7 +225,7 @@ def _renumbered(rows: Rows, survey: Survey) -> Rows:
 
 
 def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
-    """Select packets of one tap alone, while the other capture ran.
+    """Select packets of only one tap, from while the other capture ran.
 
     The time at the other tap is set to ABSENT.
     """

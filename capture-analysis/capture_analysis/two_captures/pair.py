@@ -47,7 +47,7 @@ class PairMeasured:
         both: number of packets that passed both taps.
         packets: packets of each connection, shape (flows of the first capture,).
         data: packets with payload of each direction, shape (directions,).
-        uncommon: packets that one capture has alone, outside the common time or connections.
+        uncommon: packets that only one capture has, outside the common time or connections.
     """
 
     names: tuple[str, str]
@@ -82,7 +82,7 @@ class PairOfCaptures:
 
     @staticmethod
     def of_files(a: Path, b: Path, *, inside: bool = False) -> "PairOfCaptures":
-        """Use two files; `inside` as in Capture.
+        """Use two files; for `inside` see Capture.
 
         Raises: AnalysisError if one of them cannot be read repeatedly.
         """

@@ -14,7 +14,7 @@ from capture_analysis.two_captures.path_facts import WayFacts
 SCHEMA = 1
 FLOWS_LISTED = 100
 WAYS = ("a_to_b", "b_to_a")
-# Below this share of common connections' packets in both captures, matches are in doubt.
+# If less than this share of common connections' packets is in both captures, matches are in doubt.
 _MIN_COMMON_SHARE = 0.5
 
 
@@ -33,8 +33,8 @@ def analyse_pair(
         a: one capture, a file; times in the document are on its clock.
         b: the other capture, a file.
         one_clock: True if both captures are known to have the same clock.
-        inside: read the TCP in tunnels beside that outside.
-        flows: how many connections to list, those with most packets first.
+        inside: True to read the TCP in tunnels besides the TCP outside.
+        flows: number of connections to list, those with most packets first.
         sink: receives every packet.
 
     Raises: AnalysisError if a file is not a capture, or no packet is in both.
@@ -143,7 +143,7 @@ def _warnings(measured: PairMeasured) -> list[str]:
         found += [f"{name}: {text}" for text in getattr(source, "warnings", [])]
     clock = measured.survey.clock
     if clock.uncertainty_ns is None:
-        found.append("one direction only: delays are what they exceed the shortest by")
+        found.append("one direction only: delays are relative to the shortest")
     for name, side in zip(measured.names, measured.sides, strict=True):
         if side.copies:
             found.append(f"{name}: {side.copies} packets captured more than once, counted once")

@@ -40,11 +40,11 @@ _SEEN = pa.array(["both", "a", "b"])
 
 
 class PairsFile(TableFile, Sink):
-    """A file of packets with both their times; gets its name when complete.
+    """A file of packets with both their times; it gets its name when complete.
 
     Rows come in blocks, first one direction of the path, then the other; within each in the order
-    of the first tap. `b_ns` is on the first capture's clock; times and delay are null where a
-    capture lacks the packet.
+    of the first tap. `b_ns` is on the first capture's clock; times and delay are null if a capture
+    lacks the packet.
 
     Args:
         target: a name that ends in its format: .parquet or .csv.

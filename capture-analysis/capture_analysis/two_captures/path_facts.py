@@ -8,7 +8,7 @@ from capture_analysis.columns import IntArray
 from capture_analysis.two_captures.matching import FOREVER
 from capture_analysis.two_captures.packets_between import ABSENT, Crossings, is_ack, is_data
 
-# A transmission time is a median gap, before this number of waiting packets at least.
+# A transmission time is a median gap; it needs at least this number of waiting packets.
 MIN_WAITING_PACKETS = 20
 # Facts are measured on the first packets of each direction of the path.
 HEAD_PACKETS = 1 << 15
@@ -19,7 +19,7 @@ class WayFacts:
     """Facts of one direction of the path between the taps.
 
     Attributes:
-        shortest_ns: least delay of any packet.
+        shortest_ns: shortest delay of any packet.
         propagation_ns: delay of a packet without transmission time; shortest_ns if transmission
             times are unknown.
         data_ns: transmission time of the most frequent frames with data; None if too few waited.
@@ -67,10 +67,10 @@ class WaySurvey:
     for the predecessor; the gap between both at the second tap is then its transmission time.
 
     Args:
-        shortest_ns: least delay of any packet.
+        shortest_ns: shortest delay of any packet.
 
     Attributes:
-        full_ns: when the last of the packets to be measured arrived; FOREVER until then.
+        full_ns: arrival of the last of the packets to be measured; FOREVER until then.
     """
 
     def __init__(self, shortest_ns: int) -> None:
@@ -142,7 +142,7 @@ class _Sizes:
         self._rows = [rows[:, rows[0] <= until_ns]]
 
     def transmission(self) -> tuple[int, float | None, int]:
-        """Return the commonest size, its transmission time, and sample count."""
+        """Return the most frequent size, its transmission time, and the number of samples."""
         _, size, _, gap_ns = np.concatenate(self._rows, axis=1)
         if not len(size):
             return 0, None, 0
@@ -156,6 +156,6 @@ class _Sizes:
         )
 
     def shortest_ns(self, size: int) -> int:
-        """Return the least delay of packets of a size."""
+        """Return the shortest delay of packets of a size."""
         _, sizes, delay_ns, _ = np.concatenate(self._rows, axis=1)
         return int(delay_ns[sizes == size].min())

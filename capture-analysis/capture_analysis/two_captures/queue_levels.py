@@ -15,8 +15,8 @@ def steps(
     """Sort the changes of a queue's level by time.
 
     Args:
-        arrived_ns: shape (n,), when each packet enters.
-        left_ns: shape (m,), when each packet leaves.
+        arrived_ns: shape (n,), time at which each packet enters.
+        left_ns: shape (m,), time at which each packet leaves.
         sizes: one pair for each kind of level, such as packets or bytes: its increase for each
             packet that enters, shape (n,), and its decrease for each that leaves, shape (m,).
 
@@ -30,14 +30,14 @@ def steps(
 
 
 def transmission_starts(arrived_ns: IntArray, left_ns: IntArray, before_ns: int) -> IntArray:
-    """Compute when each packet's transmission starts.
+    """Compute the start of each packet's transmission.
 
     A transmission starts on arrival, or at the end of the transmission before it.
 
     Args:
         arrived_ns: shape (n,), in the order of leaving.
-        left_ns: shape (n,), when each transmission ends.
-        before_ns: when the transmission before the first ended.
+        left_ns: shape (n,), end of each transmission.
+        before_ns: end of the transmission before the first.
     """
     previous = np.concatenate(([before_ns], left_ns))[: len(left_ns)]
     return np.asarray(np.maximum(arrived_ns, previous))
@@ -60,12 +60,12 @@ class Levels:
 
     @cached_property
     def duration_ns(self) -> IntArray:
-        """Shape (n,): how long each level holds."""
+        """Shape (n,): duration of each level."""
         return np.diff(self.time_ns, append=self.until_ns)
 
 
 class ActiveTime:
-    """Leave out pauses: empty stretches of at least PAUSE_NS.
+    """Leaves out pauses: empty stretches of at least PAUSE_NS.
 
     A stretch may extend over several blocks.
     """
@@ -74,14 +74,14 @@ class ActiveTime:
         self._empty_ns = 0
 
     def durations(self, duration_ns: IntArray, empty: BoolArray) -> IntArray:
-        """Return how much of each level's duration counts.
+        """Return the part of each level's duration that counts.
 
         Args:
             duration_ns: shape (n,), duration of each level.
-            empty: shape (n,), whether the level is empty.
+            empty: shape (n,), True if the level is empty.
 
-        Returns: shape (n + 1,): first the duration of an empty stretch that earlier blocks began;
-            0 for a level that is part of a pause or of a stretch that is still open.
+        Returns: shape (n + 1,): first the duration of an empty stretch that earlier blocks began; 0
+            for a level in a pause or in a stretch that is still open.
         """
         duration_ns = np.concatenate(([self._empty_ns], duration_ns))
         empty = np.concatenate(([True], empty))
@@ -113,10 +113,10 @@ class QueueLevel:
         The result is None as long as no packet has entered.
 
         Args:
-            arrived_ns: shape (n,), when each packet enters, sorted.
-            left_ns: shape (n,), when each packet leaves.
+            arrived_ns: shape (n,), time at which each packet enters, sorted.
+            left_ns: shape (n,), time at which each packet leaves.
             size: shape (n,), bytes.
-            until_ns: later calls have no packet that enters before this time.
+            until_ns: packets of later calls do not enter before this time.
         """
         leaving = np.concatenate((self._leaving, np.stack((left_ns, size))), axis=1)
         if self._from_ns is None:

@@ -1,4 +1,4 @@
-"""Find common packets of two captures, and the clocks' rough offset."""
+"""Find common packets of two captures, and the rough offset of the clocks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from capture_analysis.two_captures.match_rows import rows_of
 from capture_analysis.two_captures.matching import PacketSource
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 
-# Common packets are searched for in the first packets of a capture.
+# Number of first packets of a capture in which common packets are searched for.
 HEAD_PACKETS = 1 << 15
-# Common packets that the estimate of the offset needs.
+# Number of common packets that the estimate of the offset needs.
 _MIN_COMMON_PACKETS = 1 << 12
 # A weaker identity is taken if it recognises this multiple of a stronger one's packets.
 _WEAKER_GAIN = 1.1
@@ -26,8 +26,8 @@ class Contact:
     """Results from the first common packets.
 
     Attributes:
-        offset_ns: the second clock less the first, to within a packet's delay.
-        identity: the fields of a packet by which both captures recognise it.
+        offset_ns: the second clock minus the first, to within a packet's delay.
+        identity: the fields by which both captures recognise a packet.
         resolution_ns: resolution of each capture's time stamps: 1000 or 1.
     """
 
@@ -91,7 +91,7 @@ class _Reading:
         )
 
     def describe(self) -> str:
-        """Name the capture's span and its busiest connection, for a hint."""
+        """Describe the capture's span and its busiest connection, for a hint."""
         busiest = int(self._packets.argmax())
         first, last = (
             datetime.fromtimestamp(each / 1e9, UTC).isoformat(timespec="milliseconds")
@@ -141,7 +141,7 @@ class _Found:
     """Common packets of two captures.
 
     Attributes:
-        differences_ns: for each identity, the second capture's times less the first's.
+        differences_ns: for each identity, the second capture's times minus the first's.
     """
 
     differences_ns: dict[Identity, IntArray]
@@ -168,7 +168,7 @@ class _Found:
 
 
 def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
-    """Search each capture for the other's beginning; keep the better."""
+    """Search each capture for the other's beginning; keep the better result."""
     in_b, in_a = _Found.nothing(), _Found.nothing()
     for a_part, b_part in zip_longest(a.parts(), b.parts()):
         if b_part is not None:
@@ -183,7 +183,7 @@ def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
 def _common(a: _Part, b: _Part) -> _Found:
     """Find packets that are in both parts, by each identity.
 
-    Of packets with equal keys the first counts.
+    Of packets with equal keys only the first counts.
     """
     found = {}
     for number, identity in enumerate(Identity):
@@ -197,7 +197,7 @@ def _common(a: _Part, b: _Part) -> _Found:
 
 
 def _why_not(a: _Reading, b: _Reading) -> str:
-    """Explain why two captures that were read whole have no packet in common."""
+    """Explain why two captures that were read completely have no packet in common."""
     hint = f"\n\nhint: {a.describe()}\n      {b.describe()}"
     if not a.ends() & b.ends():
         return f"{a.name} and {b.name}: no common connection{hint}"

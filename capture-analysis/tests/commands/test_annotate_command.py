@@ -89,11 +89,13 @@ def test_warnings(capture: Path, tmp_path: Path) -> None:
     target, broken = tmp_path / "copy.pcapng", tmp_path / "broken.pcap"
     frames, comments, warnings = annotate.annotate(capture, target, notes=Notes(3))
     assert (frames, comments) == (5000, 3)
-    assert warnings == ["more than 3 comments: the rest is left out"]
+    assert warnings == ["more than 3 comments: the others are left out"]
     octets = capture.read_bytes()
     damage = octets.index(octets[24:28], len(octets) // 2)  # a record of the same second
     broken.write_bytes(octets[: damage + 8] + b"\xff" * 4 + octets[damage + 12 :])
     frames, _, warnings = annotate.annotate(broken, target)
     assert 0 < frames < 5000
     assert len(warnings) == 2
-    assert warnings[1].startswith(f"{frames} of 4999 frames were copied: those behind the first")
+    assert warnings[1].startswith(
+        f"{frames} of 4999 frames were copied: the frames after the first"
+    )

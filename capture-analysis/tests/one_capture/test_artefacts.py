@@ -71,7 +71,7 @@ def test_each_count_has_its_consequence() -> None:
         warnings_of(odd, []),
         ("1 frame at a time beyond the year 2262", "3 frames of an encrypted wireless link",
          "2 frames of a wireless link with several packets each",
-         "2 packets at a fraction", "3 packets captured",
+         "2 packets whose time", "3 packets with an earlier",
          "rates and shares of links are too low"),
         strict=True,
     ):  # fmt: skip

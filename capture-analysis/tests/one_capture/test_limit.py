@@ -150,7 +150,7 @@ def test_unknown_shares() -> None:
 def test_queue_in_words() -> None:
     """The queue adds the median round trip less the shortest, if more than a fifth of it."""
     assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
-        "The queue adds 64.9 ms: the round trip is 16.1 ms at its least, 81 at the median."
+        "The queue adds 64.9 ms: the round trip is at least 16.1 ms, in the median 81 ms."
     )
     assert not queueing({"rtt_min": 16.1, "rtt_median": 19.0})
     assert queueing({"rtt_min": 10.0, "rtt_median": 12.1})

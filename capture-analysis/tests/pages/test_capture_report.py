@@ -295,7 +295,7 @@ def test_one_captures_options_with_two(
     [
         (["--flow", "99", "--output", "x.png"], "connection 99 carries no data"),
         (["--output", "x.pdf"], "a picture is a .png, .svg or .html"),
-        (["--what", "queue", "--output", "x.png"], "queue is no picture of these"),
+        (["--what", "queue", "--output", "x.png"], "there is no picture queue of these"),
     ],
 )
 def test_plot_that_cannot_be(

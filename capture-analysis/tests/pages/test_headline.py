@@ -78,7 +78,7 @@ def test_answers_of_a_compressed_direction() -> None:
         ("given", "given", "10 Mbit/s, is given"),
         ("measured", "link data", "The narrowest link before the tap carries 10 Mbit/s"),
         ("guessed", "acks", "is a guess, 10 Mbit/s, from the pace"),
-        ("guessed", "opposite", "is a guess, 10 Mbit/s, as for the opposite way"),
+        ("guessed", "opposite", "is a guess, 10 Mbit/s, as for the opposite direction"),
     ],
 )
 def test_words_follow_evidence(evidence: str, source: str, said: str) -> None:
@@ -116,9 +116,9 @@ def test_limits_are_told() -> None:
     assert dict(headline(found, SENDER))["What limits the transfer?"] == (
         "For 50 % of the time in which it sends, the receiver's window is full. "
         "All its time, idle time included: 50 % the receiver's window, 20 % its application, "
-        "19.9 % its congestion window, 10 % ACKs held on their way. "
+        "19.9 % its congestion window, 10 % ACKs held on their path. "
         "The handshake took a round trip of 16.8 ms. "
-        "Segments sent again: 12 (9 because ACKs told of a gap, 3 after a time-out). "
+        "Segments sent again: 12 (9 because ACKs reported a gap, 3 after a time-out). "
         "Packets of the handshake sent again: 1."
     )
     told = headline(metrics(limited_application="not from here"), SENDER)
@@ -180,5 +180,5 @@ def test_pair_without_acks() -> None:
 def test_what_the_capture_lacks() -> None:
     """A share of the payload that is acknowledged and not captured is told, and what it spoils."""
     said = dict(headline(COMPRESSED | metrics(unseen=0.02), SENDER))["How sure is this?"]
-    assert "2 % of its payload is acknowledged and not in the capture: goodput" in said
+    assert "2 % of its payload is acknowledged but not in the capture: goodput" in said
     assert "not in the capture" not in dict(headline(COMPRESSED, SENDER))["How sure is this?"]

@@ -252,12 +252,15 @@ def test_block_size_changes_nothing(
 @pytest.mark.parametrize(
     ("content", "warning"),
     [
-        (pcap([]), "there is no frame in it, nothing but a header"),
+        (pcap([]), "it has no frame, only a header"),
         (pcap([(1, b"x")] * 2, link_type=147), "2 frames of unknown link type: 147"),
         (pcap([(1, b"x")], link_type=192), "1 frame of unknown link type: 192 (PPI)"),
         (
             pcap([(1, b"x")]),
-            "of 1 frame too little was kept to tell the protocol (the snap length cuts headers)",
+            (
+                "of 1 frame too little was kept to identify the protocol (the snap length "
+                "cuts headers)"
+            ),
         ),
         (
             built.pcap([built.ethernet(built.ipv4(first=0x44))]),
@@ -269,7 +272,7 @@ def test_block_size_changes_nothing(
         ),
         (
             pcap([(2, tcp_frame()), (1, tcp_frame())]),
-            "1 packet captured before the packet",
+            "1 packet with an earlier time",
         ),
         (
             built.pcap([built.ethernet(built.ipv4(built.tcp(b"\2\xff")))]),

@@ -65,7 +65,7 @@ def test_broken_chain(tmp_path: Path) -> None:
     capture = Capture(path)
     assert sum(map(len, capture.chunks())) == 4
     assert capture.warnings == [
-        f"record 5 at byte {len(PCAP)} claims 4294967295 bytes; what follows was not read"
+        f"record 5 at byte {len(PCAP)} claims 4294967295 bytes; the rest was not read"
     ]
 
 

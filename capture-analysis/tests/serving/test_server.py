@@ -106,7 +106,9 @@ def test_too_large(server: Server) -> None:
     path = f"/{server.token}/capture/a.pcap"
     status, said, _ = ask(server, path, b"", Content_Length="1000001")
     assert status == 422
-    assert said["error"].startswith("a capture may have 1 MB here (--limit-mb); `capture-analysis")
+    assert said["error"].startswith(
+        "captures are limited to 1 MB here (--limit-mb); `capture-analysis"
+    )
     assert ask(server, path, b"", Content_Length="-1")[0] == 411
 
 

@@ -123,7 +123,7 @@ def files() -> Iterator[Hostile]:
             f"block of {length}",
             partial(_blocks, block),
             10,
-            "what follows was not read",
+            "the rest was not read",
         )
     lies = struct.pack("<II5II", 6, 32, 0, 0, 0, HUGE, HUGE, 32)
     yield Hostile("block smaller than its packet", lambda: _blocks(lies), 10, "contradict")
@@ -155,6 +155,6 @@ def files() -> Iterator[Hostile]:
         "xz bomb",
         lambda: _bomb(lzma.compress, bytes(16), _classic(b"")),
         10,
-        "claims 0 bytes; what follows was not read",
+        "claims 0 bytes; the rest was not read",
     )
     yield Hostile("zstd with a window of 2 GiB", _zstd_window, None, "zstd")
