@@ -3,7 +3,7 @@
 
     oci_archive.py LAYER.tar IMAGE.tar VERSION REVISION
 
-Times are SOURCE_DATE_EPOCH's: the same layer is the same image.
+Times are SOURCE_DATE_EPOCH's, so that equal layers give equal images.
 """
 
 import gzip
@@ -57,7 +57,7 @@ def main() -> None:
     name = f"localhost/twoway:{version}"
     named = {"annotations": {"org.opencontainers.image.ref.name": name}}
     index = {"schemaVersion": 2, "manifests": [_descriptor("manifest.v1+json", manifest) | named]}
-    # What docker older than 25 reads instead of the index.
+    # Docker before version 25 reads this instead of the index.
     docker = {"Config": _blob(config), "RepoTags": [name], "Layers": [_blob(packed)]}
     files = {
         "oci-layout": _json({"imageLayoutVersion": "1.0.0"}),

@@ -9,7 +9,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class RevisionHook(BuildHookInterface[Any]):
-    """Adds the file that `git_revision` of twoway/runs/manifest.py looks for."""
+    """Adds the file that `git_revision` of twoway/runs/manifest.py reads."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the revision to a file of its own; an editable wheel has none."""
@@ -22,7 +22,7 @@ class RevisionHook(BuildHookInterface[Any]):
 
 
 def _revision(root: Path) -> str:
-    """Read the revision of a checkout; of an unpacked archive it is "unknown"."""
+    """Read the revision of a checkout; for an unpacked archive it is "unknown"."""
     if not (root / ".git").exists():
         return "unknown"
     argv = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]

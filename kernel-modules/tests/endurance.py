@@ -1,9 +1,9 @@
-"""What the modules must survive, as root in the sanitised guest: load, use, misuse, unload.
+"""Trials that the modules must survive, as root in the sanitised guest: load, use, misuse, unload.
 
     endurance.py TRIAL [ARGUMENT ...]
 
-Each trial ends by unloading every module and letting kmemleak look for what they left. It fails
-with an exception; the kernel's own complaints are on the console, where the host finds them.
+Each trial ends by unloading every module and letting kmemleak look for leaks. It fails with an
+exception; the kernel's own complaints are on the console, where the host finds them.
 """
 
 import contextlib
@@ -33,13 +33,14 @@ CLONE_NEWNET = 0x40000000
 QDISCS = ("sch_dtm", "sch_medium", "sch_timetable")
 ROUNDS = 100
 TRAFFIC_ROUNDS = 28  # four of each way to end a channel
-# kmemleak leaves an object alone that is younger than 5 s (MSECS_MIN_AGE); time costs nothing.
+# kmemleak ignores an object younger than 5 s (MSECS_MIN_AGE); time costs nothing.
 LEAK_AGE_S = 6
-# A SYN behind a full queue, or lost with it several times.
+# Time for a SYN behind a full queue, or one lost with it several times.
 HANDSHAKE_S = 60
-# A closed connection has given up its last retransmissions by then (tcp_retries2: 15 minutes).
+# After this time a closed connection has given up its last retransmissions (tcp_retries2: 15
+# minutes).
 ORPHANS_GONE_S = 2000
-# An attempt with more allocations than this goes on for ever.
+# An attempt with more allocations than this never ends.
 MOST_ALLOCATIONS = 2000
 SYS_FINIT_MODULE = 313  # x86-64
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
@@ -73,7 +74,7 @@ def unload(module: str) -> None:
 
 
 def refuses_to_unload(module: str) -> None:
-    """Trying to remove a module must fail, because it is in use."""
+    """Check that a module cannot be removed, because it is in use."""
     flags = os.O_NONBLOCK
     if _libc.delete_module(module.encode(), flags) == 0:
         raise AssertionError(f"{module} was unloaded while in use")
@@ -82,14 +83,14 @@ def refuses_to_unload(module: str) -> None:
 
 
 def forget_leaks() -> None:
-    """Let kmemleak forget what the kernel itself has lost so far."""
+    """Make kmemleak ignore the leaks of the kernel itself so far."""
     time.sleep(LEAK_AGE_S)
     KMEMLEAK.write_text("scan")
     KMEMLEAK.write_text("clear")
 
 
 def no_leaks() -> None:
-    """Nothing may have been lost since forget_leaks(); twice, as registers hold stale pointers."""
+    """Check twice that nothing leaked since forget_leaks(): registers hold stale pointers."""
     for _ in range(2):
         time.sleep(LEAK_AGE_S)
         KMEMLEAK.write_text("scan")
@@ -119,7 +120,7 @@ def _setns(fd: int) -> None:
 
 
 def add_two_hosts() -> None:
-    """Hosts a and b, on one wire."""
+    """Make hosts a and b on one wire."""
     run("ip", "netns", "add", "a")
     run("ip", "netns", "add", "b")
     wire_hosts()
@@ -167,7 +168,7 @@ class Connections:
         return opened
 
     def exchange(self, seconds: float) -> None:
-        """Keep all of them busy."""
+        """Keep all connections busy."""
         for _ in range(5):
             for connection in self.sockets:
                 with contextlib.suppress(BlockingIOError, OSError):
@@ -178,7 +179,7 @@ class Connections:
             time.sleep(seconds / 5)
 
     def close(self, chance: random.Random) -> None:
-        """Close all, some with a reset."""
+        """Close all connections, some with a reset."""
         chance.shuffle(self.sockets)
         for connection in self.sockets:
             if chance.random() < 0.5:
@@ -192,45 +193,45 @@ def tc(*arguments: str) -> None:
 
 
 def delete_qdisc() -> None:
-    """The channel goes away with packets in it, and comes back."""
+    """Delete the channel with packets in it, and add it again."""
     tc("del", "root")
     tc("add", "root", "handle", "1:", "dtm")
 
 
 def replace_qdisc() -> None:
-    """Another channel takes its place."""
+    """Replace the channel by another."""
     tc("replace", "root", "handle", "2:", "dtm")
     tc("replace", "root", "handle", "1:", "dtm")
 
 
 def hide_qdisc() -> None:
-    """The channel becomes a class of another qdisc, which then goes away with all of it."""
+    """Make the channel a class of another qdisc, and delete that qdisc."""
     tc("replace", "root", "handle", "3:", "prio")
     tc("add", "parent", "3:1", "handle", "4:", "dtm")
     tc("replace", "root", "handle", "1:", "dtm")
 
 
 def interrupt_link() -> None:
-    """The device goes down and up."""
+    """Switch the device off and on."""
     run("ip", "-n", "a", "link", "set", "eth0", "down")
     run("ip", "-n", "a", "link", "set", "eth0", "up")
 
 
 def delete_device() -> None:
-    """The device goes away with its channel."""
+    """Delete the device with its channel."""
     run("ip", "-n", "b", "link", "del", "eth0")
     wire_hosts()
 
 
 def change_table() -> None:
-    """A link that changes takes its place, changes once more with packets waiting, and goes."""
+    """Replace the channel by a link that changes, change it with packets waiting, delete it."""
     tc("replace", "root", "handle", "5:", "timetable", "rates", "0s:8Mbit")
     tc("change", "root", "handle", "5:", "timetable", "rates", "1ms:1Mbit")
     tc("replace", "root", "handle", "1:", "dtm")
 
 
 def share_medium() -> None:
-    """Both hosts share a medium, which one leaves with packets waiting, and the other keeps."""
+    """Make both hosts share a medium; one leaves with packets waiting, the other stays."""
     words = ("root", "handle", "6:", "medium", "number", "1", "rate", "8Mbit")
     tc("replace", *words, "gap", "1ms")
     run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words, "netns", "a")
@@ -255,13 +256,13 @@ WAYS = (
 
 
 def parse(told: str) -> tuple[str, list[str], list[str]]:
-    """A module, its parameters, and the congestion controls that it then has: "a/b=1,2/c,d"."""
+    """Parse a module, its parameters, and the resulting congestion controls: "a/b=1,2/c,d"."""
     module, parameters, controls = told.split("/")
     return module, parameters.split(), controls.split(",")
 
 
 def load_and_unload(*told: str) -> None:
-    """Each module comes and goes, alone and with its parameters."""
+    """Load and unload each module, alone and with its parameters."""
     for module, parameters, _ in [*map(parse, told), *((name, [], []) for name in QDISCS)]:
         for count in range(ROUNDS):
             load(module, *(parameters if count % 2 else []))
@@ -269,7 +270,7 @@ def load_and_unload(*told: str) -> None:
 
 
 def traffic(*told: str) -> None:
-    """Channels go away under traffic, connections are closed, and modules stay while in use."""
+    """Delete channels under traffic, close connections; modules must stay while in use."""
     chance = random.Random(1)
     modules, names = ["sch_dtm"], []
     for name in QDISCS:
@@ -288,7 +289,7 @@ def traffic(*told: str) -> None:
         WAYS[count % len(WAYS)]()
         connections.exchange(chance.random())
         connections.close(chance)
-        if count % 5 == 4:  # whole hosts go, with whatever is still in flight
+        if count % 5 == 4:  # whole hosts end, with everything in flight
             run("ip", "netns", "del", "a")
             run("ip", "netns", "del", "b")
             add_two_hosts()
@@ -305,10 +306,11 @@ def fuzz(kind: str, seed: str, requests: str) -> None:
 
 
 def out_of_memory(*told: str) -> None:
-    """Each allocation of loading a module, and of a channel's requests, fails once."""
+    """Let each allocation of loading a module, and of a channel's requests, fail once."""
     for setting, value in ("ignore-gfp-wait", "N"), ("verbose", "0"):
         (DEBUG / "failslab" / setting).write_text(value)
-    # The kernel warns when there is no memory for a module's tracepoints; the host looks for more.
+    # The kernel warns if there is no memory for a module's tracepoints; the host looks for other
+    # complaints.
     Path("/proc/sys/kernel/panic_on_warn").write_text("0")
     for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
         image = (MODULES / f"{module}.ko").open("rb")
@@ -343,7 +345,7 @@ def out_of_memory(*told: str) -> None:
 
 
 def join_without_memory() -> None:
-    """Each allocation of a queue that joins a medium fails once; the medium stays whole."""
+    """Let each allocation of a queue that joins a medium fail once; the medium must stay whole."""
     load("sch_medium")
     for device in ("near", "far"):
         run("ip", "link", "add", device, "type", "dummy")
@@ -364,7 +366,8 @@ def join_without_memory() -> None:
 def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable[[], int]) -> None:
     """Let the first allocation of an attempt fail, then the second, until all succeed.
 
-    An attempt may have worked and its answer been lost: what was before is restored in any case.
+    An attempt may have worked and only its answer been lost, so the state before is restored in any
+    case.
     """
     fail_nth = Path("/proc/thread-self/fail-nth")
     failures = 0
@@ -372,7 +375,7 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
         with fail_nth.open("wb", buffering=0) as switch, fail_nth.open("rb") as left:
             switch.write(b"%d" % nth)
             result = attempt()
-            untouched = int(left.read(16).strip(b"\0\n")) > 0  # it was never reached
+            untouched = int(left.read(16).strip(b"\0\n")) > 0  # no such allocation
             switch.write(b"0")
         restore()
         failures += result != 0
@@ -384,14 +387,14 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """A netlink attribute."""
+    """Return a netlink attribute."""
     return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def rtnl_request(
     kind: int, flags: int, device: int, qdisc: bytes, options: bytes
 ) -> Callable[[], int]:
-    """A function that sends a request for the root qdisc of a device; it returns the errno."""
+    """Return a function that sends a request for a device's root and returns the errno."""
     body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
     body += attribute(TCA_KIND, qdisc + b"\0") + attribute(NLA_F_NESTED | TCA_OPTIONS, options)
     flags |= NLM_F_REQUEST | NLM_F_ACK
@@ -409,7 +412,7 @@ def rtnl_request(
 
 
 def kunit() -> None:
-    """Load the unit tests, which run at once, and keep what they say."""
+    """Load the unit tests, which run at once, and keep their output."""
     load("twoway_kunit")
     shutil.copytree(DEBUG / "kunit", RUN / "kunit")
     unload("twoway_kunit")

@@ -1,7 +1,7 @@
-"""rtnetlink as far as queueing disciplines need it: what tc would never send, and every answer.
+"""rtnetlink for queueing disciplines: requests that tc would never send, and every answer.
 
-Standard library only, so that it runs in any guest. Messages and attributes are those of
-linux/netlink.h and linux/rtnetlink.h; what is said about dtm is in pkt_dtm.h.
+It needs only the standard library, so that it runs in any guest. Messages and attributes are those
+of linux/netlink.h and linux/rtnetlink.h; those of dtm are in pkt_dtm.h.
 
     with Rtnetlink() as route:
         ack = route.qdisc("add", "veth0", Handle(1), options=attribute(TCA_DTM_SLOTS, u32(0)))
@@ -66,7 +66,7 @@ class Handle(NamedTuple):
 
     @property
     def number(self) -> int:
-        """As in a message."""
+        """The number in a message."""
         return self.major << 16 | self.minor
 
 
@@ -74,34 +74,34 @@ ROOT = Handle(_TC_H_ROOT >> 16, _TC_H_ROOT & 0xFFFF)
 
 
 def u8(value: int) -> bytes:
-    """An attribute's value of 8 bits; the bits of a negative one."""
+    """Return an attribute's value of 8 bits; for a negative number its bits."""
     return struct.pack("=B", value & 0xFF)
 
 
 def u32(value: int) -> bytes:
-    """An attribute's value of 32 bits; the bits of a negative one."""
+    """Return an attribute's value of 32 bits; for a negative number its bits."""
     return struct.pack("=I", value & 0xFFFFFFFF)
 
 
 def u64(value: int) -> bytes:
-    """An attribute's value of 64 bits; the bits of a negative one."""
+    """Return an attribute's value of 64 bits; for a negative number its bits."""
     return struct.pack("=Q", value & 0xFFFFFFFFFFFFFFFF)
 
 
 def attribute(number: int, value: bytes) -> bytes:
-    """One attribute, padded; its value need not be what the kernel expects."""
+    """Return one attribute, padded; its value need not be valid."""
     whole = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), number) + value
     return whole + bytes(-len(whole) % 4)
 
 
 def request_header(kind: int, flags: int, body_bytes: int, sequence: int) -> bytes:
-    """The header of a request."""
+    """Return the header of a request."""
     length = _HEADER.size + body_bytes
     return _HEADER.pack(length, kind, flags | _NLM_F_REQUEST, sequence, 0)
 
 
 def messages(data: bytes) -> list[tuple[int, int, bytes]]:
-    """Type, flags and payload of each message of a datagram."""
+    """Return type, flags and payload of each message of a datagram."""
     found = []
     while len(data) >= _HEADER.size:
         length, kind, flags, _, _ = _HEADER.unpack_from(data)
@@ -111,12 +111,12 @@ def messages(data: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def nest(number: int, *attributes: bytes) -> bytes:
-    """An attribute that consists of attributes."""
+    """Return an attribute that consists of attributes."""
     return attribute(number | _NESTED, b"".join(attributes))
 
 
 def parse_attributes(data: bytes) -> dict[int, bytes]:
-    """Attributes by number; of one that comes twice, the last."""
+    """Return attributes by number; the last one if a number repeats."""
     found = {}
     while len(data) >= _ATTRIBUTE.size:
         length, number = _ATTRIBUTE.unpack_from(data)
@@ -212,16 +212,16 @@ class Rtnetlink:
         kind: str | None = "dtm",
         nested: bool = True,
     ) -> Ack:
-        """What `tc qdisc` does with a verb, but with options as they are given.
+        """Do what `tc qdisc` does with a verb, but with options as they are given.
 
         Args:
             verb: add, replace, change or del.
             interface: its name.
-            handle: of the qdisc; 0: lets the kernel choose.
+            handle: the qdisc's handle; 0 lets the kernel choose.
             parent: ROOT or a class.
-            options: what TCA_OPTIONS contains; None leaves the attribute out.
-            kind: of the qdisc; None leaves it out, to delete whatever is there.
-            nested: TCA_OPTIONS is marked as nested.
+            options: content of TCA_OPTIONS; None leaves the attribute out.
+            kind: the qdisc's kind; None leaves it out, to delete any qdisc.
+            nested: True to mark TCA_OPTIONS as nested.
         """
         number, flags = _VERBS[verb]
         index = socket.if_nametoindex(interface)
@@ -235,7 +235,7 @@ class Rtnetlink:
         return parse_ack(flags, payload)
 
     def show(self, interface: str) -> list[Qdisc]:
-        """All qdiscs of an interface."""
+        """Return all qdiscs of an interface."""
         index = socket.if_nametoindex(interface)
         self._send(_RTM_GETQDISC, _NLM_F_DUMP, _TCMSG.pack(0, index, 0, 0, 0))
         shown: list[Qdisc] = []
@@ -249,11 +249,11 @@ class Rtnetlink:
                     shown.append(_parse_qdisc(payload))
 
     def subscribe(self) -> None:
-        """Get a notification of each qdisc that comes, changes or goes, from now on."""
+        """Subscribe to notifications of each qdisc that is added, changed or deleted."""
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _RTNLGRP_TC)
 
     def notifications(self) -> list[Qdisc]:
-        """The qdiscs that came or changed since the last call, one for each notification."""
+        """Return the qdiscs added or changed since the last call, one for each notification."""
         came: list[Qdisc] = []
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -274,11 +274,11 @@ def _error(ack: Ack) -> tuple[int, str]:
 
 
 def parse_ack(flags: int, payload: bytes) -> Ack:
-    """The answer of a message of type NLMSG_ERROR."""
+    """Parse the answer in a message of type NLMSG_ERROR."""
     (code,) = struct.unpack_from("=i", payload)
     said = {}
     if flags & _NLM_F_ACK_TLVS:
-        # Capped: of the request only its header comes back.
+        # Capped: only the header of the request is returned.
         said = parse_attributes(payload[4 + _HEADER.size :])
     return Ack(errno=-code, message=_text(said.get(_NLMSGERR_ATTR_MSG, b"")))
 

@@ -1,4 +1,4 @@
-"""Running a program for one batch of lines after another, loaded once (fork_server.c)."""
+"""Running a program for several batches of lines, loaded once (fork_server.c)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LIBRARY = "/mnt/bin/fork_server.so"
 
 
 class ForkServer:
-    """A program that is loaded, and becomes a process for each batch."""
+    """A loaded program that becomes a new process for each batch."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         """Load a program that reads its standard input: [env NAME=VALUE...] PROGRAM ARGUMENT..."""
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._input, *self._outputs = (os.memfd_create(each) for each in ("in", "out", "err"))
-        for output in self._outputs:  # of many processes, each of which begins with an empty one
+        for output in self._outputs:  # for many processes, each of which begins with an empty one
             fcntl.fcntl(output, fcntl.F_SETFL, os.O_APPEND)
         self._name = next(word for word in argv if word != "env" and "=" not in word)
         settings = {
@@ -33,7 +33,7 @@ class ForkServer:
             "FORK_SERVER_INPUT": str(self._input),
         }
         with theirs:
-            self._process = subprocess.Popen(  # kept: it is not to be waited for
+            self._process = subprocess.Popen(  # kept, so that it is not waited for
                 argv,
                 env={**os.environ, **settings},
                 stdin=theirs.fileno(),

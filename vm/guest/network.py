@@ -1,7 +1,7 @@
 """Nodes as network namespaces, and programs that run in them.
 
-A process takes long under user-mode Linux: ip and tc are loaded once, and read their commands in
-batches.
+Starting a process takes long under user-mode Linux, so ip and tc are loaded once, and read their
+commands in batches.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
-# An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
-# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
+# Descriptors of instruments in the kernel and of nodes' namespaces. There are few, because mnexec
+# closes every possible descriptor, a system call each (docs/decisions/0005).
 INSTRUMENTS = ("recorders", "captures")
 MOST_DESCRIPTORS = 1024
 SPARE_DESCRIPTORS = 100
-# What a kernel says, by tc, that lacks a module; its name's beginning, and where its end stands.
+# The error of a kernel without a module, as tc prints it; the start of the module's name, and the
+# place of its end.
 _LACKS = {
     "Failed to load TC action module": ("act", r" action (\w+)"),
     "TC classifier not found": ("cls", r" (?:egress|ingress) (\w+)"),
@@ -37,7 +38,7 @@ _LACKS = {
 }
 
 libc = ctypes.CDLL(None, use_errno=True)
-# What has been carried out, in the words of `twoway plan`.
+# The commands carried out so far, in the words of `twoway plan`.
 carried_out: list[str] = []
 
 
@@ -46,14 +47,14 @@ class GuestError(Exception):
 
 
 def note(node: str | None, words: Iterable[str], lines: Iterable[str] = ()) -> None:
-    """Note a command that is carried out, with the lines of its standard input."""
+    """Record a command that is carried out, with the lines of its standard input."""
     where = f"[{node or 'guest'}]"
     carried_out.append(" ".join((where, *words)))
     carried_out.extend(f"{where}     {line}" for line in lines)
 
 
 def limit_descriptors(plan: dict[str, Any]) -> None:
-    """Have as many descriptors as the plan needs, and not many more."""
+    """Set the limit of descriptors to what the plan needs, and little more."""
     nodes = {step["node"] for step in plan["setup"]}
     needed = sum(len(plan[kind]) for kind in INSTRUMENTS) + len(nodes) + SPARE_DESCRIPTORS
     most = max(MOST_DESCRIPTORS, needed)
@@ -62,7 +63,7 @@ def limit_descriptors(plan: dict[str, Any]) -> None:
 
 @contextmanager
 def namespace(node: str | None) -> Iterator[None]:
-    """Enter a node's network namespace for a `with`; for None, none."""
+    """Enter a node's network namespace for a `with`; None: stay."""
     if node is None:
         yield
         return
@@ -75,7 +76,7 @@ def namespace(node: str | None) -> Iterator[None]:
 
 @cache
 def _namespace_of(node: str) -> int:
-    """Open a node's namespace once, for as long as this program runs."""
+    """Return a node's namespace, opened once for the life of this program."""
     return os.open(NETNS / node, os.O_RDONLY)
 
 
@@ -113,9 +114,9 @@ def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) ->
 
 
 def _complaint(argv: list[str], batch: list[str], code: int, said: str) -> str:
-    """Build a sentence of a command that failed, in the program's own words.
+    """Build the sentence for a command that failed, from the program's own words.
 
-    Of a batch the line that failed is the command: ip and tc end with "Command failed -:LINE".
+    In a batch the line that failed is the command: ip and tc end with "Command failed -:LINE".
     """
     words, mark, number = said.rpartition("Command failed -:")
     if not (mark and number.isdigit() and 0 < int(number) <= len(batch)):
@@ -126,7 +127,7 @@ def _complaint(argv: list[str], batch: list[str], code: int, said: str) -> str:
 
 
 def _lacking(line: str, said: str) -> str:
-    """Name the module that the kernel lacks, if that is what tc says of a line."""
+    """Return the module that the kernel lacks, if tc's error on a line means that."""
     for words, (kind, place) in _LACKS.items():
         if words in said and (found := re.search(place, line)):
             name = f"{kind}_{found[1]}"

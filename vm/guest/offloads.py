@@ -1,4 +1,4 @@
-"""Switching an interface's offloads off with the ioctls of `ethtool -K`, in no process."""
+"""Switching an interface's offloads off with the ioctls of `ethtool -K`, without a process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMANDS = {
 def switch_off(interface: str, offloads: list[str]) -> list[str]:
     """Switch offloads of an interface of this namespace off.
 
-    Returns: those that are still on, because the interface does not let go of them.
+    Returns: the offloads that are still on, because the interface does not allow the change.
     Raises: OSError if there is no such interface.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
@@ -37,7 +37,7 @@ def switch_off(interface: str, offloads: list[str]) -> list[str]:
 
 
 def _ethtool(asked: socket.socket, interface: str, command: int) -> int:
-    """Send a struct ethtool_value with data 0; the data that comes back."""
+    """Send a struct ethtool_value with data 0; return the data in the answer."""
     value = ctypes.create_string_buffer(struct.pack("=II", command, 0), 8)
     request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
     fcntl.ioctl(asked, SIOCETHTOOL, request)

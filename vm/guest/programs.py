@@ -1,4 +1,4 @@
-"""The programs that an experiment names: started, asked to end, and judged by their exit codes.
+"""The programs that an experiment names: starting them, ending them, judging their exit codes.
 
 Each has a folder of its own in the guest's memory and a clean environment. Its output goes to
 programs/ in the run's folder.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOMES = Path("/tmp/programs")  # noqa: S108 - in the guest's memory, with nobody else there
-# The most that a file which a program writes may hold, its output included.
+# Size limit of each file that a program writes, its output included.
 MOST_BYTES = 64 << 20
-# How long a program may take to end when it has been asked to, in virtual time.
+# Time for a program to end after SIGTERM, in virtual time.
 PATIENCE_S = 5.0
 
 
@@ -68,13 +68,13 @@ class _Running:
         self.end_ns = now_ns()
 
     def ask_to_end(self) -> None:
-        """Ask the program, and its children, to end, if it has not ended."""
+        """Send SIGTERM to the program and its children, if it has not ended."""
         if not self.asked and self._waiter.is_alive():
             self.asked = True
             os.killpg(self.process.pid, signal.SIGTERM)
 
     def finish(self) -> None:
-        """Wait until the program has ended, and make it."""
+        """Wait until the program has ended; kill it if it does not."""
         self._waiter.join(PATIENCE_S)
         if self._waiter.is_alive():
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ class _Running:
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong with how it ended; None if nothing is."""
+        """Return the problem with its end; None without one."""
         code, wanted = self.process.returncode, self.program["exit_code"]
         if wanted is None and self.asked:
             return None
@@ -99,12 +99,12 @@ class _Running:
 
     @property
     def last_words(self) -> str:
-        """The end of what it wrote on standard error."""
+        """Return the end of its standard error."""
         return self.error.read_text(errors="replace").strip()[-400:]
 
 
 def _furnish(home: Path, files: dict[str, dict[str, Any]]) -> None:
-    """Make a program's folder, with its files, which are for its user alone."""
+    """Make a program's folder with its files, readable only for its user."""
     home.mkdir(parents=True)
     for name, file in files.items():
         path = home / name
@@ -117,7 +117,7 @@ class UserPrograms:
     """All programs that an experiment names.
 
     Args:
-        programs: as in the plan.
+        programs: the plan's programs.
         output: the folder for their output.
         now_ns: reads the plan's clock.
     """
@@ -129,7 +129,7 @@ class UserPrograms:
         self._running: dict[str, _Running] = {}
 
     def events(self) -> list[tuple[int, Callable[[], None]]]:
-        """List what is to be done, each with its time on the plan's clock."""
+        """List the starts and ends, each with its time on the plan's clock."""
         return [
             (program[time], partial(act, program))
             for program in self._programs
@@ -144,9 +144,9 @@ class UserPrograms:
         self._running[program["name"]].ask_to_end()
 
     def finish(self) -> None:
-        """Wait until all have ended, and write how.
+        """Wait until all have ended, and write how each ended.
 
-        Raises: GuestError if one did not end as it must.
+        Raises: GuestError if one did not end as required.
         """
         for running in self._running.values():
             running.finish()

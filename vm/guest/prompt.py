@@ -1,7 +1,7 @@
 """Mininet's prompt, on the guest's terminal or with a file of commands.
 
-The plan has made the network. Mininet builds it once more, of nodes that are there: each gets a
-shell in its namespace, and of other commands none is run.
+The plan has made the network. Mininet builds it once more from existing nodes: each gets a shell in
+its namespace, and no other command is run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from network import namespace
 
-# run.py has no packages: what -S leaves out takes long to load.
+# run.py has no packages: those that -S leaves out take long to load.
 sys.path.append(
     str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Network(Mininet):  # type: ignore[misc]
-    """A Mininet of nodes, links and settings that are there."""
+    """A Mininet of existing nodes, links and settings."""
 
     def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
         """Start a shell in a node's namespace."""
@@ -51,19 +51,19 @@ class Network(Mininet):  # type: ignore[misc]
             return super().addSwitch(name, cls=Switch, inNamespace=False, **params)
 
     def addLink(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's name
-        """Note a link."""
+        """Record a link."""
         with _no_commands():
             return super().addLink(*args, **params)
 
     def configHosts(self) -> None:  # noqa: N802 - Mininet's name
-        """Note the nodes' settings."""
+        """Record the nodes' settings."""
         with _no_commands():
             super().configHosts()
 
 
 @contextmanager
 def _no_commands() -> Iterator[None]:
-    """Run no command of a node, for a `with`."""
+    """Suppress a node's commands, for a `with`."""
     command = Node.cmd
     Node.cmd = lambda *_words, **_settings: ""
     try:
@@ -76,8 +76,8 @@ def open_prompt(topology: dict[str, Any], commands: Path) -> None:
     """Carry out commands for a network: those of a file, or else those that a person types.
 
     Args:
-        topology: the plan's; its source is a program, here in its sandbox.
-        commands: a file with a command a line; the terminal is standard input if there is none.
+        topology: the plan's topology; its source is a program, which runs in its sandbox here.
+        commands: a file with one command per line; without one, commands come from standard input.
     """
     name = topology["name"]
     module = types.ModuleType(name)
@@ -90,15 +90,15 @@ def open_prompt(topology: dict[str, Any], commands: Path) -> None:
     if commands.exists():
         CLI(net, script=str(commands))
         return
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # its Ctrl-C is a signal for this process from now on
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # from now on its Ctrl-C is a signal for this process
     CLI(net)
 
 
 def _probe(client: Any, server: str, port: int) -> bool:
-    """Wait until a server of iperf listens, and have it print a first rate.
+    """Wait until a server of iperf listens, and make it print a first rate.
 
-    Mininet waits for two rates from the server, its own probe's and the measured one. iperf 2.1
-    prints none for a connection without data, as the probe's is.
+    Mininet waits for two rates from the server: its own probe's and the measured one. iperf 2.1
+    prints none for a connection without data, such as the probe's.
     """
     listens: bool = util.waitListening(client, server, port)
     client.cmd(f"iperf -c {server} -p {port} -n 1K")

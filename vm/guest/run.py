@@ -1,15 +1,15 @@
 """Carry out plan.json in the guest: set up, send, record, stop.
 
-This program runs as root in the guest, with Python's standard library alone; its prompt is
-Mininet's. It runs no command that /mnt/run/plan.json does not have, and writes beside that; nothing
-else of the host is writable.
+This program runs as root in the guest, with only Python's standard library; its prompt is
+Mininet's. It runs only commands of /mnt/run/plan.json, and writes to the same folder; nothing else
+of the host is writable.
 
 With --real-time the guest's clock ran while the guest booted, and is set to the plan's. With
 --native there is no guest but namespaces of the host: the clock is the host's and must not be set,
 and the host has carried out the set-up steps that change its whole kernel. A plan with a `share` is
 one host's part of a multi-host run (twoway/lab/multihost_plan.py) and native: the nodes' namespaces
 and their interfaces to other hosts exist already, and clock.json, which comes when all hosts are
-ready, tells when the plan's time begins.
+ready, has the start of the plan's time.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from typing import TYPE_CHECKING, Any
 
 
 class _Compiled(SourceFileLoader):
-    """A loader that compiles, whatever __pycache__ has.
+    """A loader that always compiles, whatever __pycache__ has.
 
-    To read a cache takes other system calls, hence other random numbers of the kernel's.
+    Reading a cache takes other system calls, and so other random numbers of the kernel.
     """
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
-        """Tell of no time of change, with which no cache is read or written."""
+        """Return no time of change, so that no cache is read or written."""
         raise OSError(path)
 
 
 HERE = str(Path(__file__).parent)
-sys.path.insert(0, HERE)  # which -I leaves out
+sys.path.insert(0, HERE)  # -I leaves it out
 sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
 
 from network import (  # noqa: E402 - after the loader above
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 RUN = Path("/mnt/run")
-# Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
+# Environment variable of all programs: the host's clock minus the plan's, ns.
 OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
 PR_SET_TIMERSLACK = 29
 # The device of our kernel module twoway_testbed.
 INSTRUMENT = "/dev/twoway_testbed"
-# How long a daemon may take to report that it is ready, in virtual time.
+# Time for a daemon to report that it is ready, in virtual time.
 READY_S = 5.0
-# How long the other hosts of a multi-host run may take to be ready.
+# Time for the other hosts of a multi-host run to be ready.
 ALL_READY_S = 300.0
-# Sysctls that some kernels do not have, and what that means: the first came with 6.7, the others
+# Sysctls that some kernels do not have, and the consequence: the first came with 6.7, the others
 # are IPv6's.
 ABSENT_MEANS = {
     "net.ipv4.tcp_backlog_ack_defer": 0,
@@ -112,7 +112,7 @@ def carry_out(step: dict[str, Any]) -> None:
 
 
 def change(step: dict[str, Any]) -> None:
-    """Carry out a step during the traffic, which must not last.
+    """Carry out a step during the traffic, which must be short.
 
     Raises: GuestError if it ends too late.
     """
@@ -129,12 +129,12 @@ def _command(step: dict[str, Any]) -> None:
 def _load_module(step: dict[str, Any]) -> None:
     try:
         run_program(step["node"], step["run"])
-    except GuestError as error:  # a module's own error is in the kernel's log alone
+    except GuestError as error:  # a module's own error is only in the kernel's log
         raise GuestError(f"{error}: {_kernel_log()[-1]}") from error
 
 
 def _kernel_log() -> list[str]:
-    """Read what the kernel has said, oldest line first."""
+    """Read the kernel's messages, the oldest first."""
     log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
     return log.stdout.splitlines()
 
@@ -225,19 +225,19 @@ STEPS = {
     "save": _save,
     "check": _check,
 }
-# Those that change the whole kernel, without a node: a host's own, the host carries out.
+# Steps without a node change the whole kernel: on a host, the host carries them out.
 OF_THE_HOST = ("load_module", "set_sysctls")
 
 
 def _said_by_testbed() -> str:
-    """Read why our module refused its last line; empty if the error's number says it."""
+    """Read why our module refused its last line; empty if the error's number suffices."""
     prefix = "twoway_testbed"
     said = [line.removeprefix(prefix) for line in _kernel_log() if line.startswith(f"{prefix}: ")]
     return said[-1] if said else ""
 
 
 class Instrument:
-    """An instrument of our module twoway_testbed, ended and asked as a program would be."""
+    """An instrument of our module twoway_testbed, with a program's methods."""
 
     def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
         """Write the lines; its summary goes to a file at its end."""
@@ -253,7 +253,7 @@ class Instrument:
                     raise GuestError(f"testbed: {line['text']}: {why}") from error
 
     def wait(self, timeout: float) -> int:  # noqa: ARG002 - ends when asked, or at its time
-        """End it, or wait for its end."""
+        """End the instrument, or wait for its end."""
         if self.device >= 0:
             try:
                 write_file(self.summary, os.read(self.device, 4096).decode())
@@ -270,7 +270,7 @@ class Instrument:
 
 @contextmanager
 def _created(path: Path) -> Iterator[int]:
-    """Create a file for a program to write, for a `with`; its descriptor."""
+    """Yield the descriptor of a new file for a program to write, for a `with`."""
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         yield opened
@@ -280,7 +280,7 @@ def _created(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _lines(lines: list[str]) -> Iterator[int]:
-    """Make a file of lines, in memory, for a program to read, for a `with`; its descriptor."""
+    """Yield the descriptor of a file of lines in memory for a program to read, for a `with`."""
     opened = os.memfd_create("stdin")
     try:
         os.write(opened, "".join(f"{line}\n" for line in lines).encode())
@@ -291,7 +291,7 @@ def _lines(lines: list[str]) -> Iterator[int]:
 
 
 class Daemons:
-    """Programs beside the traffic; standard errors are in log/."""
+    """Programs that run during the traffic; their standard errors are in log/."""
 
     def __init__(self) -> None:
         self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes] | Instrument]] = []
@@ -335,7 +335,7 @@ class Daemons:
         # Sinks of datagrams, which do not end by themselves, come last: their ports stay open while
         # packets may come.
         for program, process in sorted(self.running, key=lambda pair: not pair[0]["patience_s"]):
-            if not isinstance(process, Instrument):  # which takes no time to end
+            if not isinstance(process, Instrument):  # ending takes no time
                 report_progress()
             try:
                 process.wait(timeout=program["patience_s"])
@@ -381,7 +381,7 @@ def sleep_until(time_ns: int) -> None:
 def warm_up(plan: dict[str, Any]) -> None:
     """Load programs and modules that the host would read slowly.
 
-    Called before the traffic, in which reading would cost time.
+    This is called before the traffic, in which reading would cost time.
     """
     for program in plan["sinks"] + plan["sources"]:
         path = shutil.which(program["run"][0])
@@ -417,7 +417,7 @@ def be_ready(plan: dict[str, Any]) -> None:
 def await_offset_ns() -> int:
     """Report this host ready; wait for its clock's offset, ns.
 
-    The offset is that from the plan's clock.
+    The offset is the host's clock minus the plan's.
     """
     (RUN / "ready").touch()
     deadline = time.monotonic() + ALL_READY_S
@@ -464,7 +464,7 @@ def perform(plan: dict[str, Any]) -> None:
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
-    if in_virtual_time():  # a distribution's kernel loads its own when they are needed
+    if in_virtual_time():  # a distribution's kernel loads its own modules on demand
         write_file("/proc/sys/kernel/modules_disabled", "1")
     be_ready(plan)
     programs.start(plan["sinks"])
@@ -483,7 +483,7 @@ def perform(plan: dict[str, Any]) -> None:
     named.finish()
     programs.finish()
     time.sleep(plan["clock"]["settle_ns"] / 1e9)
-    for step in plan["teardown"]:  # of what the captures hold, no more and no less
+    for step in plan["teardown"]:  # exactly of the time that the captures cover
         execute(step)
     recorders.interrupt()
     if in_virtual_time():
@@ -491,9 +491,9 @@ def perform(plan: dict[str, Any]) -> None:
 
 
 def refuse_other_modules(plan: dict[str, Any]) -> None:
-    """Raise GuestError if a kernel module is there that no step of the plan loads."""
+    """Raise GuestError if a kernel module is loaded that no step of the plan loads."""
     named = {
-        step["module"].replace("-", "_")  # as the kernel has it
+        step["module"].replace("-", "_")  # as the kernel names it
         for step in plan["setup"]
         if step["kind"] == "load_module"
     }
@@ -509,7 +509,7 @@ def main() -> int:
     plan = json.loads((RUN / "plan.json").read_text())
     (RUN / "sockets").mkdir(exist_ok=True)
     if native():
-        # Timer slack of 1 ns instead of 50 us (docs/decisions/0006); in a guest init has set it.
+        # Timer slack of 1 ns instead of 50 us (docs/decisions/0006); in a guest, init has set it.
         libc.prctl(PR_SET_TIMERSLACK, 1)
     try:
         perform(plan)
@@ -520,7 +520,7 @@ def main() -> int:
         (RUN / "guest-error.json").write_text(json.dumps({"error": f"{error}"}))
         return 1
     finally:
-        with suppress(OSError):  # which has been said
+        with suppress(OSError):  # the message has been printed
             make_folder(RUN / "log")
             write_file(RUN / "log/commands.txt", "".join(f"{line}\n" for line in carried_out))
     return 0

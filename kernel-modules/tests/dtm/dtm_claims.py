@@ -1,16 +1,16 @@
-"""What cases for sch_dtm are made of: commands, and claims that fail with a sentence."""
+"""Commands and claims for the cases of sch_dtm; a claim fails with a sentence."""
 
 import subprocess
 from pathlib import Path
 from typing import Any
 
 RUN = Path("/mnt/run")
-# The network namespace of the cases, as tc takes it from another.
+# The network namespace of the cases, for tc in another namespace.
 HERE = "/proc/1/ns/net"
 
 
 class ClaimError(Exception):
-    """What a case claims does not hold."""
+    """A claim of a case does not hold."""
 
 
 def expect(what: str, got: Any, wanted: Any) -> None:
@@ -20,13 +20,13 @@ def expect(what: str, got: Any, wanted: Any) -> None:
 
 
 def claim(what: str, holds: bool) -> None:
-    """Fail if it does not hold."""
+    """Fail if a claim does not hold."""
     if not holds:
         raise ClaimError(what)
 
 
 def run(*commands: str) -> str:
-    """Run commands that must succeed; what the last one said."""
+    """Run commands that must succeed; return the output of the last."""
     said = ""
     for command in commands:
         done = subprocess.run(command.split(), capture_output=True, text=True, check=False)

@@ -22,7 +22,7 @@ TCA_DTM_SLOTS = 2
 
 
 class Row(NamedTuple):
-    """What `dtm events` wrote down."""
+    """A row of the output of `dtm events`."""
 
     time_ns: int
     interface: str
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def without_module() -> None:
-    """`dtm events` says that there is nothing to listen to."""
+    """`dtm events` reports that there is nothing to listen to."""
     done = subprocess.run(EVENTS, capture_output=True, text=True, check=False)
     expect("standard error", done.stderr, "dtm: the kernel has no dtm: load sch_dtm first\n")
     expect("standard output", done.stdout, "")
@@ -45,7 +45,7 @@ def without_module() -> None:
 
 @contextlib.contextmanager
 def recorder() -> Iterator[subprocess.Popen[str]]:
-    """`dtm events`, listening, writing to NOTES; ended if the case fails."""
+    """Run `dtm events`, writing to NOTES; end it if the case fails."""
     process = subprocess.Popen([*EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     with process:
@@ -59,7 +59,7 @@ def recorder() -> Iterator[subprocess.Popen[str]]:
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Row]]:
-    """The rows of what happens within; filled at its end."""
+    """Yield the rows of events within a `with`; the list is filled at its end."""
     rows: list[Row] = []
     with recorder() as process:
         yield rows
@@ -69,7 +69,7 @@ def recording() -> Iterator[list[Row]]:
 
 
 def read_rows() -> list[Row]:
-    """Read what `dtm events` wrote down."""
+    """Read the rows that `dtm events` wrote."""
     lines = NOTES.read_text(encoding="utf-8").splitlines()
     table = csv.reader(line for line in lines if not line.startswith("#"))
     names = "time_ns interface handle cause from to wanted estimate_bit backlog_bytes"
@@ -78,7 +78,7 @@ def read_rows() -> list[Row]:
 
 
 def causes() -> None:
-    """Every cause, at its exact time, though nobody looked at the idle channels meanwhile."""
+    """Every cause is reported, at its exact time, though idle channels are not looked at."""
     with pool("bus", 22), recording() as rows:
         run(
             "tc qdisc add dev d0 root handle 1 prio bands 3",
@@ -103,11 +103,11 @@ def causes() -> None:
             (a, "11:", "start", 5, 5, 5),
             (b, "12:", "operator", 0, 15, 15),
             (b, "12:", "start", 15, 15, 15),
-            # Two were free, eight more are the owner's.
+            # Two were free; eight more belong to the owner.
             (a + second, "12:", "reclaimed", 15, 7, 15),
             (a + second, "11:", "allocator", 5, 15, 15),
             (a + 2 * second, "11:", "allocator", 15, 12, 12),
-            # It has waited for what it lost.
+            # It has waited for the slots that it lost.
             (a + 2 * second, "12:", "granted", 7, 10, 15),
             (b + 3 * second, "12:", "denied", 10, 10, 18),
             (changed, "12:", "operator", 10, 2, 2),
@@ -121,7 +121,7 @@ def causes() -> None:
 
 @contextlib.contextmanager
 def pool(name: str, slots: int) -> Iterator[None]:
-    """A pool; its channels are gone when it goes."""
+    """Make a pool for a `with`; its channels are gone when it ends."""
     run(f"{DTM} pool add {name} slots {slots}")
     try:
         yield
@@ -130,7 +130,7 @@ def pool(name: str, slots: int) -> Iterator[None]:
 
 
 def change_slots(times: int) -> None:
-    """Give d0's channel 1 and 2 slots in turns."""
+    """Give d0's channel 1 and 2 slots alternately."""
     with Rtnetlink() as route:
         for number in range(times):
             options = attribute(TCA_DTM_SLOTS, u32(1 + number % 2))
@@ -138,7 +138,7 @@ def change_slots(times: int) -> None:
 
 
 def burst() -> None:
-    """What happened before the interrupt is written down, however much of it there is to write."""
+    """Events before the interrupt are written, however many they are."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 2")
     with recording() as rows:
         change_slots(1000)
@@ -148,7 +148,7 @@ def burst() -> None:
 
 
 def end_with_losses(process: subprocess.Popen[str]) -> int:
-    """Interrupt `dtm events`, which must find that events were lost; how many, as it says."""
+    """Interrupt `dtm events`, which must report lost events; return their number."""
     process.send_signal(signal.SIGTERM)
     expect("exit status", process.wait(), 1)
     assert process.stderr is not None
@@ -159,17 +159,17 @@ def end_with_losses(process: subprocess.Popen[str]) -> int:
 
 
 def steps(number: int) -> str:
-    """A trace of so many changes, one each millisecond."""
+    """Return a trace of some changes, one each millisecond."""
     return ",".join(f"1ms:{1 + k % 2}" for k in range(number))
 
 
 def buffers_of(*processes: subprocess.Popen[str]) -> list[int]:
-    """How many buffers each `dtm events` has."""
+    """Return the number of buffers of each `dtm events`."""
     return [len(list(TRACING.glob(f"instances/dtm-{p.pid}-*"))) for p in processes]
 
 
 def lost() -> None:
-    """Of more events than the buffer holds the newest are written down, the others counted."""
+    """Of too many events the newest are written, the others counted."""
     happened = 3 * 1000
     with pool("bus", 6):
         run("tc qdisc add dev d0 root handle 1 prio bands 3")
@@ -182,7 +182,7 @@ def lost() -> None:
             (buffer,) = TRACING.glob(f"instances/dtm-{process.pid}-*")
             (buffer / "buffer_size_kb").write_text("16")
             time.sleep(2)
-            # Nobody has looked at the link so far: all its events happen now.
+            # Reading the link now makes all of its events happen.
             run("tc -s qdisc show dev d0")
             missing = end_with_losses(process)
         run("tc qdisc del dev d0 root")
@@ -214,7 +214,7 @@ def rows_come_at_once() -> None:
 
 
 def killed() -> None:
-    """What a killed `dtm events` leaves is removed by the next, but not what another one uses."""
+    """The next `dtm events` removes the files of a killed one, but not those of a running one."""
     with recorder() as used, recorder() as process:
         process.kill()
         process.wait()
@@ -225,7 +225,7 @@ def killed() -> None:
 
 
 def last_events() -> None:
-    """What a channel does as it is deleted, alone or with its device, still gets out."""
+    """The last events of a channel are reported as it is deleted, alone or with its device."""
     with recording() as rows:
         run("tc qdisc add dev d0 root handle 1 dtm slots 2 allocator trace steps 1s:5,1s:6")
         time.sleep(3)
@@ -239,7 +239,7 @@ def last_events() -> None:
 
 
 def namespace_ends() -> None:
-    """Network namespaces end right after events in them, and those elsewhere go on."""
+    """Network namespaces end right after events in them; events in other namespaces continue."""
     used = Path("/sys/module/sch_dtm/refcnt")
     before = used.read_text()
     with recording() as rows:
@@ -265,9 +265,9 @@ def namespace_ends() -> None:
 
 
 def monitored() -> None:
-    """A channel may be on an nlmon device, which makes packets for it of the answers about it.
+    """A channel may be on an nlmon device, which turns the answers about the channel into packets.
 
-    If anything were sent under the channel's locks, the packet would wait for them for ever; the
+    If a message were sent under the channel's locks, the packet would wait for them forever; the
     lock checker of the sanitised kernel reports that, and the run fails.
     """
     run("ip link add m0 type nlmon", "ip link set m0 up")

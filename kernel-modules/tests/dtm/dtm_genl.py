@@ -1,6 +1,6 @@
-r"""The generic netlink family "dtm", by raw messages: dumps, and requests that are wrong.
+r"""The generic netlink family "dtm", by raw messages: dumps, and invalid requests.
 
-Standard library only, as rtnetlink.py.
+It needs only the standard library, as rtnetlink.py.
 
     with Dtm() as dtm:
         ack = dtm.request("DTM_CMD_POOL_NEW", attribute(NUMBERS["DTM_A_POOL"], b"bus\0"))
@@ -28,7 +28,7 @@ _CTRL_ATTR_FAMILY_ID, _CTRL_ATTR_FAMILY_NAME = 1, 2
 _GENLMSG = struct.Struct("=BBxx")
 
 Message = dict[str, int | str]
-"""Attributes of a message by name, without DTM_A_."""
+"""The attributes of a message by name, without DTM_A_."""
 
 
 class ChangedMeanwhileError(Exception):
@@ -49,7 +49,7 @@ class Dtm:
             0,
             _GENLMSG.pack(_CTRL_CMD_GETFAMILY, 1) + attribute(_CTRL_ATTR_FAMILY_NAME, b"dtm\0"),
         )
-        # Little at first: a kernel's dump takes as much into a message as was asked for before.
+        # Small at first: a kernel's dump puts as much into a message as was requested before.
         _, _, payload = messages(self._socket.recv(4096))[0]
         family = parse_attributes(payload[_GENLMSG.size :])
         self._family = int.from_bytes(family[_CTRL_ATTR_FAMILY_ID], "little")
@@ -61,7 +61,7 @@ class Dtm:
         self._socket.close()
 
     def request(self, command: str, attributes: bytes = b"") -> Ack:
-        """Send a command with attributes as they are; the kernel's answer."""
+        """Send a command with attributes as they are; return the kernel's answer."""
         self._send(self._family, _NLM_F_ACK, _GENLMSG.pack(NUMBERS[command], 1) + attributes)
         while True:
             for kind, flags, payload in self._receive():
@@ -69,12 +69,12 @@ class Dtm:
                     return parse_ack(flags, payload)
 
     def dump(self, command: str, meanwhile: Callable[[], object] = lambda: None) -> list[Message]:
-        """Return what a dump has, in its order.
+        """Return the entries of a dump, in order.
 
         Args:
-            command: of the family.
+            command: a command of the family.
             meanwhile: called when the dump has begun.
-        Raises: ChangedMeanwhileError if what it lists changed.
+        Raises: ChangedMeanwhileError if the list changed.
         """
         found: list[Message] = []
         self._send(self._family, _NLM_F_DUMP, _GENLMSG.pack(NUMBERS[command], 1))

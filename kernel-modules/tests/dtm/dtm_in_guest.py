@@ -1,10 +1,11 @@
-"""Runs all cases for sch_dtm in the guest, as root, with the real tc; see README.md.
+"""Run all cases for sch_dtm in the guest, as root, with the real tc; see README.md.
 
     python -I dtm_in_guest.py [only=PREFIX]        # writes /mnt/run/results.json
 
-The kernel's own tdc runs the cases of ../tdc, our other qdiscs' too. Those of dtm are then run
-once more, for what tdc cannot say: what was refused changed nothing, and what a channel
-shows changes nothing when it is given back to it, and makes the same channel elsewhere.
+The kernel's own tdc runs the cases of ../tdc, also those of our other qdiscs. The cases of dtm are
+then run once more, for checks that tdc does not make: a refused request changes nothing, and the
+options that a channel shows change nothing when they are set again, and make an equal channel
+elsewhere.
 """
 
 import errno
@@ -54,7 +55,7 @@ def main() -> int:
     """Run every case; a failure is a result, not an error."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     os.environ["PATH"] += ":/mnt/bin"
-    # The kernel has arguments of its own to add.
+    # The kernel adds arguments of its own.
     only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
     mount_tracing()
     scenarios = {n: case for n, case in scenario_cases().items() if n.startswith(only)}
@@ -81,7 +82,7 @@ def main() -> int:
 
 
 def all_names() -> list[str]:
-    """Every case, as results are called."""
+    """List every case by its name in the results."""
     tdc = tdc_cases()
     return [
         *(f"tdc: {name}" for qdisc in ("dtm", *OTHERS) for name in tdc_cases(qdisc)),
@@ -116,7 +117,7 @@ def scenario_cases() -> dict[str, Case]:
 
 
 def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result:
-    """Run a case; {} if it holds, else what does not."""
+    """Run a case; return {} if it holds, else the claim that does not."""
     try:
         check(*arguments, **named)
     except ClaimError as failed:
@@ -129,7 +130,7 @@ def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result
 
 
 def clear(*interfaces: str) -> None:
-    """Back to no qdisc and no pool."""
+    """Remove all qdiscs and pools."""
     if Path("/sys/module/sch_dtm").exists():
         for interface in interfaces:
             if Path("/sys/class/net", interface).exists():
@@ -140,7 +141,7 @@ def clear(*interfaces: str) -> None:
 
 
 def pools() -> list[Message]:
-    """Ask the module for its pools; a program would take far longer, and this is asked often."""
+    """Ask the module for its pools; a program would take far longer."""
     with Dtm() as dtm:
         return dtm.dump("DTM_CMD_POOL_GET")
 
@@ -149,7 +150,7 @@ def pools() -> list[Message]:
 
 
 def run_tdc(qdisc: str) -> dict[str, Result]:
-    """Give a file in tdc/ to tdc; results by name."""
+    """Run tdc on a file in tdc/; return results by name."""
     shutil.copy(HERE / "tdc/tdc_config_local.py", TDC)
     tap = TDC / "results.tap"
     done = subprocess.run(
@@ -175,14 +176,14 @@ def run_tdc(qdisc: str) -> dict[str, Result]:
 
 
 def tdc_command(command: str) -> str:
-    """A command of tdc's, for d0."""
+    """Return a command of tdc for d0."""
     return Template(command).safe_substitute(
         TC="tc", IP="ip", DTM="dtm", DUMMY="d0", NS="none", DEV0="none", DEV1="none"
     )
 
 
 def shell(command: str) -> int:
-    """Run a command of tdc's, in a shell if it needs one; its status."""
+    """Run a command of tdc, in a shell if it needs one; return its status."""
     line = tdc_command(command)
     words = ["sh", "-c", line] if set("<>$'") & set(line) else line.split()
     done = subprocess.run(words, capture_output=True, check=False, cwd=RUN)
@@ -190,7 +191,7 @@ def shell(command: str) -> int:
 
 
 def try_again(case: Case) -> None:
-    """Refused: nothing has changed. Taken: what is shown changes nothing, and can be added."""
+    """Check that refusals change nothing, and shown options change nothing when set again."""
     for command in case["setup"]:
         expect(command, shell(command), 0)
     try:
@@ -208,7 +209,7 @@ def try_again(case: Case) -> None:
 
 
 def state() -> tuple[Any, ...]:
-    """Read what tc and dtm show, without the clocks."""
+    """Read the output of tc and dtm, without the clocks."""
     shown = json.loads(run("tc -s -j qdisc show dev d0"))
     for qdisc in shown:
         for clock in ("age_ns", "slot_seconds", "slot_ns"):
@@ -217,7 +218,7 @@ def state() -> tuple[Any, ...]:
 
 
 def give_back(events: Events) -> None:
-    """Give each channel of d0 the options it shows; then, if it is the root, make it anew on d1."""
+    """Set each channel of d0 to the options it shows; a root is also made again on d1."""
     pattern = re.compile(r"^qdisc dtm (\S+) (root refcnt \d+|parent \S+) (.*?) *$", re.MULTILINE)
     for handle, place, options in pattern.findall(run("tc qdisc show dev d0")):
         before = state()
@@ -239,7 +240,7 @@ def give_back(events: Events) -> None:
 
 
 def try_raw(case: Raw) -> None:
-    """Send attributes as they are; compare the answer, and read back what was taken."""
+    """Send attributes as they are; compare the answer, and read accepted values back."""
     run(*case.setup)
     before = state()
     if case.command:
@@ -264,7 +265,7 @@ def try_raw(case: Raw) -> None:
 
 
 def judge(case: Case) -> Result:
-    """Run a scenario; {} if it holds, else what does not, or why it could not be tried."""
+    """Run a scenario; return {} if it holds, else the failed claim or the obstacle."""
     if "device" in case and not has_device(case["device"]):
         return {"skipped": f"{case['device']}: not in this guest's kernel"}
     if "file" in case and not Path(case["file"]).exists():
@@ -273,7 +274,7 @@ def judge(case: Case) -> Result:
 
 
 def has_device(kind: str) -> bool:
-    """The kernel knows a kind of network device."""
+    """Tell whether the kernel knows a kind of network device."""
     added = subprocess.run(["ip", "link", "add", "probe", "type", kind], check=False)
     if added.returncode == 0:
         run("ip link del probe")

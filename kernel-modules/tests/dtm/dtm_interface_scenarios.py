@@ -1,4 +1,4 @@
-"""What is true of several requests, or of time: scenarios named by dtm/interface.yml.
+"""Scenarios of several requests, or of time, named by dtm/interface.yml.
 
 Devices are d0 and d1. Each scenario leaves no pool and no namespace.
 """
@@ -27,24 +27,24 @@ SIGNALLED = "initial 10 change 0s signalling 3s allocator rate sample 1s shift 1
 
 
 def channel(device: str = "d0") -> dict[str, Any]:
-    """Read what tc shows of the first qdisc of a device."""
+    """Read the first qdisc of a device as tc shows it."""
     shown: dict[str, Any] = json.loads(run(f"tc -s -j qdisc show dev {device}"))[0]
     return shown
 
 
 def options_in_words(device: str = "d0") -> str:
-    """The options of a device's dtm, as words for tc."""
+    """Return the options of a device's dtm, as words for tc."""
     return run(f"tc qdisc show dev {device}").split(" refcnt ")[1].partition(" ")[2].strip()
 
 
 def slots_and_target() -> tuple[int, int]:
-    """Of d0's channel."""
+    """Return the slots and the target of d0's channel."""
     shown = channel()
     return shown["slots"], shown["target"]
 
 
 def shown_options_change_nothing() -> None:
-    """What `show` prints, given to `change`, touches no slots, no request, no allocator."""
+    """The output of `show`, given to `change`, touches no slots, no request, no allocator."""
     with Events() as events:
         run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
         time.sleep(2)
@@ -65,7 +65,7 @@ def shown_options_change_nothing() -> None:
 
 
 def slots_of_now_stay() -> None:
-    """Slots that an allocator has given stay when the initial ones are given again."""
+    """Slots from an allocator stay when the initial ones are set again."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 1s:30,3600s:10")
     time.sleep(2)
     words = options_in_words()
@@ -75,7 +75,7 @@ def slots_of_now_stay() -> None:
 
 
 def slots_cancel_a_request() -> None:
-    """Slots of the operator cancel what is on its way, though they are those held."""
+    """Slots set by the operator cancel a pending request, even if they equal the present ones."""
     run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
     time.sleep(2)
     held, wanted = slots_and_target()
@@ -86,7 +86,7 @@ def slots_cancel_a_request() -> None:
 
 
 def restart_begins_afresh() -> None:
-    """`restart` begins an allocator afresh, which another change of it does not."""
+    """`restart` restarts an allocator; any other change of it does not."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 2s:30,2s:10")
     time.sleep(1)
     run("tc qdisc change dev d0 root handle 1 dtm limit 5 allocator trace")
@@ -100,7 +100,7 @@ def restart_begins_afresh() -> None:
 
 
 def replacement_is_announced() -> None:
-    """Of a qdisc with 1024 steps that another one replaces, listeners get a notification."""
+    """Listeners get a notification when another qdisc replaces one with 1024 steps."""
     steps = ",".join(f"1s:{5 + k % 7}" for k in range(1024))
     with Rtnetlink() as route:
         route.subscribe()
@@ -128,10 +128,10 @@ def namespace(name: str) -> Iterator[None]:
 def in_user_namespace(script: str) -> str:
     """Run a script as root of a new user namespace, in a network namespace of its own.
 
-    Its standard input is our network namespace.
+    The script's standard input is our network namespace.
 
-    Linux makes none for a process whose root folder is not that of its mount namespace, which
-    the guest's programs are: go there, to a /proc that can be written.
+    Linux makes no user namespace for a process whose root folder is not that of its mount
+    namespace, as for the guest's programs: change to that folder, with a writable /proc.
     """
     whole = f"ip link add e0 type dummy; ip link set e0 up; {script}"
     inside = f"mount -t proc proc /proc; exec unshare -U -r -n sh -c '{whole}'"
@@ -166,7 +166,7 @@ def pool_in_namespaces() -> None:
         run("tc qdisc change dev d0 root handle 1 dtm slots 15")
         inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
         expect("freed slots cross namespaces", inside["slots"], 20)
-    time.sleep(1)  # a namespace goes some time after its name
+    time.sleep(1)  # a namespace ends some time after its name
     run("tc qdisc del dev d0 root", "dtm pool del bus")
 
 
@@ -178,7 +178,7 @@ def refused(command: str) -> str:
 
 
 def namespaces_share_no_names() -> None:
-    """Two runs on one host, with the same pool and the same medium, have one each."""
+    """Two runs on one host, with equal names of pool and medium, have one of each."""
     queue = "qdisc add dev {} root handle 7 {}"
     with namespace("one"), namespace("two"):
         for run_of in "one", "two":
@@ -229,7 +229,7 @@ def pool_in_user_namespaces() -> None:
 
 
 def pool_outlives_its_namespace() -> None:
-    """With its namespace a pool's name goes; its channels keep the pool, in which nobody joins."""
+    """A pool's name ends with its namespace; its channels keep the pool, closed to others."""
     with namespace("maker"):
         run("ip netns exec maker dtm pool add bus slots 40")
         run("tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus netns maker")
@@ -253,7 +253,7 @@ def pool_outlives_its_namespace() -> None:
 
 
 def only_root_makes_pools() -> None:
-    """Pools are for the administrator of their namespace; everybody may look."""
+    """Only the administrator of a namespace may make pools; everybody may list them."""
     run("dtm pool add bus slots 40")
     for command, answer in (
         ("dtm pool add mine slots 4", "dtm: mine: Operation not permitted\n"),
@@ -284,7 +284,7 @@ def statistics_and_events_agree() -> None:
 
 
 def many_pools_are_dumped() -> None:
-    """A dump of more than a message holds has each once, or says that one went meanwhile."""
+    """A dump of several messages has each pool once, or reports that one vanished."""
     names = [f"p{k}" for k in range(1, 101)]
     for name in names:
         run(f"dtm pool add {name} slots 9")

@@ -56,7 +56,7 @@ class _Event(Structure):
 
 @dataclass(frozen=True)
 class Event:
-    """One reallocation, as the kernel tells it."""
+    """One reallocation, as the kernel reports it."""
 
     time_ns: int
     channel: int
@@ -67,7 +67,7 @@ class Event:
 
 
 def config(allocator: str = "static", **settings: Any) -> Config:
-    """A configuration: the kernel's defaults but for the settings given."""
+    """Return a configuration: the kernel's defaults with the given settings."""
     values = {
         "initial": 20,
         "limit": 1000,
@@ -91,13 +91,13 @@ def config(allocator: str = "static", **settings: Any) -> Config:
 
 
 def address_sanitizer() -> str:
-    """The library that a process must have been started with, to load a model that uses it."""
+    """Return the library with which a process must start to load a model that uses it."""
     found = ["cc", "-print-file-name=libasan.so"]
     return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def build(folder: Path) -> Path:
-    """Compile the model, with the address sanitizer if this process can load it; the library."""
+    """Compile the model, if possible with the address sanitizer; return the library."""
     library = folder / "dtm_model.so"
     kernel = [MODULES / "dtm/dtm_core.c", MODULES / "dtm/dtm_service.c"]
     kernel += sorted(MODULES.glob("dtm/dtm_alloc_*.c"))
@@ -115,13 +115,13 @@ def build(folder: Path) -> Path:
 
 
 class Link:
-    """A link with up to 1024 channels; all that happens is kept in events and departures.
+    """A link with up to 1024 channels; all its events and departures are kept.
 
-    One at a time: the library has the state of one link, which a new one resets.
+    Only one can be used at a time: the library has the state of one link, which a new one resets.
 
     Args:
         library: from build().
-        slots: of the link.
+        slots: number of slots of the link.
     """
 
     def __init__(self, library: Path, slots: int = MAX_SLOTS) -> None:
@@ -132,7 +132,7 @@ class Link:
             getattr(self._lib, f"model_{name}").restype = c_uint64
         self.events: list[Event] = []
         self.departures: defaultdict[int, list[int]] = defaultdict(list)
-        # ctypes drops what Python no longer holds.
+        # ctypes frees objects that Python no longer holds.
         self._on_event = ctypes.CFUNCTYPE(None, POINTER(_Event))(self._keep_event)
         self._on_departure = ctypes.CFUNCTYPE(None, c_uint32, c_uint64, c_uint32)(
             lambda channel, time, _: self.departures[channel].append(time)
@@ -144,7 +144,7 @@ class Link:
         self.events.append(Event(e.time, e.channel, e.from_, e.to, e.wanted, CAUSES[e.cause]))
 
     def join(self, channel: int, settings: Config, now_ns: int = 0) -> bool:
-        """Add a channel; False if the pool cannot guarantee it what it wants."""
+        """Add a channel; return False if the pool cannot guarantee its slots."""
         self.advance(now_ns)
         return bool(self._lib.model_join(channel, ctypes.byref(settings), c_uint64(now_ns)))
 
@@ -154,20 +154,20 @@ class Link:
         self._lib.model_leave(channel, c_uint64(now_ns))
 
     def arrive(self, channel: int, now_ns: int, link_bytes: int, *, late: bool = False) -> bool:
-        """Offer a packet; False if it is dropped.
+        """Offer a packet; return False if it is dropped.
 
         Args:
             channel: which.
-            now_ns: when, not before anything else that was done.
+            now_ns: the time, not before the earlier calls.
             link_bytes: the packet's size.
-            late: nobody has looked at packets that were sent before.
+            late: True if packets that were sent before have not been looked at.
         """
         if not late:
             self.advance(now_ns)
         return bool(self._lib.model_arrive(channel, c_uint64(now_ns), link_bytes))
 
     def set_slots(self, channel: int, now_ns: int, slots: int, *, late: bool = False) -> None:
-        """The operator's `slots`; see arrive() for `late`."""
+        """Set the operator's `slots`; see arrive() for `late`."""
         if not late:
             self.advance(now_ns)
         self._lib.model_set_slots(channel, c_uint64(now_ns), slots)
@@ -175,7 +175,7 @@ class Link:
     def reconfigure(
         self, channel: int, settings: Config, now_ns: int, *, restart: bool = False, slots: int = 0
     ) -> bool:
-        """The operator's change; False if the pool cannot guarantee what is wanted."""
+        """Make the operator's change; return False if the pool cannot guarantee the new slots."""
         self.advance(now_ns)
         return bool(
             self._lib.model_reconfigure(
@@ -188,48 +188,48 @@ class Link:
         self._lib.model_advance(c_uint64(now_ns))
 
     def poll(self, now_ns: int) -> None:
-        """Look at the channels, for the first time since the last call: what was sent leaves."""
+        """Look at the channels for the first time since the last call: sent packets leave."""
         self._lib.model_poll(c_uint64(now_ns))
 
     def is_consistent(self) -> bool:
-        """The pool's counts and queues are what its members say."""
+        """Tell whether the pool's counts and queues agree with its members."""
         return bool(self._lib.model_is_consistent())
 
     def slots(self, channel: int) -> int:
-        """Slots that a channel holds."""
+        """Return the slots that a channel holds."""
         return int(self._lib.model_slots(channel))
 
     def target(self, channel: int) -> int:
-        """Slots that a channel wants."""
+        """Return the slots that a channel wants."""
         return int(self._lib.model_target(channel))
 
     def estimate(self, channel: int) -> int:
-        """The estimated rate of arrivals, bit/s."""
+        """Return the estimated rate of arrivals, bit/s."""
         return int(self._lib.model_estimate(channel))
 
     def used(self) -> int:
-        """Slots in use, as the pool counts them."""
+        """Return the slots in use, as the pool counts them."""
         return int(self._lib.model_used())
 
     def samples(self, channel: int) -> int:
-        """Estimates a channel has made."""
+        """Return the number of estimates that a channel has made."""
         return int(self._lib.model_samples(channel))
 
     def work(self) -> int:
-        """Events, and estimates made one by one rather than passed over."""
+        """Return the number of events, and of estimates made one by one rather than skipped."""
         return int(self._lib.model_work())
 
     def denied(self, channel: int) -> int:
-        """Requests of a channel that the pool did not meet in full."""
+        """Return the number of a channel's requests that the pool did not meet in full."""
         return int(self._lib.model_denied(channel))
 
     def slot_ns(self, channel: int, now_ns: int) -> int:
-        """Slots held, integrated over time."""
+        """Return the integral of the slots over time."""
         self.advance(now_ns)
         return int(self._lib.model_slot_ns(channel, c_uint64(now_ns)))
 
     def changes(self, channel: int) -> list[tuple[int, int]]:
-        """Times and slots of a channel's reallocations."""
+        """Return times and slots of a channel's reallocations."""
         return [
             (e.time_ns, e.after)
             for e in self.events

@@ -1,6 +1,6 @@
-"""Requests that tc would not send, and the kernel's answers: each number's range, each structure.
+"""Requests that tc would not send, and the kernel's answers, by range and structure.
 
-A case is a qdisc request whose options are given as bytes, or one of the family "dtm".
+A case is a qdisc request whose options are given as bytes, or a request of the family "dtm".
 """
 
 import errno
@@ -34,12 +34,12 @@ class Raw(NamedTuple):
 
 
 def tca(name: str, value: bytes) -> bytes:
-    """An attribute TCA_DTM_*."""
+    """Return an attribute TCA_DTM_*."""
     return attribute(NUMBERS[f"TCA_DTM_{name}"], value)
 
 
 def steps(*given: tuple[int, int]) -> bytes:
-    """TCA_DTM_STEPS of pairs of ns and slots."""
+    """Return TCA_DTM_STEPS with pairs of ns and slots."""
     return tca_nest(
         "STEPS",
         *(tca("STEP_AFTER", u64(after)) + tca("STEP_SLOTS", u32(slots)) for after, slots in given),
@@ -47,7 +47,7 @@ def steps(*given: tuple[int, int]) -> bytes:
 
 
 def levels(*given: tuple[int, int, int]) -> bytes:
-    """TCA_DTM_LEVELS of triples of slots, up and down."""
+    """Return TCA_DTM_LEVELS with triples of slots, up and down."""
     return tca_nest(
         "LEVELS",
         *(
@@ -58,7 +58,7 @@ def levels(*given: tuple[int, int, int]) -> bytes:
 
 
 def tca_nest(name: str, *entries: bytes) -> bytes:
-    """A list TCA_DTM_* of entries."""
+    """Return a list TCA_DTM_* of entries."""
     return nest(
         NUMBERS[f"TCA_DTM_{name}"], *(nest(NUMBERS["TCA_DTM_ENTRY"], entry) for entry in entries)
     )
@@ -71,7 +71,7 @@ def allocator(name: str) -> bytes:
 
 RATE, BUFFER = allocator("RATE"), allocator("BUFFER")
 
-# Attribute, type, least and greatest value, and the options that both of these need.
+# Attribute, type, lowest and highest value, and the options that both of these need.
 RANGES: list[tuple[str, str, int, int, bytes]] = [
     ("SLOTS", "u32", 1, 65535, b""),
     ("INITIAL", "u32", 1, 65535, b""),
@@ -104,8 +104,8 @@ RANGES: list[tuple[str, str, int, int, bytes]] = [
     ("PACE", "u8", 0, 1, RATE),
     ("HOLD", "u8", 0, 1, RATE),
 ]
-# What is out of range for another reason than the type's: the greatest LOW is below no HIGH, and
-# the allocators above 2 need a list.
+# Values that are out of range for another reason than their type: the highest LOW is above every
+# HIGH, and the allocators above 2 need a list.
 BEYOND = {
     ("LOW", 2**32 - 1): (errno.EINVAL, "low must be below high"),
     ("ALLOCATOR", 3): (errno.EINVAL, "allocator hysteresis needs levels"),
@@ -113,7 +113,7 @@ BEYOND = {
 
 
 def range_cases() -> Iterator[Raw]:
-    """Both ends of each range, what is beyond them, and values of a wrong size."""
+    """Return cases for both ends of each range, values beyond, and values of a wrong size."""
     pool = ("dtm pool add bus slots 65535",)
     for name, kind, low, high, others in RANGES:
         number, encode, bits = NUMBERS[f"TCA_DTM_{name}"], VALUES[kind], BITS[kind]
@@ -208,5 +208,5 @@ CASES = [
 
 
 def raw_cases() -> dict[str, Raw]:
-    """All cases by name."""
+    """Return all cases by name."""
     return {f"raw: {case.name}": case for case in (*range_cases(), *CASES)}

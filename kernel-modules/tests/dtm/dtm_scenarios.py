@@ -1,9 +1,9 @@
-"""What cannot be said as one command and its answer: scenarios named by the cases of dtm/*.yml.
+"""Scenarios that are more than one command and its answer, named by the cases of dtm/*.yml.
 
 Time is the guest's virtual one, which stands still while anything computes and moves by a few
-hundred nanoseconds when a process reads the clock; so departures are compared to the nanosecond
-with what the number of slots says. Frames go from a0 through its qdisc to b0, which is in a
-network namespace of its own, where a packet socket notes when each arrives.
+hundred nanoseconds when a process reads the clock. So departures are compared to the nanosecond
+with those that follow from the number of slots. Frames go from a0 through its qdisc to b0, which is
+in a network namespace of its own, where a packet socket notes the time of each arrival.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class Frame(NamedTuple):
 
 @contextlib.contextmanager
 def wire() -> Iterator[None]:
-    """A veth from a0 to b0, which is in the namespace `far`; neighbours known, nobody speaks."""
+    """Make a veth from a0 to b0, in the namespace `far`; neighbours are known."""
     a, b = ADDRESSES["a0"], ADDRESSES["b0"]
     with contextlib.ExitStack() as undo:
         run("ip netns add far")
@@ -69,7 +69,7 @@ def wire() -> Iterator[None]:
 
 @contextlib.contextmanager
 def far() -> Iterator[None]:
-    """Sockets made here are in the namespace of b0."""
+    """Make sockets in the namespace of b0, for a `with`."""
     setns = ctypes.CDLL(None, use_errno=True).setns
     with Path("/proc/self/ns/net").open() as near, Path("/run/netns/far").open() as other:
         claim("setns to far", setns(other.fileno(), 0) == 0)
@@ -81,7 +81,7 @@ def far() -> Iterator[None]:
 
 @contextlib.contextmanager
 def arrivals() -> Iterator[socket.socket]:
-    """A socket that gets every frame at b0 with the time of its arrival."""
+    """Yield a socket that gets every frame at b0 with the time of its arrival."""
     with far():
         watcher = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     with watcher:
@@ -93,7 +93,7 @@ def arrivals() -> Iterator[socket.socket]:
 
 
 def collect(watcher: socket.socket) -> list[Frame]:
-    """The frames from a0 that have arrived by now, in order."""
+    """Return the frames from a0 that have arrived by now, in order."""
     frames = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -107,7 +107,7 @@ def collect(watcher: socket.socket) -> list[Frame]:
 def send_frames(
     sizes: list[int], device: str = "a0", kind: bytes = ETH_P_TEST.to_bytes(2, "big")
 ) -> tuple[int, int, int]:
-    """Send frames of some sizes; the times before and after the first, and at the end."""
+    """Send frames of some sizes; return the times before and after the first, and at the end."""
     header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
     header += kind
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
@@ -118,28 +118,28 @@ def send_frames(
         sender.send(header.ljust(sizes[0], b"\0"))
         after = time.time_ns()
         for size in sizes[1:]:
-            # A packet socket is told of a full queue.
+            # A packet socket gets an error for a full queue.
             with contextlib.suppress(OSError):
                 sender.send(header.ljust(size, b"\0"))
         return before, after, time.time_ns()
 
 
 def channels(device: str = "a0") -> list[Qdisc]:
-    """The qdiscs of a device."""
+    """List the qdiscs of a device."""
     with Rtnetlink() as route:
         return route.show(device)
 
 
 def ceil_div(work: int, slots: int) -> int:
-    """Nanoseconds that slots take for an amount of slot-ns."""
+    """Return the nanoseconds that slots take for an amount of slot-ns."""
     return -(-work // slots)
 
 
 def departures(begin_ns: int, sizes: list[int], changes: list[tuple[int, int]]) -> list[int]:
-    """When frames of a backlog end if slots change: where the integral of slots reaches their work.
+    """Return when frames of a backlog end under changing slots, from the integral of the slots.
 
     Args:
-        begin_ns: when the first arrived at an idle channel.
+        begin_ns: arrival of the first at an idle channel.
         sizes: bytes on the link.
         changes: (time, slots from then on), sorted; the first is before begin_ns.
     """
@@ -163,7 +163,7 @@ def departures(begin_ns: int, sizes: list[int], changes: list[tuple[int, int]]) 
 
 
 def service_times(slots: int, overhead: int = 0) -> None:
-    """A backlog of frames of many sizes departs exactly as its slots say, from its arrival on."""
+    """A backlog of frames of many sizes departs exactly as its slots demand."""
     sizes = [MTU_FRAME, 60, 1000, 61, MTU_FRAME, 333, 1499] * 3
     with wire(), arrivals() as watcher:
         run(f"tc qdisc add dev a0 root handle 1 dtm slots {slots} overhead {overhead}")
@@ -180,7 +180,7 @@ def service_times(slots: int, overhead: int = 0) -> None:
 
 
 def framed_service(slots: int) -> None:
-    """Framed, a packet takes whole slots and leaves with the end of the cycle of its last one."""
+    """A framed packet takes whole slots and leaves at the end of the cycle of its last slot."""
     sizes = [MTU_FRAME, 60, 61, 64 * slots // 8, 1000, MTU_FRAME]
     with wire(), arrivals() as watcher:
         run(f"tc qdisc add dev a0 root handle 1 dtm slots {slots} framed")
@@ -198,7 +198,7 @@ def framed_service(slots: int) -> None:
 
 
 def reallocated_in_service() -> None:
-    """Slots that change in the middle of packets change their ends pro rata, to the nanosecond."""
+    """A change of slots in the middle of packets moves their ends pro rata, to the nanosecond."""
     sizes = [MTU_FRAME] * 12
     with wire(), arrivals() as watcher:
         with recording() as rows:
@@ -229,7 +229,7 @@ def reallocated_in_service() -> None:
 
 
 def operator_in_service() -> None:
-    """An operator changes slots in the middle of a packet: pro rata, and every counter goes on."""
+    """An operator's change of slots amid a packet counts pro rata; every counter continues."""
     sizes = [MTU_FRAME] * 6
     with wire(), arrivals() as watcher:
         with recording() as rows:
@@ -277,7 +277,7 @@ PARENTS = {
 
 
 def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None]:
-    """Send bytes of TCP from a0 to b0, `size` of them, and read them there; yields each 10 ms."""
+    """Send `size` bytes of TCP from a0 to b0 and read them there; yield every 10 ms."""
     with far():
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listener = socket.create_server((address, 5001), family=family)
@@ -285,7 +285,7 @@ def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None
     receiver, _ = listener.accept()
     with listener, sender, receiver:
         sender.setblocking(False)
-        # Given up half-way, it is not to go on sending into the next case.
+        # A transfer that is given up half-way must not send into the next case.
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         left, got = size, 0
         while got < size:
@@ -299,7 +299,7 @@ def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None
 
 
 def gso(parent: str, limit: int = 1000) -> None:
-    """A TCP flow's buffers of many packets leave as packets, and its parents count them right."""
+    """The large buffers of a TCP flow leave as packets, and parent qdiscs count them correctly."""
     size, slots = 1_000_000, 20
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         run("tc qdisc add dev a0 root pfifo limit 1000")
@@ -318,7 +318,7 @@ def gso(parent: str, limit: int = 1000) -> None:
             queued = {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
-        time.sleep(5)  # whatever TCP has still to say
+        time.sleep(5)  # the last segments of TCP
         after = [q for q in channels() if q.handle.major]
         frames = collect(watcher)
     claim(f"there was a backlog: {deepest}", deepest > 1)
@@ -326,12 +326,12 @@ def gso(parent: str, limit: int = 1000) -> None:
     claim(f"every frame fits the MTU: {max(sizes)}", max(sizes) <= MTU_FRAME)
     back_to_back = 0
     for first, second in itertools.pairwise(frames):
-        # Each end is rounded up to a nanosecond, so that two may be closer by less than one.
+        # Each end is rounded up to a nanosecond, so two may be closer by less than one.
         least = len(second.data) * BYTE_WORK // slots
         gap = second.at_ns - first.at_ns
         claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
         back_to_back += gap <= least + 1
-    # All but those that found the channel idle: at the start and after a loss.
+    # All except those that found the channel idle: at the start and after a loss.
     claim(f"{back_to_back} of {len(frames)} follow at once", back_to_back > 0.9 * len(frames))
     for qdisc in after:
         what = f"{qdisc.kind} at the end"
@@ -342,10 +342,10 @@ def gso(parent: str, limit: int = 1000) -> None:
 
 
 def waits_below_its_parent() -> None:
-    """A channel sends by itself, however late its parent asks: slots then act on no sent packet.
+    """A channel sends by itself, however late its parent asks; slots change no sent packet.
 
     60 frames take 71 ms of 20 slots, and 12.112 ms each of the parent's 1 Mbit/s. At 300 ms the
-    channel falls to one slot, over which a frame would take 23.7 ms; it has none left to send.
+    channel falls to one slot, at which a frame would take 23.7 ms; it has none left to send.
     """
     with wire(), arrivals() as watcher:
         run(
@@ -364,7 +364,7 @@ def waits_below_its_parent() -> None:
 
 
 def far_behind() -> None:
-    """Packets that find a pool behind by more than softirqs may make up for leave at their times.
+    """Packets leave at their times even if the pool is further behind than softirqs may catch up.
 
     Each of eight estimators needs some 20000 samples to fall to 0, and no packet comes meanwhile.
     """
@@ -387,7 +387,7 @@ def far_behind() -> None:
 
 
 def bus() -> None:
-    """Channels in two network namespaces share a link's slots: an owner takes its own from afar."""
+    """Channels in two network namespaces share a link; an owner reclaims its slots."""
     with pool("bus", 20), wire(), arrivals() as watcher:
         run(f"tc -n far qdisc add dev b0 root handle 2 dtm slots 4 pool bus netns {HERE} owned 12")
         run("tc qdisc add dev a0 root handle 1 dtm slots 16 pool bus")
@@ -423,7 +423,7 @@ def bus() -> None:
 
 
 def per_flow_channels() -> None:
-    """Each flow has a channel of its own in one pool, and departs as its own slots say."""
+    """Each flow has a channel of its own in one pool, and departs as its own slots demand."""
     slots = {5001: 4, 5002: 7, 5003: 9}
     with pool("bus", 20), wire(), arrivals() as watcher:
         run("tc qdisc add dev a0 root handle 1 prio bands 4 priomap" + " 3" * 16)
@@ -451,7 +451,7 @@ def per_flow_channels() -> None:
 
 
 def manual_examples() -> None:
-    """Each example of tc-dtm(8) with tc does what it says it does: nothing complains."""
+    """Each example of tc-dtm(8) with tc works as described, without an error."""
     page = MANUAL.read_text(encoding="utf-8")
     shown = page[page.index(".SH EXAMPLES") : page.index(".SH NOTES")].replace("\\e\n", " ")
     examples = re.findall(r"^\.nf\n(.*?)^\.fi$", shown, re.MULTILINE | re.DOTALL)
@@ -467,7 +467,7 @@ def manual_examples() -> None:
 
 
 def delete_under_load(parent: str) -> None:
-    """A channel with a backlog is deleted: nothing is left of it, and the next one works."""
+    """A channel with a backlog is deleted completely, and the next one works."""
     where = "root" if parent == "root" else "parent 1:1"
     with pool("bus", 20), wire(), arrivals() as watcher:
         run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 dtm slots 1 pool bus")

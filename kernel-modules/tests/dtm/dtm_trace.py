@@ -1,10 +1,10 @@
-"""The trace event dtm:dtm_reallocation, as the kernel has it.
+"""The trace event dtm:dtm_reallocation of the kernel.
 
     with Events() as events:
         run("tc qdisc change dev d0 root dtm slots 5")
         assert events.take()[0]["to"] == "5"
 
-A buffer of its own (an instance of tracefs), which is gone afterwards.
+It uses a buffer of its own (an instance of tracefs), which is removed afterwards.
 """
 
 import os
@@ -23,7 +23,7 @@ def mount_tracing() -> None:
 
 
 class Events:
-    """The events of all network namespaces since this began, or since they were last taken."""
+    """The events of all network namespaces since the start, or since the last call of take()."""
 
     def __init__(self) -> None:
         self._folder = TRACING / f"instances/test-{os.getpid()}"
@@ -39,7 +39,7 @@ class Events:
         self._folder.rmdir()
 
     def take(self) -> list[dict[str, str]]:
-        """Return the fields of each, as words."""
+        """Return the fields of each event, as words."""
         text = b""
         try:
             while True:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 MODULES = Path(__file__).resolve().parents[2]
 HEADER = MODULES / "include/uapi/linux/pkt_dtm.h"
-# Files of each qdisc of ours that answer requests.
+# Files of each of our qdiscs that answer requests.
 REFUSING = {"dtm": "dtm/*.c", "medium": "medium*.c", "timetable": "timetable*.c"}
 
 
 def uapi_numbers() -> dict[str, int]:
-    """Every enumerator of the header by its whole name."""
+    """Return every enumerator of the header by its full name."""
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
     found = {}
     for body in re.findall(r"\benum\b[^{;]*\{(.*?)\}", text, re.DOTALL):
@@ -20,6 +20,6 @@ def uapi_numbers() -> dict[str, int]:
 
 
 def refusals(qdisc: str = "dtm") -> set[str]:
-    """Every sentence of a module's own with which it refuses a request."""
+    """Return every sentence of a module's own with which it refuses a request."""
     sources = "".join(path.read_text(encoding="utf-8") for path in MODULES.glob(REFUSING[qdisc]))
     return set(re.findall(r'(?:NL_SET_ERR_MSG|twoway_refuse)\w*\([^"]*"([^"]+)"\)', sources))

@@ -1,4 +1,4 @@
-"""The arithmetic and the decisions of sch_dtm, in user space, against models of their own."""
+"""The arithmetic and the decisions of sch_dtm, in user space, against independent models."""
 
 import itertools
 import math
@@ -47,7 +47,7 @@ def test_service_time(library: Path, slots: int, link_bytes: int, service_ns: in
 
 @pytest.mark.parametrize("link_bytes", [1, 66, 1514, 9180, 65535, 2**20, 2**32 - 1])
 def test_any_size_takes_its_time_on_any_slots(library: Path, link_bytes: int) -> None:
-    """Packets of one byte and of 4 GiB take no ns more or less than they must, on any slots."""
+    """Packets of one byte and of 4 GiB take exactly the required ns, on any slots."""
     slots = 1
     while slots <= 65535:
         link = Link(library)
@@ -59,7 +59,7 @@ def test_any_size_takes_its_time_on_any_slots(library: Path, link_bytes: int) ->
 
 
 def test_an_idle_century_gives_no_credit(library: Path) -> None:
-    """After a hundred years of 65535 slots a packet takes its time: 361 ns."""
+    """After a hundred years of 65535 slots a packet takes its exact time: 361 ns."""
     link = Link(library)
     link.join(0, config(initial=65535))
     link.arrive(0, 0, 1514)
@@ -89,7 +89,7 @@ def test_framed_packets_leave_at_ends_of_cycles(library: Path, slots: int) -> No
 
 
 def test_framed_packets_keep_to_the_cycles_of_other_slots(library: Path) -> None:
-    """Slots that change after a transmission, but within its last cycle, do not move its end."""
+    """A change of slots after a transmission, but within its last cycle, does not move its end."""
     link = Link(library)
     link.join(0, config(initial=1, framed=1))
     for size in (8, 9, 1):
@@ -126,11 +126,11 @@ class FractionalChannel:
     def __init__(self, slots: int, *, framed: bool = False) -> None:
         self.changes = [(0, slots)]
         self.arrivals: list[tuple[int, int]] = []
-        self.looks: list[int] = []  # times at which somebody took what was sent
+        self.looks: list[int] = []  # times at which sent packets were taken
         self.framed = framed
 
     def departures(self) -> list[int]:
-        """Ends of all transmissions, each rounded up."""
+        """Return the ends of all transmissions, each rounded up."""
         ends: list[int] = []
         previous = Fraction(0)
         for arrival, link_bytes in self.arrivals:
@@ -155,7 +155,7 @@ class FractionalChannel:
 
 
 def _series(rng: random.Random, link: Link, model: FractionalChannel, *, late: bool) -> int:
-    """Random arrivals and reallocations, a few ms apart; the time of the last."""
+    """Make random arrivals and reallocations, a few ms apart; return the time of the last."""
     now = 0
     for _ in range(rng.randint(2, 40)):
         now += rng.choice((0, 1, rng.randint(0, 10**7)))
@@ -186,9 +186,10 @@ def test_departures_equal_a_model_in_fractions(library: Path) -> None:
 
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> None:
-    """However rarely a channel is looked at, each packet is there from its exact end on.
+    """However rarely a channel is looked at, each packet is available from its exact end on.
 
-    1000 random series; a look takes those packets whose end, by the model in fractions, has come.
+    There are 1000 random series; a look takes the packets whose end, by the model in fractions, has
+    come.
     """
     rng = random.Random(6)
     late = 0
@@ -209,9 +210,9 @@ def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> N
 
 
 def test_slots_do_not_act_on_the_past(library: Path) -> None:
-    """64 bytes, then 1514, over one slot, a hundred from 11 ms on: the second is sent at 11.137 ms.
+    """Of 64 and 1514 bytes over one slot, 100 from 11 ms on, the second ends at 11.137 ms.
 
-    The same whether somebody took the first, sent at 1 ms, then or at 12 ms.
+    The result does not depend on whether the first packet, sent at 1 ms, is taken then or at 12 ms.
     """
     for late in (False, True):
         link = Link(library)
@@ -223,14 +224,14 @@ def test_slots_do_not_act_on_the_past(library: Path) -> None:
             link.poll(12 * MS)
             assert link.departures[0] == [12 * MS, 12 * MS]
         link.advance(S)
-        # 10 ms of one slot since the first was sent, the rest by a hundred
+        # 10 ms of one slot since the first was sent, the rest over a hundred
         end = 11 * MS + math.ceil(Fraction(15625 * 1514 - 10 * MS, 100))
         assert late or link.departures[0] == [MS, end]
         assert end == 11_136_563
 
 
 def test_a_packet_does_not_start_before_it_arrives(library: Path) -> None:
-    """A packet that arrives while one that was sent still waits to be taken takes its full time."""
+    """A packet takes its full time if it arrives while a sent one still waits to be taken."""
     link = Link(library)
     link.join(0, config(initial=20))
     link.arrive(0, 0, 1514)  # sent at 1.183 ms
@@ -247,12 +248,12 @@ def test_a_packet_does_not_start_before_it_arrives(library: Path) -> None:
 def figure_1(
     samples: list[tuple[int, int | None]], settings: dict[str, int], slots: int
 ) -> list[tuple[int, int]]:
-    """Times and slots of the changes that the paper's figure 1 makes.
+    """Return times and slots of the changes that the paper's figure 1 makes.
 
     Args:
-        samples: bytes that count in each interval, and when a packet was last dropped by then.
-        settings: as of the kernel.
-        slots: at the start.
+        samples: bytes in each interval, and the last time of a drop by then.
+        settings: the kernel's settings.
+        slots: slots at the start.
     """
     current = lower = upper = settings["estimate"]
     slot_bit, pace_ns = settings["slot_rate"], settings["change_ns"]
@@ -310,7 +311,7 @@ def _random_settings(rng: random.Random) -> dict[str, int]:
 
 @pytest.mark.parametrize("rounding", [0, 1, 2])
 def test_the_largest_sample_does_not_overflow(library: Path, rounding: int) -> None:
-    """4000 packets of 4 GiB in a minute are an estimate to the bit/s, and all slots there are."""
+    """4000 packets of 4 GiB in a minute are estimated to the bit/s, and get all slots."""
     link = Link(library)
     options = {"sample_ns": 60 * S, "shift_up": 0, "limit": 4000, "rounding": rounding}
     link.join(0, config("rate", initial=1, margin=65_535_000, corridor=65_535_000, **options))
@@ -323,7 +324,7 @@ def test_the_largest_sample_does_not_overflow(library: Path, rounding: int) -> N
 
 @pytest.mark.slow
 def test_estimator_equals_figure_1(library: Path) -> None:
-    """Fed with 3000 random series, the kernel's code reallocates as the paper's figure 1 does."""
+    """With 3000 random series, the kernel's code reallocates as the paper's figure 1 does."""
     rng = random.Random(2)
     changes = drops = 0
     for _ in range(3000):
@@ -355,14 +356,14 @@ def test_estimator_equals_figure_1(library: Path) -> None:
 
 
 def _steady(link: Link, rate_bit: int, start_ns: int, stop_ns: int, channel: int = 0) -> None:
-    """Packets of 1000 bytes at a constant rate."""
+    """Send packets of 1000 bytes at a constant rate."""
     gap = 8000 * S // rate_bit
     for now in range(start_ns, stop_ns, gap):
         link.arrive(channel, now, 1000)
 
 
 def test_step_response(library: Path) -> None:
-    """With shift 3 the estimate of a step is 50, 63, 90, 99 % of it after 6, 8, 18, 35 samples.
+    """With shift 3 the estimate reaches 50, 63, 90, 99 % of a step after 6, 8, 18, 35 samples.
 
     Without margin and corridor, 1000 slots of rate become as many slots as the estimate has.
     """
@@ -379,7 +380,7 @@ def test_step_response(library: Path) -> None:
 
 
 def test_first_change_after_a_second(library: Path) -> None:
-    """Estimates start after 100 ms, but nothing changes before the first second."""
+    """Estimates start after 100 ms, but no change comes before the first second."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 3 * S)
@@ -390,7 +391,7 @@ def test_allocation_above_a_steady_flow(library: Path) -> None:
     """A flow of 5 Mbit/s from the start on gets 9 slots after a second, and 11 after two.
 
     The estimates are 5 (1 - (7/8)^10) = 3.68 and 5 (1 - (7/8)^20) = 4.65 Mbit/s: 7.2 and 9.1 slots,
-    to which margin and half a corridor add 1.75. What is missing to 5 stays in the corridor.
+    to which margin and half a corridor add 1.75. The rest to 5 stays within the corridor.
     """
     link = Link(library)
     link.join(0, config("rate", initial=20))
@@ -413,7 +414,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
 
 @pytest.mark.parametrize(("rate_bit", "changes"), [(5_150_000, 2), (5_180_000, 3)])
 def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
-    """Half a corridor above the estimate of the last decision, 4.65 + 0.51 Mbit/s, is the edge."""
+    """The edge is half a corridor above the estimate of the last decision: 4.65 + 0.51 Mbit/s."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)
@@ -434,11 +435,11 @@ def test_hold_on_loss(library: Path) -> None:
         assert (link.slots(0) >= slots) == kept
 
 
-# Time that nobody looks at
+# Time in which channels are not looked at
 
 
 def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple[Any, ...]:
-    """All that a channel tells of a series that is the same each time."""
+    """Return everything that a channel reports for a fixed series."""
     rng = random.Random(4)
     link = Link(library)
     link.join(0, settings)
@@ -464,14 +465,14 @@ def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple
     ids=["rate", "buffer", "trace"],
 )
 def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
-    """Looked at once or every millisecond, an idle channel has done the same at the same times."""
+    """Looked at once or every millisecond, an idle channel has equal events."""
     watched = _bursts_and_gaps(library, settings, watched=True)
     assert watched == _bursts_and_gaps(library, settings, watched=False)
     assert len(watched[2]) > 3
 
 
 def _random_member(rng: random.Random, size: int) -> Config:
-    """Options of a channel of a pool."""
+    """Draw options of a channel of a pool."""
     levels = (Level * 32)(Level(1, 3000, 0), Level(4, 9000, 1000), Level(size, 0, 5000))
     steps = (Step * 1024)(*(Step(rng.randint(1, 50) * MS, rng.randint(1, size)) for _ in range(9)))
     own: dict[str, Any] = {"n_levels": 3, "levels": levels, "n_steps": 9, "steps": steps}
@@ -491,7 +492,7 @@ def _random_member(rng: random.Random, size: int) -> Config:
 
 
 def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...]:
-    """All that three channels of a pool tell of traffic with pauses, the same each time."""
+    """Return all reports of three channels of a pool with a fixed traffic with pauses."""
     rng = random.Random(seed)
     size = rng.randint(8, 60)
     link = Link(library, slots=size)
@@ -516,9 +517,10 @@ def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...
 
 @pytest.mark.slow
 def test_idle_pools_are_made_up_exactly(library: Path) -> None:
-    """Looked at once or every millisecond, idle channels of a pool did the same at the same times.
+    """Looked at once or every millisecond, idle channels of a pool have equal events.
 
-    300 pools of three channels with any allocators, who are lent, denied and granted slots.
+    The pools are 300, of three channels with any allocators, which are lent, denied and granted
+    slots.
     """
     causes: set[str] = set()
     for seed in range(300):
@@ -529,7 +531,7 @@ def test_idle_pools_are_made_up_exactly(library: Path) -> None:
 
 
 def test_a_year_of_idleness(library: Path) -> None:
-    """Channels idle for a year have made every one of their samples, and are told so at once."""
+    """Channels idle for a year have made all of their samples, and learn them at once."""
     link = Link(library)
     for channel in range(3):
         link.join(channel, config("rate", initial=20, sample_ns=(100, 10, 1)[channel] * MS))
@@ -555,9 +557,9 @@ def test_a_year_of_idleness(library: Path) -> None:
 def test_catching_up_ends(
     library: Path, channels: int, denied: int, idle_ns: int, settings: dict[str, int]
 ) -> None:
-    """Many channels that idle for long, some of them denied slots, are there again at once.
+    """Many channels that idle for long, some of them denied slots, catch up at once.
 
-    Sample by sample it would take hours: the test would not end.
+    Sample by sample it would take hours, and the test would not end.
     """
     link = Link(library, slots=2 * channels)
     for channel in range(channels):
@@ -572,10 +574,10 @@ def test_catching_up_ends(
 
 
 def test_a_hold_is_passed_over(library: Path) -> None:
-    """An idle channel's samples during a hold are passed over, but for the first.
+    """The samples of an idle channel during a hold are skipped, except for the first.
 
-    Sample 1 rises to an eighth of 1.6 Gbit/s; then the estimate falls by 2^-10 a sample, and the
-    last that is taken moves it no more. The lock is let go after each 4096.
+    Sample 1 rises to an eighth of 1.6 Gbit/s; then the estimate falls by 2^-10 a sample, until the
+    last sample taken no longer moves it. The lock is released after each 4096.
     """
     estimate, falls = 1_600_000_000 >> 3, 0
     while estimate >> 10:
@@ -605,7 +607,7 @@ def test_a_hold_is_passed_over(library: Path) -> None:
 
 
 def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
-    """A channel whose level the pool cannot give it is denied once, and waits."""
+    """A channel is denied once, and waits, if the pool cannot give it the slots of its level."""
     levels = (Level * 32)(Level(1, 1000, 0), Level(10, 0, 500))
     link = Link(library, slots=20)
     link.join(0, config(initial=19, owned=19))
@@ -620,14 +622,14 @@ def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
 
 
 def test_buffer_allocator(library: Path) -> None:
-    """A backlog above `high` for `rise` brings a step, one below `low` for `fall` takes it."""
+    """A backlog above `high` for `rise` adds a step, one below `low` for `fall` removes it."""
     link = Link(library)
     link.join(0, config("buffer", initial=1, change_ns=0, step=2, high=3000, low=1000))
     for _ in range(4):  # 4000 bytes: 62.5 ms of one slot
         link.arrive(0, 0, 1000)
     link.advance(S)
-    # Above from 0 on: 3 slots at 10 ms. They send the first 1000 bytes, less 10 ms of one slot,
-    # by 11.875 ms; then the backlog is 3000, no more above high. It is below 1000 only when all
+    # Above from 0 on: 3 slots at 10 ms. They send the first 1000 bytes, without 10 ms of one slot,
+    # by 11.875 ms; then the backlog is 3000, no longer above high. It is below 1000 only when all
     # is gone, 15.625 ms of work later.
     gone = 10 * MS + 1_875_000 + 3 * 5_208_334 - 2
     assert link.departures[0][-1] == gone
@@ -669,7 +671,8 @@ def test_signalling_delay(library: Path) -> None:
     for _ in range(10):
         link.arrive(0, 0, 1000)
     link.advance(50 * MS)
-    # The first may be decided a cycle after the start, those after as soon as the last is in.
+    # The first may be decided a cycle after the start, the next ones as soon as the last takes
+    # effect.
     assert link.changes(0) == [(20 * MS + 125_000, 2), (40 * MS + 125_000, 3)]
 
 
@@ -692,7 +695,7 @@ def test_owner_gets_its_slots_back(library: Path) -> None:
 
 
 def test_freed_slots_go_to_who_has_waited_longest(library: Path) -> None:
-    """Slots that become free are granted at once, in the order of the denials, until all are."""
+    """Free slots are granted at once, in the order of the denials, until all are granted."""
     link = Link(library, slots=20)
     link.join(0, config(initial=18))
     link.join(1, config(initial=1))
@@ -726,7 +729,7 @@ def test_of_one_instant_who_joined_first_goes_first(library: Path) -> None:
 
 
 def test_who_wants_less_waits_no_more(library: Path) -> None:
-    """A request that is smaller than what was waited for takes its place."""
+    """A smaller request takes the place of the one that waited."""
     link = Link(library, slots=20)
     link.join(0, config(initial=19))
     link.join(1, config(initial=1))
@@ -737,7 +740,7 @@ def test_who_wants_less_waits_no_more(library: Path) -> None:
 
 
 def _reclaimed_while_signalled(library: Path) -> Link:
-    """A channel of 50 slots decides for 70 at 1 s, loses 20 to an owner at 2 s; signalled: 5 s."""
+    """Make a channel of 50 slots; it decides for 70 at 1 s, loses 20 at 2 s; signalled: 5 s."""
     levels = (Level * 32)(Level(50, 1000, 0), Level(70, 0, 0))
     link = Link(library, slots=80)
     options = config(
@@ -751,7 +754,7 @@ def _reclaimed_while_signalled(library: Path) -> Link:
 
 
 def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
-    """Slots given back during signalling restore what a channel held; the rest comes at its end."""
+    """Slots returned during signalling restore those held before; the rest comes later."""
     link = _reclaimed_while_signalled(library)
     link.set_slots(1, 3 * S, 10, late=True)
     assert link.is_consistent()
@@ -768,7 +771,7 @@ def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
 def test_bounds_apply_to_slots_awaited_during_signalling(
     library: Path, most: int, restored: int
 ) -> None:
-    """A new maximum bounds what is waited for, and what is being signalled stays on its way."""
+    """A new maximum bounds a waiting request, and a signalled one stays pending."""
     link = _reclaimed_while_signalled(library)
     levels = (Level * 32)(Level(10, 1000, 0), Level(most, 0, 0))
     options = config(
@@ -784,7 +787,7 @@ def test_bounds_apply_to_slots_awaited_during_signalling(
 
 
 def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
-    """The operator's number stays, be it the one that is held, whatever was on its way."""
+    """The operator's number stays, even if it equals the present one, whatever was pending."""
     levels = (Level * 32)(Level(10, 1000, 0), Level(60, 0, 500))
     link = Link(library)
     options = config(
@@ -798,7 +801,7 @@ def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
 
 
 def test_an_equal_change_changes_nothing(library: Path) -> None:
-    """Options fed back leave the slots, the estimate and a request on its way as they are."""
+    """Options set again leave the slots, the estimate and a pending request unchanged."""
 
     def history(*, fed_back: bool) -> tuple[Any, ...]:
         link = Link(library)
@@ -817,7 +820,7 @@ def test_an_equal_change_changes_nothing(library: Path) -> None:
 
 
 def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
-    """No channel joins if what is owned, or the minimum of those who own less, exceeds the link."""
+    """No channel joins if owned slots, or the minimum of members that own less, exceed the link."""
     link = Link(library, slots=20)
     assert link.join(0, config(initial=4, owned=18))
     assert link.join(1, config(initial=1, min_slots=2))
@@ -826,7 +829,7 @@ def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
 
 @pytest.mark.slow
 def test_pool_is_conserved_under_random_operations(library: Path) -> None:
-    """In 300 random histories slots in use are the members', and never more than the link's."""
+    """In 300 random histories the slots in use are the members', and never more than the link's."""
     rng = random.Random(5)
     causes = set()
     for _ in range(300):
@@ -843,7 +846,7 @@ def test_pool_is_conserved_under_random_operations(library: Path) -> None:
             assert sum(guaranteed.values()) <= size
             assert all(n >= 1 for n in slots.values())
             assert link.is_consistent()
-        # What a channel lost, it lost to an owner, and kept what it is guaranteed.
+        # A channel loses slots only to an owner, and keeps its guaranteed ones.
         for event in link.events:
             causes.add(event.cause)
             if event.cause == "reclaimed":
@@ -882,7 +885,7 @@ def _random_operation(
 @pytest.mark.slow
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="is being run there")
 def test_no_test_here_reads_or_writes_beside_its_memory() -> None:
-    """All of these tests pass in a process that has the address sanitizer."""
+    """All of these tests pass in a process with the address sanitizer."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     found = {"LD_PRELOAD": address_sanitizer(), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(

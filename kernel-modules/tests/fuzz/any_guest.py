@@ -1,6 +1,6 @@
 """Runs qdisc_fuzz as root, in any guest: any_guest.py PROGRAM KIND SEED REQUESTS.
 
-The table that it prints is kept in /mnt/run/fuzz.tsv.
+It keeps the printed table in /mnt/run/fuzz.tsv.
 """
 
 import subprocess

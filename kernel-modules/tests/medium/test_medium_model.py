@@ -13,7 +13,7 @@ from twoway.contract.links.medium import Hold, Medium, bits_ns
 HERE = Path(__file__).parent
 MODULES = HERE.parents[1]
 US, MS = 10**3, 10**6
-# Bytes/s of either end.
+# Bytes/s of each end.
 RATES = (2_500_000, 750_001)
 Packets = Sequence[tuple[int, int, int]]
 
@@ -56,16 +56,16 @@ def replayed(medium: Medium, packets: Packets) -> list[Hold]:
 @pytest.mark.parametrize("turn", [1, 2, 5, 64])
 @pytest.mark.parametrize("gap", [0, 1, 100 * US])
 def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) -> None:
-    """The kernel's and Python's departures agree, for bunches, ties and arrivals at ends, too."""
+    """The kernel's and Python's departures agree, also for bunches, ties and arrivals at ends."""
     at_random, medium = random.Random(turn + gap), Medium(gap, turn)
     for _ in range(20):
         now, packets = MS, []
         for _ in range(200):
             now += at_random.choice((0, 0, 1, at_random.randint(0, MS), 5 * MS))
-            # Sizes of whole us at the first end's rate: some arrive as another has been sent.
+            # Sizes of whole us at the first end's rate: some arrive just as another has been sent.
             size = at_random.choice((5, 250, 1500, at_random.randint(1, 3000)))
             packets.append((now, at_random.randint(0, 1), size))
-        # Once more with arrivals at the very times of departures.
+        # The same with arrivals at the very times of departures.
         times = [hold.sent_ns for hold in replayed(medium, packets)]
         late = [(at_random.choice(times), end, size) for _, end, size in packets]
         for each in (packets, sorted(late, key=lambda packet: packet[0])):
@@ -82,8 +82,8 @@ def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> Non
 
 
 def test_an_emptied_end_does_not_hold_the_medium(program: Path) -> None:
-    """Once an end's packets are gone, in the middle of one, the other's turn begins at once."""
-    long, other = 600 * US, 1_999_998  # 1500 bytes at either rate, upwards
+    """When an end's packets are removed, in the middle of one, the other's turn begins at once."""
+    long, other = 600 * US, 1_999_998  # 1500 bytes at each rate, rounded up
     packets = [(MS, 0, 1500), (MS, 0, 1500), (MS, 1, 1500)]
     cleared = MS + 100 * US
     assert told(program, Medium(US, 1), [*packets, (cleared, 0, 0)]) == [

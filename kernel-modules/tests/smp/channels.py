@@ -1,6 +1,6 @@
-"""dtm as these tests ask tc for it: the one place here that knows its options.
+"""The options of dtm for these tests, as tc takes them; they are only here.
 
-A word in braces is filled in: {pool}, the name of one, or a number of a change.
+A word in braces is replaced: {pool} by a pool's name, others by a number of a change.
 """
 
 MAX_SLOTS = 65535
@@ -22,7 +22,7 @@ POOLED = (
     "dtm slots 20 max 90 pool {pool} signalling 1ms change 0s allocator rate sample 2ms",
 )
 POOL_SLOTS = 400
-# What an operator changes on a channel that is there; some do not fit, and are refused.
+# Changes that an operator makes to an existing channel; some do not fit, and are refused.
 CHANGES = (
     "dtm slots {slots}",
     "dtm limit {slots}",
@@ -33,7 +33,7 @@ CHANGES = (
     "dtm allocator trace steps {few}ms:30,{few}ms:90,{few}ms:150",
     "dtm allocator static signalling {few}ms",
 )
-# The same of sch_timetable, which has the root of a device; some 100 Mbit/s.
+# The same for sch_timetable at the root of a device; some 100 Mbit/s.
 TABLES = (
     "timetable rates 0s:200Mbit,10ms:20Mbit,20ms:0bit period 30ms limit 300",
     "timetable rates 0s:100Mbit,1s:50Mbit limit 50 overhead 24",
@@ -46,8 +46,8 @@ TABLE_CHANGES = (
     "timetable rates {slots}s:{few}Mbit",
     "timetable delays {slots}ms:{few}ms",
 )
-# The same of sch_medium, at the root of both ends of a wire; what another gap or number makes is
-# refused while the other end is there.
+# The same for sch_medium at the root of both ends of a wire; another gap or number is refused while
+# the other end exists.
 MEDIA = (
     "medium number 1 rate 200Mbit gap 20us turn 4 limit 300",
     "medium number 1 rate 100Mbit limit 50 overhead 24",
@@ -62,15 +62,15 @@ MEDIUM_CHANGES = (
 )
 # Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
 COUNTERS = ("bytes", "packets", "slot_seconds")
-# A channel that nobody but an operator changes.
+# A channel that only an operator changes.
 PLAIN = "dtm slots {slots} limit 2000"
 
 
 def bench_options(allocator: str, phase: str, channels: int) -> str:
-    """Channels that share the pool "bench", for the benchmark, whose packets have 60 bytes.
+    """Return options of channels of the pool "bench", for packets of 60 bytes.
 
-    They have all slots there are and packets of one byte; or, if packets are to wait, one slot
-    each, over which a packet with its overhead takes 5 ms, or 17 ms if there are many.
+    They have all slots and packets of one byte; or, if packets are to wait, one slot each, at which
+    a packet with its overhead takes 5 ms, or 17 ms if there are many.
     """
     slots = bench_pool_slots(phase, channels) // channels
     overhead = (1024 if channels >= 100 else 260) if phase == "wait" else -64
@@ -81,5 +81,5 @@ def bench_options(allocator: str, phase: str, channels: int) -> str:
 
 
 def bench_pool_slots(phase: str, channels: int) -> int:
-    """Slots of the benchmark's pool."""
+    """Return the number of slots of the benchmark's pool."""
     return channels if phase == "wait" else MAX_SLOTS // channels * channels

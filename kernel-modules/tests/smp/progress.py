@@ -1,4 +1,4 @@
-"""How the host knows that a program goes on: it would end a guest that is silent for long."""
+"""Reports to the host that a program is alive: the host ends a guest that is silent for long."""
 
 import json
 import time
@@ -8,6 +8,6 @@ _FILE = Path("/mnt/run/sockets/progress.json")
 
 
 def report() -> None:
-    """Tell the host that this goes on."""
+    """Report to the host that this program is alive."""
     progress = {"time_ns": time.monotonic_ns(), "acked_bytes": 0, "queued_packets": 0}
     _FILE.write_text(json.dumps(progress) + "\n")

@@ -1,9 +1,9 @@
-"""As root, on a clock that goes on by itself: when channels send, though every timer is late.
+"""As root, on a real clock: the times at which channels send, though every timer is late.
 
-    real_clock.py            # writes /mnt/run/clock.json, by trial what each returns
+    real_clock.py # writes /mnt/run/clock.json, the result of each trial
 
-What holds however late a timer is, is exact and compared so: no packet has left before it has been
-in service for as long as its slots take. What a timer decides is compared with how late timers were
+Exact statements hold however late a timer is: no packet leaves before it has been in service for
+the time that its slots take. Times that depend on a timer are compared with the lateness of timers
 meanwhile, as a process measures it that only sleeps.
 """
 
@@ -35,14 +35,14 @@ SMALL = 64
 HEADERS = 42  # of a UDP datagram
 UDP_SEGMENT = 103
 SLEEP_S = 0.002
-# Of a trial that a busy machine does too slowly for it to tell anything.
+# Share of a trial that may be lost on a busy machine before the trial is inconclusive.
 ATTEMPTS = 5
 # Bands of prio, by SO_PRIORITY.
 FIRST_BAND, SECOND_BAND = 6, 0
 
 
 def service_ns(size: int, slots: int) -> int:
-    """How long slots take for a frame."""
+    """Return the time that slots take for a frame."""
     return -(-size * BYTE_WORK // slots)
 
 
@@ -74,13 +74,13 @@ class Sender:
 
 
 def received(watcher: socket.socket) -> list[int]:
-    """When each frame arrived, by its number."""
+    """Return the arrival of each frame, by its number."""
     at = {int.from_bytes(data[14:18], "big"): at_ns for at_ns, data in collect(watcher)}
     return [at[number] for number in range(len(at))]
 
 
 def departures(arrived_ns: list[int], size: int, slots: int) -> list[int]:
-    """When frames have been sent over slots that do not change, in whole ns, rounded up."""
+    """Return when frames have been sent over constant slots, in whole ns, rounded up."""
     ends, free = [], 0  # in slot-ns
     for at_ns in arrived_ns:
         free = max(free, at_ns * slots) + size * BYTE_WORK
@@ -96,9 +96,9 @@ def until(at_ns: int) -> None:
 
 @contextlib.contextmanager
 def load_and_latency() -> Iterator[Any]:
-    """Busy processors; the value is how late a timer has been at most, in ns.
+    """Keep processors busy; return the largest lateness of a timer, in ns.
 
-    As a process sees it that only sleeps, and that runs before any other when it is woken.
+    The lateness is that of a process which only sleeps, and runs first when it is woken.
     """
     latest, over = Value("Q"), Event()
 
@@ -131,10 +131,10 @@ def load_and_latency() -> Iterator[Any]:
 
 
 def constant_rate(gap_ns: int) -> dict[str, int]:
-    """Frames at a channel whose slots do not change: how many were early, and how late the last.
+    """Send frames over constant slots; return the number of early ones, and the largest lateness.
 
     Args:
-        gap_ns: from one frame to the next; 0: as fast as can be.
+        gap_ns: time from one frame to the next; 0: as fast as possible.
     """
     slots, frames = 20, 400 if gap_ns else 1000
     with wire(), arrivals() as watcher:
@@ -162,17 +162,17 @@ def constant_rate(gap_ns: int) -> dict[str, int]:
 
 
 def backlog() -> dict[str, int]:
-    """Many frames at once."""
+    """Send many frames at once."""
     return constant_rate(0)
 
 
 def about_the_end() -> dict[str, int]:
-    """Each frame comes about when the one before it ends."""
+    """Send each frame at about the end of the one before it."""
     return constant_rate(service_ns(FRAME, 20) - 100_000)
 
 
 def arrival_behind_a_late_one() -> dict[str, int]:
-    """A parent keeps a frame in the channel after its end; the next must be served, still."""
+    """A parent keeps a frame in the channel after its end; the next must still be served."""
     busy, almost_idle = 400, 6
     with wire(), arrivals() as watcher:
         run(
@@ -198,10 +198,10 @@ def arrival_behind_a_late_one() -> dict[str, int]:
 
 
 def change_behind_a_parent() -> dict[str, int]:
-    """A channel has sent all, a slower parent still keeps it; then the channel gets one slot.
+    """A channel has sent all frames, but a slower parent still keeps them; then it gets one slot.
 
-    A channel that only now begins with what it has sent falls behind its parent after twice as
-    many frames as had left before the change.
+    A channel that only now began with the frames it has sent would fall behind its parent after
+    twice as many frames as had left before the change.
     """
     buffers, segments, last = 2, 44, 20
     argv = ["tc", "-batch", "-"]
@@ -239,7 +239,7 @@ def change_behind_a_parent() -> dict[str, int]:
 def main() -> None:
     """Run every trial."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
-    Path("/dev/shm").mkdir(exist_ok=True)  # for what processes share
+    Path("/dev/shm").mkdir(exist_ok=True)  # shared by processes
     load("sch_dtm")
     trials = (backlog, about_the_end, arrival_behind_a_late_one, change_behind_a_parent)
     found = {}

@@ -2,12 +2,12 @@
 
     stress.py REQUESTS MODULE/PARAMETERS/CONTROLS ...
 
-Writes /mnt/run/stress.json: what was asked of the kernel and what was carried, by round and place,
-until all PLACES have had their turn and so many requests have been granted. A round loads the
-modules, builds hosts whose links have channels in two places, lets everything happen at once, lets
-the hosts die in the middle of their traffic, and unloads the modules. What meets what, and when, is
-the processors' choice: no two runs are the same, and the kernel's checkers are the judge. This
-program fails if one of its processes does, or if a module stays in use.
+Writes /mnt/run/stress.json: requests to the kernel and traffic, by round and place, until all
+PLACES have had their turn and enough requests have been granted. A round loads the modules, builds
+hosts whose links have channels in two places, runs everything at once, deletes the hosts in the
+middle of their traffic, and unloads the modules. The processors decide what coincides: no two runs
+are the same, and the kernel's checkers are the judge. This program fails if one of its processes
+does, or if a module stays in use.
 """
 
 import contextlib
@@ -47,8 +47,8 @@ from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
 ROUND_S = 30.0
-# All that holds a module is gone by then. The last are sockets: a timer of retransmission that a
-# round has doubled runs for a round at most, then once more for twice that (tcp_orphan_retries).
+# Time after which nothing holds a module. The last to end are sockets: a retransmission timer that
+# a round has doubled runs for a round at most, then once more for twice that (tcp_orphan_retries).
 UNLOAD_S = 4 * ROUND_S
 PIPE_BYTES = 4096
 # A batch of requests ends with one whose answer shows that all before it have been carried out.
@@ -57,23 +57,23 @@ CONNECT_S = 60.0
 PORT = 5001
 UDP_SEGMENT = 103
 SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
-# Where channels are: the root, each queue of a device with several (their root locks differ, their
-# pool is one), classes, the way in, and where netlink's messages pass; and devices whose root has
-# no channel but a timetable, or an end of a medium, as the other host's has. Two at a time.
+# Places of channels: the root, each queue of a device with several (their root locks differ, their
+# pool is one), classes, ingress, and the path of netlink's messages; and devices whose root has no
+# channel but a timetable, or an end of a medium, as the other host's has. Two at a time.
 PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"), ("medium", "root"))
 QUEUES = 4
-# Of places without channels, what is there, and to what it is changed.
+# For places without channels, the qdisc there, and its changes.
 OTHERS = {"timetable": (TABLES, TABLE_CHANGES), "medium": (MEDIA, MEDIUM_CHANGES)}
 DTM = "/mnt/bin/dtm"
 
 
 def tc(host: str, *commands: str) -> None:
-    """Give tc commands that must succeed."""
+    """Run tc commands that must succeed."""
     run("tc", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
 
 
 def ip(host: str, *commands: str) -> None:
-    """Give ip commands that must succeed."""
+    """Run ip commands that must succeed."""
     run("ip", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
 
 
@@ -84,10 +84,10 @@ class Pair:
     """Two hosts and a wire; the first has channels in some place.
 
     Attributes:
-        near: its namespace.
-        far: the other's.
-        device: where the channels are.
-        parents: of each channel, as tc names them.
+        near: namespace of the first host.
+        far: namespace of the other.
+        device: the device with the channels.
+        parents: parent of each channel, as tc names it.
     """
 
     def __init__(self, place: str) -> None:
@@ -112,17 +112,17 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """List the options with which channels, or what is instead, of this place begin."""
+        """List the initial options of channels, or of their substitutes, at this place."""
         if self.place in OTHERS:
             return OTHERS[self.place][0]
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
 
     def changes(self) -> tuple[str, ...]:
-        """List the options to which an operator changes them."""
+        """List the options that an operator sets."""
         return OTHERS[self.place][1] if self.place in OTHERS else CHANGES
 
     def line(self, verb: str, parent: str, options: str) -> str:
-        """Make a command of tc for the channel below a parent."""
+        """Return a command of tc for the channel below a parent."""
         where = parent if parent == "root" else f"parent {parent}"
         return f"qdisc {verb} dev {self.device} {where} {options.format(pool=self.place)}"
 
@@ -155,18 +155,18 @@ class Pair:
         self.device = "ifb0"
 
     def _place_nlmon(self) -> None:
-        # Each answer of the kernel to tc becomes a packet in the channel that it is about.
+        # Each answer of the kernel to tc becomes a packet in the channel that it describes.
         ip(self.near, "link add nlmon0 type nlmon", "link set nlmon0 up")
         self.device = "nlmon0"
 
 
-# What goes on at the same time, a process each
+# Concurrent actions, one process each
 
 
 def operate(pair: Pair, seed: int, until: float, tally: "Tally") -> None:
-    """Change, replace, delete and add channels as fast as tc does."""
+    """Change, replace, delete and add channels as fast as tc can."""
     chance = random.Random(seed)
-    # -force goes on after a refusal, and says so in a line.
+    # -force continues after a refusal, and prints it as a line.
     argv = ["tc", "-n", pair.near, "-force", "-batch", "-"]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -189,12 +189,12 @@ def operate(pair: Pair, seed: int, until: float, tally: "Tally") -> None:
 def _request(pair: Pair, chance: random.Random) -> str:
     parent = chance.choice(pair.parents)
     kind = chance.random()
-    if kind < 0.85:  # the others wait for all processors, with everybody's lock
+    if kind < 0.85:  # the other hosts would wait for all processors, holding every lock
         slots, few = chance.randint(1, 400), chance.randint(1, 20)
         options = chance.choice(pair.changes()).format(slots=slots, few=few)
         return pair.line("change", parent, options)
     if kind < 0.92:
-        # Another handle is another channel; without one, the channel would be changed.
+        # Another handle makes another channel; without one, the channel would be changed.
         other = f"handle {chance.randint(16, 99)}: {chance.choice(pair.beginnings())}"
         return pair.line("replace", parent, other)
     if kind < 0.95:
@@ -203,12 +203,12 @@ def _request(pair: Pair, chance: random.Random) -> str:
 
 
 def look(pair: Pair, until: float, tally: "Tally") -> None:
-    """Dump qdiscs and their counters, over and over; keep the highest of each counter."""
+    """Dump qdiscs and their counters repeatedly; keep the highest value of each counter."""
     argv = ["tc", "-n", pair.near, "-s", "-j", "qdisc", "show", "dev", pair.device]
     while time.monotonic() < until:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
-            return  # the host is dead
+            return  # the host is deleted
         for qdisc in json.loads(done.stdout):
             if qdisc["kind"] in ("dtm", *OTHERS):
                 for name, highest in tally.highest.items():
@@ -217,7 +217,7 @@ def look(pair: Pair, until: float, tally: "Tally") -> None:
 
 
 def listen(pair: Pair, until: float, _: "Tally") -> None:
-    """Listen to reallocations, and stop, and listen again."""
+    """Listen to reallocations, and stop, repeatedly."""
     with namespace(pair.near):
         while time.monotonic() < until:
             argv = [DTM, "events", "--out", "/dev/null"]
@@ -227,7 +227,7 @@ def listen(pair: Pair, until: float, _: "Tally") -> None:
 
 
 def serve(pair: Pair, until: float, tally: "Tally") -> None:
-    """Take what comes over TCP and UDP, and count it."""
+    """Receive data over TCP and UDP, and count it."""
     with namespace(pair.far):
         listener = socket.create_server(("10.0.0.2", PORT), backlog=64)
         datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -258,7 +258,7 @@ def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> No
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
         connection.settimeout(CONNECT_S)
         while connection.connect_ex(("10.0.0.2", PORT)):
-            time.sleep(0.1)  # nobody listens yet
+            time.sleep(0.1)  # the listener has not started yet
         connection.setblocking(False)
     tally.connected.value = len(sockets)
     data = bytes(1 << 16)
@@ -273,7 +273,7 @@ def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> No
 
 
 def flood(pair: Pair, until: float, _: "Tally") -> None:
-    """Send datagrams, many at a time, without regard to what becomes of them."""
+    """Send datagrams, many at a time, without regard to their fate."""
     with namespace(pair.near):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1200)
@@ -283,11 +283,11 @@ def flood(pair: Pair, until: float, _: "Tally") -> None:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
             with contextlib.suppress(OSError):
                 sender.sendto(data, ("10.0.0.2", PORT))
-        time.sleep(0.03)  # the emulated processors are for others, too
+        time.sleep(0.03)  # other processes need the emulated processors, too
 
 
 class Tally:
-    """What the processes of a pair have counted, each member in one process only."""
+    """Counts by the processes of a pair, each member in one process only."""
 
     def __init__(self) -> None:
         self.asked, self.refused, self.connected = Value("Q"), Value("Q"), Value("Q")
@@ -295,7 +295,7 @@ class Tally:
         self.highest = {name: Value("Q") for name in COUNTERS}
 
     def numbers(self) -> dict[str, int]:
-        """Collect everything, by name."""
+        """Collect all counts, by name."""
         own = {k: v.value for k, v in vars(self).items() if k != "highest"}
         return own | {name: v.value for name, v in self.highest.items()}
 
@@ -304,7 +304,7 @@ class Tally:
 
 
 def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> dict[str, Any]:
-    """Load, build, let everything happen, let hosts die, unload; what was counted, by place."""
+    """Load, build, run everything, delete hosts, unload; return the counts, by place."""
     for module, parameters, _ in modules:
         load(module, *parameters)
     controls = [control for _, _, names in modules for control in names]
@@ -345,13 +345,13 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
 
 
 def lead(what: Callable[..., None], *arguments: Any) -> None:
-    """Do something in a group of processes, so that die() ends what it has started, too."""
+    """Run a function in a group of processes, so that die() ends its children, too."""
     os.setpgid(0, 0)
     what(*arguments)
 
 
 def await_connections(tallies: list["Tally"]) -> None:
-    """Wait until connect() has all its connections, which find no room once all else begins."""
+    """Wait until connect() has all its connections; they find no room once the rest begins."""
     deadline = time.monotonic() + 2 * CONNECT_S
     while not all(tally.connected.value for tally in tallies):
         assert time.monotonic() < deadline
@@ -369,7 +369,7 @@ def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
         ip(pair.near, "link del eth0")
     for process in owners:
         assert process.pid
-        with contextlib.suppress(ProcessLookupError):  # it has ended
+        with contextlib.suppress(ProcessLookupError):  # the process has ended
             os.killpg(process.pid, signal.SIGKILL)
     for host in pair.near, pair.far:
         run("ip", "netns", "del", host)
@@ -378,7 +378,7 @@ def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
 
 
 def unload_when_free(module: str) -> None:
-    """Remove a module as soon as the last that uses it is gone."""
+    """Remove a module as soon as its last user is gone."""
     deadline = time.monotonic() + UNLOAD_S
     while True:
         done = subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
@@ -390,9 +390,9 @@ def unload_when_free(module: str) -> None:
 
 
 def main() -> None:
-    """Do rounds for some time; fail if one of them did not do what it is for."""
+    """Run rounds for some time; fail if one of them lacked its purpose."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
-    Path("/dev/shm").mkdir(exist_ok=True)  # for what processes share
+    Path("/dev/shm").mkdir(exist_ok=True)  # shared by processes
     requests, *told = sys.argv[1:]
     modules = [*((name, [], []) for name in QDISCS), *map(endurance.parse, told)]
     rounds: list[dict[str, Any]] = []

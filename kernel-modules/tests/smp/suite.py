@@ -1,8 +1,8 @@
-"""As root on several processors, in the machine's time: the modules' tests that no clock decides.
+"""As root on several processors, in the machine's time: tests of the modules that no clock decides.
 
     suite.py TRIAL[;ARGUMENT...] ...
 
-Writes what came of each trial into /mnt/run; a trial that fails ends the program.
+Writes the result of each trial into /mnt/run; a trial that fails ends the program.
 """
 
 import json
@@ -65,7 +65,7 @@ def fuzz(kind: str, requests: str) -> None:
 
 
 def planted(*bugs: str) -> None:
-    """Load the module with each bug that takes two processors."""
+    """Load the module with each bug that needs two processors."""
     for bug in bugs:
         load("planted_races", f"bug={bug}")
         unload("planted_races")

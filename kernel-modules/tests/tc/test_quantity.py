@@ -42,7 +42,7 @@ class Text(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def quantity(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The header, compiled to stop at what C leaves undefined."""
+    """Return the header's functions, compiled to stop at undefined behaviour."""
     folder = tmp_path_factory.mktemp("quantity")
     source, built = str(folder / "quantity.c"), str(folder / "quantity.so")
     Path(source).write_text(SOURCE)
@@ -59,14 +59,14 @@ def quantity(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def read(library: ctypes.CDLL, kind: str, text: str) -> int | None:
-    """The quantity that a text is; None if it is none."""
+    """Return the quantity in a text; None if it is none."""
     value = ctypes.c_int64()
     is_one = getattr(library, f"read_{kind}")(text.encode(), ctypes.byref(value))
     return value.value if is_one else None
 
 
 def meaning(kind: str, text: str) -> Fraction | None:
-    """The same with fractions: what a text means in the smallest unit."""
+    """Return the same with fractions: the text's meaning in the smallest unit."""
     match = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]*)?)([a-zA-Z]*)", text)
     scales = {name.lower(): scale for name, scale in UNITS[kind].items()}
     if match is None or match[2].lower() not in scales:
@@ -83,7 +83,7 @@ def meaning(kind: str, text: str) -> Fraction | None:
 @example(kind="counts", text="9223372036854775808")
 @example(kind="thousandths", text="0.7505")
 def test_reads_what_is_exact(quantity: ctypes.CDLL, kind: str, text: str) -> None:
-    """What is read is what the text means; what is refused means no whole number, or is too long.
+    """An accepted text is read exactly; a refused one means no whole number, or is too long.
 
     Too long: more than nine decimals, or digits that leave no room for one more in 63 bits.
     """
@@ -124,5 +124,5 @@ def test_what_is_shown_is_read_as_the_same(quantity: ctypes.CDLL, kind: str, val
 def test_shown_in_the_largest_whole_unit(
     quantity: ctypes.CDLL, kind: str, value: int, text: str
 ) -> None:
-    """The largest unit in which a value is whole, zero in s or bit, thousandths as decimals."""
+    """A value is shown in its largest whole unit, zero in s or bit, thousandths as decimals."""
     assert getattr(quantity, f"show_{kind}")(value).s == text.encode()

@@ -1,4 +1,4 @@
-"""What tdc needs to know to run dtm.json: copied, or linked, beside the kernel's tdc.py.
+"""Settings with which tdc runs dtm.json: copied, or linked, beside the kernel's tdc.py.
 
 TC_LIB_DIR is the folder with q_dtm.so and the tool dtm.
 """

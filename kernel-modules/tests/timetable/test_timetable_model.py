@@ -14,9 +14,9 @@ HERE = Path(__file__).parent
 MODULES = HERE.parents[1]
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
-# With a byte less, the longest table whose laps carry a packet's bytes in two: 2^20 steps a packet.
+# With one byte less, the longest table with a packet's bytes in two laps: 2^20 steps a packet.
 LONG = ((0, 32768 - 1), *((at, 0) for at in range(1, 1 << 19)))
-# No packet leaves later than so long after its arrival; one that would is dropped.
+# The latest departure of a packet after its arrival; a later one is dropped.
 HORIZON_NS = 2**60 - 1
 NEVER = 2**63 - 1
 Packets = Sequence[tuple[int, int]]
@@ -36,7 +36,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(program: Path, table: Timetable, start: int, now: int, packets: Packets) -> list[str]:
-    """What the kernel's arithmetic says: the digest and departures, or what is wrong."""
+    """Return the output of the kernel's arithmetic: the digest and departures, or the problem."""
     rows = [*table.steps, *packets]
     said = f"{KINDS.index(table.kind)} {table.period_ns} {start} {now} {len(table.steps)}\n"
     said += "".join(f"{first} {second}\n" for first, second in rows)
@@ -46,12 +46,12 @@ def told(program: Path, table: Timetable, start: int, now: int, packets: Packets
 
 
 def departures(program: Path, table: Timetable, packets: Packets) -> list[int]:
-    """When packets leave a table that starts with the clock, by the kernel's arithmetic."""
+    """Return when packets leave a table that starts with the clock, by the kernel's arithmetic."""
     return [int(each) for each in told(program, table, 0, 0, packets)[1:]]
 
 
 def leaves(table: Timetable, start: int, packets: Packets) -> list[int]:
-    """When Python says that packets leave."""
+    """Return when packets leave by Python's arithmetic."""
     arrived, size = np.array(packets, dtype=np.int64).T
     return [int(each) for each in table.leaves(start, arrived, size)]
 
@@ -70,7 +70,7 @@ def _random_table(kind: Kind, at_random: random.Random) -> Timetable:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
-    """Of random tables and packets, in bunches and after pauses, each departure is the tags'."""
+    """For random tables and packets, each departure is that of the tags."""
     at_random = random.Random(kind)
     for _ in range(60):
         table, start = _random_table(kind, at_random), S + at_random.randint(0, S)
@@ -99,7 +99,7 @@ def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
 def test_a_table_that_would_hold_packets_is_refused(
     program: Path, table: Timetable, said: str
 ) -> None:
-    """Each table by which a packet might never leave, or late, has a sentence."""
+    """Each table by which a packet might never leave, or late, is refused with a sentence."""
     (found,) = told(program, table, 0, 0, [])
     assert said in found
 
@@ -115,7 +115,7 @@ def test_the_longest_table_is_taken(program: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "bytes_", "lasts_ns"),
     [
-        # As a stab has the kernel count: 1 MiB, at a byte a second.
+        # Sizes as a stab makes the kernel count: 1 MiB, at a byte a second.
         (Timetable("rates", ((0, 1),)), 2**20, 2**20 * S),
         (Timetable("opportunities", ((0, 1500),), 2**59), 1500, 2**59),
     ],
@@ -123,7 +123,7 @@ def test_the_longest_table_is_taken(program: Path) -> None:
 def test_no_packet_leaves_beyond_the_horizon(
     program: Path, table: Timetable, bytes_: int, lasts_ns: int
 ) -> None:
-    """What would leave 2^60 ns after it came or later has no departure, however many come."""
+    """Packets that would leave 2^60 ns or more after their arrival have no departure."""
     found = departures(program, table, [(1, bytes_)] * 9000)
     first = found[0]
     fit = (1 + HORIZON_NS - first) // lasts_ns + 1
@@ -137,14 +137,14 @@ def test_the_longest_delay(program: Path) -> None:
 
 
 def test_a_packet_that_is_dropped_leaves_no_trace(program: Path) -> None:
-    """A packet beyond the horizon has no effect on those that come later."""
+    """A packet beyond the horizon has no effect on later packets."""
     table = Timetable("opportunities", ((0, 1500),), 2**59)
     late = 2**59 + 1
     assert departures(program, table, [(1, 4500), (late, 1500)]) == [NEVER, 2**60]
 
 
 def test_a_packet_needs_no_more_steps_than_a_table_has(program: Path) -> None:
-    """A packet that is larger than the largest, as a stab makes it, has no departure."""
+    """A packet that a stab makes larger than the largest has no departure."""
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
     assert departures(program, table, [(1, 2**20), (1, 65536)]) == [NEVER, 2 * len(LONG)]
 
@@ -152,7 +152,7 @@ def test_a_packet_needs_no_more_steps_than_a_table_has(program: Path) -> None:
 @pytest.mark.parametrize("period_ns", [0, 40 * MS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_emptied_queue_leaves_the_link_free(program: Path, kind: Kind, period_ns: int) -> None:
-    """Once all packets are gone the next leaves as if there had been none, whatever the step."""
+    """Once all packets are gone, the next leaves as if there had been none, whatever the step."""
     period_ns = period_ns or (200 * MS if kind == "opportunities" else 0)
     steps = {
         "rates": ((0, 10**6), (15 * MS, 10**4), (30 * MS, 2 * 10**6)),
