@@ -14,9 +14,9 @@ _HERE = Path(__file__).parent
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Hide the user's guest from a unit test without the mark `guest`, and refuse to build one.
+    """Hide the user's guest from a unit test without the mark `guest`; refuse to build one.
 
-    pytest asks this hook for tests of every folder.
+    pytest calls this hook for tests of every folder.
     """
     if item.get_closest_marker("guest") or not item.path.is_relative_to(_HERE):
         return (yield)

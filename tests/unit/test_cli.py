@@ -1,4 +1,4 @@
-"""The `twoway` command: its table of subcommands, and what each backend is called."""
+"""The `twoway` command: its table of subcommands, and the backends' names."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from twoway.contract.writing import write_json
 
 
 def test_version_stands_in_one_place() -> None:
-    """The command says its version, which stands in one place."""
+    """The command prints its version, which is in one place."""
     done = fresh_twoway("--version")
     assert (done.returncode, done.stdout) == (0, f"twoway {__version__}\n")
 
@@ -32,7 +32,7 @@ def test_version_stands_in_one_place() -> None:
     [(), ("lab",), *((name,) for name in COMMANDS), *(("lab", name) for name in LAB_COMMANDS)],
 )
 def test_help_of_every_command(words: tuple[str, ...]) -> None:
-    """Every command, those of the playbooks too, says what it does and what its exit codes mean."""
+    """Every command, those of the playbooks too, has a help text and exit codes."""
     done = twoway(*words, "--help")
     assert done.returncode == 0
     assert "exit codes: 0 everything is as the experiment's file says" in " ".join(
@@ -61,7 +61,7 @@ def test_the_list_of_commands_loads_no_numbers(word: str) -> None:
 def test_completion_offers_what_may_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, found: str
 ) -> None:
-    """A shell is told the commands, experiments, files and options that may stand at the cursor."""
+    """A shell gets the commands, experiments, files and options that may follow."""
     answer = tmp_path / "answer"
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "COMP_LINE": line}
     asked |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
@@ -79,7 +79,7 @@ def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_a_full_disk_is_said_of_a_builds_output() -> None:
-    """The folder of the guest's kernel, too, is not lost in silence on a full disk."""
+    """The output of `build --kernel-dir` on a full disk is reported, too."""
     _write_to_a_full_disk("build", "--kernel-dir")
 
 
@@ -99,7 +99,7 @@ def _write_to_a_full_disk(*words: str) -> None:
 
 
 def test_closed_output() -> None:
-    """A command whose standard output is closed works, and says nothing of that."""
+    """A command whose standard output is closed works silently."""
     command = f"exec {sys.executable} -m twoway.cli list >&-"
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -113,7 +113,7 @@ def test_closed_output() -> None:
     ],
 )
 def test_small_limits(limit: str, sentence: str) -> None:
-    """A limit of the shell's that no run fits in is named with its value, and the status is 2."""
+    """A shell's limit too small for any run is named with its value; the status is 2."""
     command = f"ulimit {limit}; exec {sys.executable} -m twoway.cli run"
     done = subprocess.run(
         ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
@@ -122,7 +122,7 @@ def test_small_limits(limit: str, sentence: str) -> None:
 
 
 def test_ended_while_it_starts(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """A signal to end that comes before the command line is read is one line, and status 1."""
+    """A signal before the command line is parsed gives one line, and status 1."""
     monkeypatch.setattr(cli, "_parser", lambda _: signal.raise_signal(signal.SIGTERM))
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -134,7 +134,7 @@ def test_ended_while_it_starts(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> 
 
 
 def test_words_of_others(tmp_path: Path) -> None:
-    """Control characters of runs and names reach the terminal from no stream; lines are cut."""
+    """Control characters of runs and names never reach the terminal; lines are cut."""
     steering, spelt = "\x1b]0;pwn\x9b", "\\u001b]0;pwn\\u009b"
     runs = [write_run(tmp_path / "by-hand" / name) for name in ("20260101-one", "20260102-two")]
     for run in runs:
@@ -169,7 +169,7 @@ def test_colours_of_ours() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be a user that passwd has not")
 def test_a_user_without_a_home() -> None:
-    """Without a home folder a command that needs none works, and one that does says so."""
+    """Without a home folder a command that needs none works, and others report it."""
     nobody: dict[str, Any] = {"user": 54321, "group": 54321, "extra_groups": []}
     environment = {name: value for name, value in os.environ.items() if name != "HOME"}
     environment.pop("XDG_CACHE_HOME", None)
@@ -180,7 +180,7 @@ def test_a_user_without_a_home() -> None:
 
 
 def test_a_cache_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the cache cannot be written a guest runs without a processor of its own."""
+    """If the cache is not writable a guest runs without a processor of its own."""
     (tmp_path / "twoway").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with own_core() as pinned:
@@ -200,7 +200,7 @@ def test_backends_offered_uml_first() -> None:
 
 
 def test_quiet_prints_only_errors(tmp_path: Path) -> None:
-    """With --quiet standard error has only what is wrong, with its hint."""
+    """With --quiet standard error has only errors, with their hints."""
     done = twoway("clean", "--quiet", "--results", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     done = twoway("report", "--quiet", str(tmp_path))
@@ -212,7 +212,7 @@ def test_quiet_prints_only_errors(tmp_path: Path) -> None:
 
 
 def test_disk_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`twoway doctor --disk` says what each folder of the cache takes."""
+    """`twoway doctor --disk` lists the size of each folder of the cache."""
     folder = tmp_path / "twoway/kernel"
     folder.mkdir(parents=True)
     (folder / "linux").write_bytes(bytes(3_000_000))

@@ -1,4 +1,4 @@
-"""Documents: links that lead somewhere, decisions of one form, and counts of the tree."""
+"""Documents: valid links, decisions of one form, and counts of the tree."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
-# Pages that say what was: each count there is of its day.
+# Pages of history, whose counts are those of their day.
 _OF_THEIR_DAY = ("CHANGELOG.md", "docs/decisions/", "docs/lab.md", "vm/patches/upstream/")
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _WORDS += ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]
@@ -35,7 +35,7 @@ def test_links_lead_to_files(name: str) -> None:
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
 def test_decisions_are_complete_and_indexed(path: Path) -> None:
-    """A decision has date, status and its sections in order, and is in the index by its title."""
+    """A decision has date, status and sections in order, and its title is in the index."""
     text = path.read_text(encoding="utf-8")
     assert re.search(r"^- Date: \d{4}-\d\d-\d\d", text, re.MULTILINE)
     assert "\n- Status: " in text
@@ -65,7 +65,7 @@ def _modules() -> int:
 
 
 def _patches() -> int:
-    """Count the patches of 6.12: cover letters are none, nor is what a newer kernel needs."""
+    """Count the patches of 6.12, without cover letters and patches for newer kernels."""
     texts = [path.read_text() for path in (ROOT / "vm/patches").rglob("000[1-9]-*.patch")]
     return sum("\nNeeded-from: " not in text for text in texts)
 
@@ -81,7 +81,7 @@ def _patches() -> int:
     ],
 )
 def test_a_count_in_a_document_is_the_trees(phrase: str, count: Callable[[], int]) -> None:
-    """Each document prints as many patches, modules, experiments and points as there are."""
+    """The numbers of patches, modules, experiments and points in each document are right."""
     said = {
         (name, found)
         for name in TRACKED
@@ -124,12 +124,12 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 
 
 def test_the_page_of_results_is_generated() -> None:
-    """docs/results/README.md is what `make results-page` writes from the tables beside it."""
+    """docs/results/README.md is the output of `make results-page` from the tables beside it."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
 
 
 def test_twelve_questions_are_of_experiments_that_there_are() -> None:
-    """The page of twelve questions has twelve, each of an experiment or a score."""
+    """The page of twelve questions has twelve, each with an experiment or a score."""
     page = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\| [^|]+\? \| `twoway (\S+) (\S+)` \|$", page, re.MULTILINE)
     assert len(commands) == 12
@@ -138,7 +138,7 @@ def test_twelve_questions_are_of_experiments_that_there_are() -> None:
 
 
 def test_workflows_check_a_pull_request() -> None:
-    """One workflow of a pull request runs .ci/run, and one an experiment by action.yml."""
+    """One workflow for pull requests runs .ci/run, and one an experiment by action.yml."""
     steps = []
     for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
         workflow = yaml.safe_load(path.read_text(encoding="utf-8"))

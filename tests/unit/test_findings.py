@@ -1,4 +1,4 @@
-"""The pages of findings and for classes print no figure that docs/results does not have."""
+"""The pages of findings and for classes print only figures from docs/results."""
 
 import re
 
@@ -9,11 +9,11 @@ from running import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("findings*.md"), *(ROOT / "docs/classes").glob("*.md")])
 TEXTS = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-# A measured figure: its text, and as the link's title the point and the metric that it is of.
+# A measured figure: its text, and as the link's title its point and metric.
 _FIGURE = re.compile(
     r'\[([^\]]+)\]\((?:\.\./)?results/numbers/[a-z0-9-]+\.csv "(\S+) (\S+)"\)', re.DOTALL
 )
-# What is not measured: pictures, code, links, and in italics what a paper prints.
+# Text without measurements: pictures, code, links, and in italics a paper's numbers.
 _ELSE = re.compile(r"<[^>]*>|`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(\d+))?")
 
@@ -31,14 +31,14 @@ def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
 
 
 def test_no_figure_is_without_its_source() -> None:
-    """A share or a decimal that is neither a paper's, in italics, nor a setting has its link."""
+    """A share or a decimal has a link, unless it is a paper's, in italics, or a setting."""
     bare = _ELSE.sub("", TEXTS.replace("**", ""))
     assert re.findall(r"\d[\d.,]*\s*%|\d+\.\d+", bare) == []
     assert len(_FIGURE.findall(TEXTS)) > 50
 
 
 def test_ten_findings_have_a_picture_and_three_sentences() -> None:
-    """Each of the ten findings has a headline, a picture, three sentences and where more is."""
+    """Each of the ten findings has a headline, a picture, three sentences and a link to more."""
     page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     findings = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     assert len(findings) == len(FINDINGS) == 10

@@ -1,4 +1,4 @@
-"""What the guest says of commands that fail."""
+"""The guest's sentences on commands that fail."""
 
 from unittest.mock import Mock
 
@@ -7,7 +7,7 @@ import pytest
 
 
 def test_what_a_program_complains_of_is_told() -> None:
-    """A program that fails is named with its node, its arguments and its error's words, if any."""
+    """A program that fails is named with its node, its arguments and its error text, if any."""
     with pytest.raises(network.GuestError, match=r"^h1: sh -c echo no >&2; exit 3: no$"):
         network.run_program("h1", ["sh", "-c", "echo no >&2; exit 3"])
     with pytest.raises(network.GuestError, match=r"^guest: sh -c cat; exit 1: given twice$"):
@@ -15,7 +15,7 @@ def test_what_a_program_complains_of_is_told() -> None:
 
 
 def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command in a batch is named with its line, and with what ip or tc says of it."""
+    """A command in a batch is named with its line, and with the error of ip or tc."""
     answers = iter(['Illegal "limit"\nCommand failed -:2\n', "Command failed -:1\n", "killed\n"])
     server = Mock(run=lambda _namespace, _lines: (1, "", next(answers)))
     monkeypatch.setattr("network._fork_server", lambda *_: server)

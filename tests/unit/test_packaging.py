@@ -1,4 +1,4 @@
-"""The Debian packages: what they name, and how an installed twoway finds what it brings."""
+"""The Debian packages: their contents, and the search for files of an installed twoway."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from twoway.guest.seals import BrokenBuildError
 
 @pytest.fixture
 def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copy a guest, of which the kernel and a program are but names, to where a package has it."""
+    """Copy a guest with a dummy kernel and program to a package's place."""
     monkeypatch.delenv("KERNEL_SRC", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     paths.cache().mkdir(parents=True)
@@ -48,7 +48,7 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_packaged_guest_is_found(packaged: Path) -> None:
-    """The guest that a package brings is used where it lies, with nothing in the cache."""
+    """A package's guest is used in place, with an empty cache."""
     guest = find_guest()
     assert guest is not None
     assert guest.kernel.read_text() == "a kernel"
@@ -66,14 +66,14 @@ def test_a_packaged_guest_is_compared_with_its_digests(packaged: Path) -> None:
 
 @pytest.mark.usefixtures("packaged")
 def test_results_of_a_package_are_kept_in_the_current_folder() -> None:
-    """A package's own folder is not written to: its runs go to where the user is."""
+    """A package's own folder is not written to: its runs go to the current folder."""
     assert paths.results() == Path("results")
 
 
 def test_results_within_a_checkout_are_kept_in_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A shell in a folder of the checkout has the checkout's results; any other shell its own."""
+    """A shell in the checkout uses the checkout's results; any other shell its own folder."""
     monkeypatch.chdir(ROOT / "docs")
     assert paths.results() == ROOT / "results"
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ def test_results_within_a_checkout_are_kept_in_it(
 
 @pytest.mark.usefixtures("packaged")
 def test_a_packaged_guest_builds_no_modules() -> None:
-    """An experiment with a kernel module of its own is refused where nothing can build it."""
+    """An experiment with its own kernel module is refused if nothing can build it."""
     guest = find_guest()
     assert guest is not None
     step = LoadModule(module="tcp_own", parameters={}, sources={"tcp_own.c": ""})
@@ -91,7 +91,7 @@ def test_a_packaged_guest_builds_no_modules() -> None:
 
 
 def test_one_version() -> None:
-    """Every file that has the version has that of twoway/__init__.py."""
+    """Every file with the version has that of twoway/__init__.py."""
     analysis = tomllib.loads((ROOT / "capture-analysis/pyproject.toml").read_text())
     assert analysis["project"]["version"] == __version__
     dkms = (ROOT / "kernel-modules/dkms.conf").read_text()
@@ -99,7 +99,7 @@ def test_one_version() -> None:
 
 
 def test_licences_of_what_is_vendored() -> None:
-    """debian/copyright names each package that is vendored, and no other."""
+    """debian/copyright names exactly the vendored packages."""
     packages = {
         package["name"]: package
         for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]
@@ -120,7 +120,7 @@ def test_licences_of_what_is_vendored() -> None:
 
 
 def test_old_kernels(packaged: Path) -> None:
-    """`twoway clean --kernels` lists and removes complete kernels that are not this checkout's."""
+    """`twoway clean --kernels` lists and removes complete kernels of other checkouts."""
     folder = packaged.parent / "cache/twoway/kernel"
     old, unfinished = folder / ("0" * 16), folder / ("1" * 16)
     for path in (old, unfinished):

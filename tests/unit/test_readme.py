@@ -1,4 +1,4 @@
-"""README and pictures: a short page, pictures as they are drawn, times of docs/speed.md."""
+"""README and pictures: a short page, fresh pictures, times of docs/speed.md."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_pictures_are_there_light_and_dark(page: Path) -> None:
 
 
 def test_pictures_without_runs_are_fresh() -> None:
-    """Each picture that needs no run is what `make pictures` draws, byte for byte."""
+    """Each picture without a run equals the output of `make pictures`, byte for byte."""
     for name, svg in all_drawn_pictures().items():
         assert (ASSETS / name).read_bytes() == svg, f"{name}: `make pictures` draws another"
 

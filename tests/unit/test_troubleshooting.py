@@ -1,4 +1,4 @@
-"""The errors of the guide to what went wrong are those that the command prints."""
+"""The errors in the troubleshooting guide are those that the command prints."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ GUIDE = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
     ],
 )
 def test_mistakes_of_a_file(written: str, mistake: str, tmp_path: Path) -> None:
-    """Each mistake in a file of the guide to an experiment of one's own is named as printed."""
+    """Each mistake in the guide's example file is reported as printed there."""
     copy_listings("own-experiment.md", tmp_path, "my-line.yml", "upload.yml")
     path = tmp_path / "upload.yml"
     path.write_text(path.read_text("utf-8").replace(written, mistake, 1), "utf-8")
@@ -41,7 +41,7 @@ def test_mistakes_of_a_file(written: str, mistake: str, tmp_path: Path) -> None:
 
 
 def test_names_of_nothing(tmp_path: Path) -> None:
-    """A file and a run that are not there are named as the guide prints it."""
+    """A missing file and a missing run are reported as printed in the guide."""
     said = twoway("vet", tmp_path / "nofile.yml").stderr.replace(f"{tmp_path}/", "")
     assert said.splitlines()[0] in GUIDE
     said = twoway("report", "nothing", "--results", tmp_path).stderr
@@ -50,7 +50,7 @@ def test_names_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", re.findall(r"^\| `([^`]+)` \|", GUIDE, re.MULTILINE))
 def test_errors_are_those_of_the_source(error: str) -> None:
-    """Each error of the guide's tables is a text of the source, numbers and names apart."""
+    """Each error of the guide's tables is a text of the source, apart from numbers and names."""
     said = re.escape(error)
     for varying in (r"\d+", r"\b(?:NAME|FILE|FIELD|VALUE)\b"):
         said = re.sub(varying, ".{1,80}?", said)

@@ -1,4 +1,4 @@
-"""The wheels that pip and uv build: what is in them, and that they work without the checkout."""
+"""The wheels that pip and uv build: their contents, and use without the checkout."""
 
 import subprocess
 import sys
@@ -11,11 +11,11 @@ from twoway.paths import cache
 
 pytestmark = pytest.mark.slow
 
-UV = next(cache().glob("uv-*/bin/uv"), None)  # before a test is given a cache of its own
+UV = next(cache().glob("uv-*/bin/uv"), None)  # before a test gets a cache of its own
 
 
 def uv(*words: str | Path, environment: Path | None = None) -> None:
-    """Run uv, which downloads nothing; skip if its cache lacks something."""
+    """Run uv without downloads; skip if its cache lacks something."""
     if UV is None:
         pytest.skip("no uv here: make env fetches it")
     settings = {"UV_PROJECT_ENVIRONMENT": str(environment)} if environment else {}
@@ -34,7 +34,7 @@ def uv(*words: str | Path, environment: Path | None = None) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install wheels of the workspace into an environment of their own; return its folder."""
+    """Install wheels of the workspace into a new environment; return its folder."""
     scratch = tmp_path_factory.mktemp("wheel")
     environment = scratch / "environment"
     sync = "sync --locked --no-default-groups --no-editable --no-install-project"
@@ -47,20 +47,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(environment: Path, folder: Path, *words: str) -> str:
-    """Run an environment's command in a folder, and return what it prints."""
+    """Run an environment's command in a folder; return its output."""
     return subprocess.run(
         [environment / "bin/twoway", *words], cwd=folder, capture_output=True, text=True, check=True
     ).stdout
 
 
 def test_an_installed_twoway_lists_vets_and_plans(installed: Path, tmp_path: Path) -> None:
-    """It lists all experiments, and vets and plans one, as the checkout does."""
+    """An installed twoway lists all experiments, and vets and plans one, as the checkout does."""
     for words in (["list"], ["vet", "kalampoukas-5.2"], ["plan", "kalampoukas-5.2", "--json"]):
         assert said(installed, tmp_path, *words) == said(Path(sys.prefix), tmp_path, *words)
 
 
 def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> None:
-    """The checkout's folders are there, but for tests and what make leaves."""
+    """The wheel has the checkout's folders, without tests and files that make leaves."""
     (share,) = installed.glob("lib/python3*/site-packages/twoway/share")
     folders = sorted(path.name for path in share.iterdir() if path.is_dir())
     assert folders == [

@@ -1,4 +1,4 @@
-"""Words that the style refuses become fewer, never more."""
+"""The number of refused words falls, and never rises."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from words import TABLE, allowed, counts, words_of
 def test_no_file_has_more_refused_words_than_before() -> None:
     """No file has more refused words than its row of the table; a file without a row has none.
 
-    `python tests/support/words.py` writes the table anew, after words have gone or files moved.
+    `python tests/support/words.py` writes the table again, after a fall or a move of files.
     """
     limits = allowed()
     more = {name: count for name, count in counts().items() if count > limits.get(name, 0)}
@@ -18,7 +18,7 @@ def test_no_file_has_more_refused_words_than_before() -> None:
 
 
 def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
-    """A phrase counts across lines, and a word of a name in Python alone and as a whole part."""
+    """A phrase counts across lines; a word counts as a whole part of a name, in Python only."""
     program = tmp_path / "program.py"
     program.write_text('"""So\nmany."""\nfirst_half = behalf = sideways = Case\n', encoding="utf-8")
     assert words_of(program) == {"so many": 1, "first_half": 1, "Case": 1}

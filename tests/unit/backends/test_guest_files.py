@@ -1,4 +1,4 @@
-"""What a guest may have left in its folder, looked at after its end."""
+"""The files that a guest may leave in its folder, checked after its end."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from twoway.runs.manifest import _clocks
 
 
 def test_folders_nested_without_end(tmp_path: Path) -> None:
-    """Folders that a guest nested too deep are removed and named, and all others stay."""
+    """Folders that a guest nested too deep are removed and reported; all others stay."""
     sound = tmp_path / "log/sound"
     with nested(tmp_path / "log/deep"), nested(sound, 14):
         assert sorted(remove_special_files(tmp_path)) == [
@@ -27,7 +27,7 @@ def test_folders_nested_without_end(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_removed_however_deep(tmp_path: Path) -> None:
-    """A folder of any depth is removed, with folders that nobody may read and links unfollowed."""
+    """A folder of any depth is removed, with unreadable folders, and without following links."""
     (tmp_path / "kept").mkdir()
     with nested(tmp_path / "deep") as folder:
         (folder / "closed").mkdir(mode=0)
@@ -54,7 +54,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("content", BROKEN)
 def test_a_report_that_is_none(tmp_path: Path, content: str) -> None:
-    """A report of progress that has no three numbers of 64 bits counts as none."""
+    """A report of progress without three numbers of 64 bits counts as no report."""
     (tmp_path / "sockets").mkdir()
     (tmp_path / PROGRESS_FILE).write_text(content)
     assert read_progress(tmp_path) is None
@@ -73,13 +73,13 @@ def test_any_report_can_be_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [DEEP_JSON, "[]", '"' + "x" * 300_000, "7"])
 def test_an_error_that_is_none(tmp_path: Path, content: str) -> None:
-    """Of an error that no runner wrote the first 200 characters are quoted."""
+    """Only the first 200 characters of an error that the runner did not write are quoted."""
     (tmp_path / "guest-error.json").write_text(content)
     assert guest_error(tmp_path) == repr(content[:200])
 
 
 def test_an_error_without_end(tmp_path: Path) -> None:
-    """An error of 200 kB is cut to what a person reads."""
+    """An error of 200 kB is cut to a readable length."""
     (tmp_path / "guest-error.json").write_text(json.dumps({"error": "x\n" * 100_000}))
     assert guest_error(tmp_path) == "x\n" * 1000 + "..."
 

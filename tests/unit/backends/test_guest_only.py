@@ -1,4 +1,4 @@
-"""What only the guest of user-mode Linux has is refused elsewhere, by its field."""
+"""Features that only user-mode Linux's guest has are refused elsewhere, by field."""
 
 from pathlib import Path
 

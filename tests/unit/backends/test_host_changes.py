@@ -11,7 +11,7 @@ import pytest
 from twoway.backends.host_changes import HostChanges
 from twoway.errors import RunError, UsageError
 
-# Changes a setting, says so, and waits to be killed.
+# Changes a setting, prints that, and waits to be killed.
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -25,14 +25,14 @@ with HostChanges(Path(sys.argv[1])) as kept:
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Path:
-    """A file that stands for one below /proc/sys, with the value 1."""
+    """Make a file with the value 1, in place of one below /proc/sys."""
     path = tmp_path / "setting"
     path.write_text("1")
     return path
 
 
 def test_undone_at_the_end(tmp_path: Path, setting: Path) -> None:
-    """A setting has its new value within the `with`, and the first one of all after it."""
+    """A setting has its new value within the `with`, and its original value after it."""
     with HostChanges(tmp_path / "kept") as kept:
         kept.setting(setting, "2")
         kept.setting(setting, "3")
@@ -42,7 +42,7 @@ def test_undone_at_the_end(tmp_path: Path, setting: Path) -> None:
 
 
 def test_undone_after_an_error(tmp_path: Path, setting: Path) -> None:
-    """A run that fails leaves no change, and its own error is the one that is told."""
+    """A run that fails leaves no change, and its own error is reported."""
 
     def fail() -> None:
         with HostChanges(tmp_path / "kept") as kept:
@@ -69,7 +69,7 @@ def test_undone_after_being_killed(tmp_path: Path, setting: Path, how: signal.Si
 
 
 def test_next_run_undoes_what_a_dead_keeper_left(tmp_path: Path, setting: Path) -> None:
-    """What is written down and not undone is undone before anything else changes."""
+    """Recorded changes that were not undone are undone before anything else changes."""
     folder = tmp_path / "kept"
     folder.mkdir()
     setting.write_text("2")
@@ -105,7 +105,7 @@ def test_loaded_module(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_undone_is_not_forgotten(tmp_path: Path) -> None:
-    """While something of an earlier run cannot be undone, no other begins, and the record stays."""
+    """While an earlier run's change cannot be undone, no run begins, and the record stays."""
     folder = tmp_path / "kept"
     folder.mkdir()
     lent = {"nowhere-eth0": {"interface": "lo", "settings": ["no", "such"], "features": []}}

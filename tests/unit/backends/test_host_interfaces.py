@@ -1,4 +1,4 @@
-"""Interfaces of a multi-host run come back as they were, whatever ends the run."""
+"""Interfaces of a multi-host run are restored, whatever ends the run."""
 
 import os
 import shutil
@@ -23,7 +23,8 @@ ip link set enp2s0 up
 {before}
 "$@"
 """
-# Lends both ends to two nodes, does as a plan does, says what there is, and ends or is killed.
+# Lends both ends to two nodes, changes them as a plan does, prints the result, and ends or is
+# killed.
 RUN = """
 import os, signal, subprocess, sys
 from pathlib import Path
@@ -47,7 +48,7 @@ with HostChanges() as kept:
     if sys.argv[1] == "failed":
         raise SystemExit("it failed")
 """
-# The kernel tells of a cable some time after both of its ends are up.
+# The kernel reports a cable some time after both of its ends are up.
 SETTLED = """
 for end in enp1s0 enp2s0; do
   until ip link show $end | grep -q 'state UP'; do sleep 0.01; done
@@ -58,7 +59,7 @@ SEEN = SETTLED + SHOWN
 
 
 def on_a_machine(script: str, *arguments: str, before: str = "") -> list[str]:
-    """What a shell script said, in namespaces whose end is that of all in it."""
+    """Run a shell script in new namespaces; return its output."""
     machine = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
     shell = ["sh", "-c", MACHINE.format(before=before), "sh", "sh", "-c", script, "sh", *arguments]
     done = subprocess.run(
@@ -85,7 +86,7 @@ echo --; {SEEN}
 
 @pytest.mark.parametrize("end", ["good", "failed", "killed"])
 def test_interfaces_come_back(end: str) -> None:
-    """Names, addresses, sizes and offloads are those of before, and no namespace is left."""
+    """Names, addresses, sizes and offloads are restored, and no namespace is left."""
     before, during, after = on_a_machine(SCRIPT, sys.executable, RUN, end)
     assert during.splitlines()[:2] == ["lo", "twoway-h1 twoway-r1"]
     assert sorted(after.splitlines()) == sorted(before.splitlines())
@@ -99,7 +100,7 @@ IN_USE = {
 
 @pytest.mark.parametrize("busy", IN_USE)
 def test_an_interface_in_use_is_refused(busy: str) -> None:
-    """One that something else uses is not taken, and what was taken before it is given back."""
+    """An interface in use is not taken, and interfaces taken before it are returned."""
     before, during, after = on_a_machine(SCRIPT, sys.executable, RUN, "good", before=busy)
     assert IN_USE[busy] in during
     assert sorted(after.splitlines()) == sorted(before.splitlines())

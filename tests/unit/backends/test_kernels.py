@@ -1,4 +1,4 @@
-"""Which kernel a backend runs: `--kernel`, and an experiment's `kernel`."""
+"""The kernel of a backend: `--kernel`, and an experiment's `kernel`."""
 
 import subprocess
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_names_of_kernels(tmp_path: Path) -> None:
     ("version", "flavour"), [("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")]
 )
 def test_a_tree_is_patched_by_its_version(tmp_path: Path, version: str, flavour: str) -> None:
-    """A tree is built as the guest is, or from 7.3 on as Debian's newest."""
+    """A tree is built as the guest, or from 7.3 on as Debian's newest kernel."""
     assert flavour_of(_tree(tmp_path, version)) == flavour
     assert kernel_source(tmp_path).path == tmp_path
 
@@ -59,7 +59,7 @@ def test_a_kernel_that_is_not_built_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
-    """An experiment may lie anywhere: a kernel's folder has its whole path there."""
+    """An experiment may be in any folder: a kernel's folder then has its whole path."""
     experiment = write_experiment(tmp_path, {**SMALL, "kernel": "linux"})
     done = twoway("vet", experiment)
     assert done.returncode == 2
@@ -71,7 +71,7 @@ def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
 def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that is no repository is refused, and an experiment with a kernel of its own."""
+    """A folder that is no repository is refused, and an experiment with its own kernel."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     ends = ("--source", tmp_path, "--good", "a", "--bad", "b")
     experiment = write_experiment(tmp_path, SMALL)

@@ -1,4 +1,4 @@
-"""The backend `native` refuses what it cannot run on, by name; what it runs on is for the lab."""
+"""The backend `native` names the reasons for refusing a machine; runs are tested in the lab."""
 
 import lzma
 import os
@@ -11,14 +11,14 @@ from twoway.errors import UsageError
 
 
 def test_only_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without root the refusal says why root is needed."""
+    """Without root the refusal names the reason for needing root."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match="needs root"):
         native.make_native()
 
 
 def test_missing_options_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every option that the kernel lacks is named with what it is for, and none that it has."""
+    """Every option that the kernel lacks is named with its purpose, and no other."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     have = set(native.NEEDED) - {"CONFIG_NET_SCH_NETEM", "CONFIG_VETH"}
     monkeypatch.setattr(native, "kernel_config", lambda: have)
@@ -50,7 +50,7 @@ def test_this_kernel_says_what_it_has() -> None:
 
 
 def test_modules_of_dkms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What DKMS installed is used, packed or not, if all of it is of this checkout's sources."""
+    """Modules that DKMS installed are used, packed or not, if all have this checkout's source."""
     sources, installed = tmp_path / "sources", tmp_path / "6.1/dkms"
     sources.mkdir()
     installed.mkdir(parents=True)
@@ -59,7 +59,7 @@ def test_modules_of_dkms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (sources / "Kbuild").write_text("obj-m += first.o\nobj-m += second.o\nobj-$(X) += tests/\n")
     (installed / "first.ko").write_bytes(b"\0revision=ours\0signature")
     (installed / "second.ko.xz").write_bytes(lzma.compress(b"\0revision=ours\0"))
-    assert native.modules_of_dkms("6.1") == {}  # no deployment: its sources have no revision
+    assert native.modules_of_dkms("6.1") == {}  # not deployed: its sources have no revision
     (sources / "REVISION").write_text("ours\n")
     assert native.modules_of_dkms("6.1") == {
         "first.ko": b"\0revision=ours\0signature",

@@ -1,4 +1,4 @@
-"""The backend `qemu` without booting anything: what is booted, on what, and what is remembered."""
+"""The backend `qemu` without booting: what it boots, on what machine, and what it remembers."""
 
 import os
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StockKernel:
 
 
 def entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
-    """Names and contents in a cpio archive, read as the format's description has it."""
+    """Return names and contents of a cpio archive, parsed by the format's description."""
     at = 0
     while True:
         fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
@@ -60,7 +60,7 @@ def entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def test_initramfs_orders_modules_by_need(kernel: StockKernel) -> None:
-    """The archive holds boot as init, and each module after those that it needs."""
+    """The archive holds boot as init, and each module after its dependencies."""
     found = dict(entries(stock_kernel.initramfs(kernel)))
     assert found["init"] == b"first process"
     modules = [content.decode() for name, content in found.items() if "/" in name]
@@ -72,7 +72,7 @@ def test_initramfs_orders_modules_by_need(kernel: StockKernel) -> None:
 def test_kvm_is_tried_once(
     kernel: StockKernel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A verdict on KVM is said, remembered in an empty cache, and not sought again."""
+    """A verdict on KVM is printed, remembered in an empty cache, and not determined again."""
     tried = []
 
     def why(kernel: StockKernel) -> str:
@@ -87,7 +87,7 @@ def test_kvm_is_tried_once(
 
 
 def test_kvm_that_hangs_is_none(kernel: StockKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A boot that does not end in time is the reason, not an error."""
+    """A boot that does not end in time is a reason against KVM, not an error."""
 
     def hang(*_: Any, **__: Any) -> None:
         raise RunError("the guest's clock has not moved")
@@ -118,7 +118,7 @@ def test_nothing_but_the_run_is_writable(
 
 
 def test_missing_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without QEMU the error says what installs it."""
+    """Without QEMU the error says how to install it."""
     qemu.version.cache_clear()
     monkeypatch.setattr(qemu, "PROGRAM", "no-such-qemu")
     with pytest.raises(UsageError, match="no-such-qemu") as error:

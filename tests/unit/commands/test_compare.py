@@ -1,4 +1,4 @@
-"""What `compare` says of runs."""
+"""The comparison that `compare` prints for runs."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ ALONE = "parameters alone differ: what came out is the same\n"
 
 
 def test_parameters_alone_may_differ(tmp_path: Path) -> None:
-    """Where a parameter alone differs `compare` says that, and the exit code is 0."""
+    """If only a parameter differs, `compare` says so, and the exit code is 0."""
     runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
     for run in runs:
         document = json.loads((run / "manifest.json").read_text())
@@ -24,7 +24,7 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
-    """Of many metrics that differ eight are printed, and where the rest is."""
+    """Of many metrics that differ eight are printed, with the place of the others."""
     runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
     for value, run in enumerate(runs):
         document = json.loads((run / "manifest.json").read_text())

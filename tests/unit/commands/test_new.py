@@ -1,4 +1,4 @@
-"""`twoway new` writes experiments that are sound, or nothing."""
+"""`twoway new` writes valid experiments, or nothing."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from warm_command import twoway
 
 
 def test_a_new_experiment_is_sound(tmp_path: Path) -> None:
-    """Without options both files pass `vet`, and what the comments offer does, too."""
+    """Without options both files pass `vet`, and so do the fields in their comments."""
     assert twoway("new", "mine.yml", cwd=tmp_path).returncode == 0
     text = (tmp_path / "mine.yml").read_text()
     matrix = "".join(f"{line[2:]}\n" for line in text.splitlines() if line.startswith("# "))
@@ -21,7 +21,7 @@ def test_a_new_experiment_is_sound(tmp_path: Path) -> None:
 
 
 def test_options_become_fields(tmp_path: Path) -> None:
-    """Each option is where it belongs, a title with a colon too."""
+    """Each option appears in its place, also a title with a colon."""
     words = ["--title", "Why: so?", "--down", "8", "--up", "1.5", "--delay", "10", "--queue", "7"]
     words += ["--flow", "a=h1>h2:bbr", "--duration", "8"]
     assert twoway("new", "mine.yml", *words, cwd=tmp_path).returncode == 0
@@ -44,7 +44,7 @@ def test_options_become_fields(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_sound_is_not_written(tmp_path: Path, words: list[str], sentence: str) -> None:
-    """A mistake has its sentence, exit code 2, and no file."""
+    """A mistake gives a sentence, exit code 2, and no file."""
     done = twoway("new", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -52,7 +52,7 @@ def test_what_is_not_sound_is_not_written(tmp_path: Path, words: list[str], sent
 
 
 def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
-    """What is there stays as it is."""
+    """An existing file stays unchanged."""
     (tmp_path / "mine-link.yml").write_text("mine")
     done = twoway("new", "mine.yml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "twoway: mine-link.yml: is there already\n")

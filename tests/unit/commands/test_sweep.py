@@ -1,4 +1,4 @@
-"""The page of a sweep that goes on, or does not."""
+"""The page of a sweep in progress, or interrupted."""
 
 import argparse
 from collections.abc import Callable
@@ -23,9 +23,9 @@ def _arguments(results: Path, *options: str) -> argparse.Namespace:
 def test_a_page_while_points_come_and_after_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: bool
 ) -> None:
-    """A watched page counts what is to come and loads itself; one of an interrupted sweep stays.
+    """A watched page counts the points left and reloads; that of an interrupted sweep does not.
 
-    It lists the points that were not run, escaped, and has those that were.
+    The page lists points without a run, escaped, and shows those with one.
     """
     folders = write_points(tmp_path)
     outcomes = [Outcome(folder.parent.name, folder, id=folder.parent.name) for folder in folders]

@@ -1,4 +1,4 @@
-"""The documents of a run's folder: what is in them, and what is refused."""
+"""The documents of a run's folder: their content, and refusals."""
 
 import json
 from pathlib import Path
@@ -22,13 +22,13 @@ from twoway.runs.cases import load_case
 from twoway.runs.manifest import _clocks, describe
 from twoway.spec.point import case_names
 
-# Every kind of step there is: modules, DTM channels.
+# Every kind of step: modules, DTM channels.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
-    """A plan that is read is the plan that was written, commands that follow from fields too."""
+    """A plan reads back as it was written, with commands that follow from fields."""
     plan = build_plan(load_case(name))
     plan.write(tmp_path / PLAN)
     assert read_plan(tmp_path) == plan
@@ -38,14 +38,14 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", all_ids())
 def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
-    """What a run's folder says of its experiment is read again as it was, whatever the sweep."""
+    """The description of an experiment in a run's folder reads back unchanged, in any sweep."""
     described = describe(load_case(case_names(name)[-1]))
     described.write(tmp_path / EXPERIMENT)
     assert Described.read(tmp_path / EXPERIMENT).model_dump_json() == described.model_dump_json()
 
 
 def test_every_step_has_a_kind() -> None:
-    """Steps and programs say what they are for, and each kind of step is in a plan."""
+    """Each kind of step is in a plan, and its steps and programs describe their purpose."""
     plan = json.loads(build_plan(load_case("dtm-bus@owned=5")).model_dump_json())
     parts = {name: part for name, part in plan.items() if isinstance(part, list)}
     kinds = {name: {step["kind"] for step in part} for name, part in parts.items()}
@@ -58,7 +58,7 @@ def test_every_step_has_a_kind() -> None:
 
 
 def test_an_observer_of_fewer_nodes() -> None:
-    """An observer that is reduced to a node looks at its sockets and queues, by its command too."""
+    """An observer reduced to one node has only its sockets and queues, in its command too."""
     observer = build_plan(load_case("kalampoukas-5.2")).sources[0]
     assert isinstance(observer, Observe)
     words = observer.of(("h2", "r1")).run
@@ -75,7 +75,7 @@ def test_an_observer_of_fewer_nodes() -> None:
     ],
 )
 def test_unsound_plan(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
-    """A plan of another schema, or that does not fit its own, is refused with the reason."""
+    """A plan of another schema, or one that violates its own, is refused with the reason."""
     Plan(memory_mib=1).write(tmp_path / PLAN)
     edit_json(tmp_path / PLAN, lambda plan: plan.update(change))
     with pytest.raises(RunError, match=complaint):
@@ -89,7 +89,7 @@ def test_no_plan(tmp_path: Path) -> None:
 
 
 def test_metrics_come_back_from_their_file(tmp_path: Path) -> None:
-    """metrics.json is what was computed, and nothing else is left behind."""
+    """metrics.json is what was computed, and no other file is left."""
     document = compute(Analysis(write_run(tmp_path / "run")))
     aside = tmp_path / "aside"
     aside.mkdir()
@@ -99,7 +99,7 @@ def test_metrics_come_back_from_their_file(tmp_path: Path) -> None:
 
 
 def test_metrics_are_numbers(tmp_path: Path) -> None:
-    """A number that JSON has no word for is refused."""
+    """A number that JSON cannot express is refused."""
     document = json.loads((write_run(tmp_path) / MANIFEST).read_text())
     metrics = {"goodput.first": {"value": float("nan"), "unit": "Mbit/s"}}
     with pytest.raises(ValueError, match="finite number"):
@@ -107,7 +107,7 @@ def test_metrics_are_numbers(tmp_path: Path) -> None:
 
 
 def test_what_an_experiment_says_now(tmp_path: Path) -> None:
-    """experiment.json beside manifest.json has the last word, of the experiment alone."""
+    """experiment.json replaces the experiment of manifest.json, and nothing else."""
     folder = write_run(tmp_path)
     before = read_manifest(folder)
     assert before == Manifest.read(folder / MANIFEST)
@@ -127,7 +127,7 @@ def test_an_experiment_is_quoted_whole() -> None:
     document = case.experiment.model_dump(by_alias=True, mode="json")
     statements = {"predictions", "claims", "findings"}
     found = said["experiment"]
-    # What is said is there as it is at this point; `unclaimed` and `theory` have served then.
+    # Statements have this point's values; `unclaimed` and `theory` are used up by then.
     assert {name: value for name, value in found.items() if name not in statements} == {
         "id": case.id,
         **{n: v for n, v in document.items() if n not in statements | {"unclaimed", "theory"}},
@@ -141,7 +141,7 @@ def test_an_experiment_is_quoted_whole() -> None:
 
 
 def test_sizes_on_a_link() -> None:
-    """A frame gets the link's overhead, and fills whole cells where there are some."""
+    """A frame gets the link's overhead, and fills whole cells if the link has cells."""
     assert Framing(overhead_bytes=-14).link_bytes(54) == 40
     atm = Framing(overhead_bytes=-6, cell_bytes=48, cell_overhead_bytes=5)
     assert [atm.link_bytes(size) for size in (54, 55, 102)] == [53, 106, 106]
@@ -164,7 +164,7 @@ def test_published_schemas(name: str) -> None:
 
 @pytest.mark.parametrize("left", ["{", '{"offset_ns": "soon"}', '{"nodes": {"h1": 3}}'])
 def test_a_clock_that_no_host_has(tmp_path: Path, left: str) -> None:
-    """A clock.json that a guest left unsound fails the run with the file's name."""
+    """An invalid clock.json from a guest fails the run with the file's name."""
     (tmp_path / "clock.json").write_text(left)
     with pytest.raises(RunError, match=r"no sound clock\.json"):
         _clocks(tmp_path)

@@ -1,4 +1,4 @@
-"""The files of a run are opened in one place, which follows no link and makes new files alone."""
+"""One module opens the files of a run; it follows no link and makes only new files."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def _read(folder: Path, name: str) -> Any:
 def test_what_is_no_plain_file_of_the_run_is_refused(
     folder: Path, victim: Path, act: Callable[[Path, str], None], name: str
 ) -> None:
-    """A link, a file behind one, one outside, a pipe and a folder are not opened, either way."""
+    """A link, a file behind one, one outside, a pipe and a folder are neither read nor written."""
     (folder / "linked").symlink_to(victim)
     (folder / "below").symlink_to(victim.parent)
     os.mkfifo(folder / "pipe")
@@ -57,14 +57,14 @@ def test_what_is_no_plain_file_of_the_run_is_refused(
 
 
 def test_a_file_that_is_there_is_not_written(folder: Path) -> None:
-    """Whoever made a file before the host does keeps it, and the host says so."""
+    """A file that exists before the host makes it stays, and the host reports that."""
     with pytest.raises(FileExistsError):
         _write(folder, "pcap/h1-eth0.pcap")
     assert read_run_file(folder, "pcap/h1-eth0.pcap") == "packets"
 
 
 def test_captures_are_packed_into_new_files_alone(folder: Path, victim: Path) -> None:
-    """Where a link has the name of a compressed capture, the capture is not compressed."""
+    """A capture is not compressed if a link has the name of its compressed form."""
     (folder / "pcap/h1-eth0.pcap.zst").symlink_to(victim)
     with pytest.raises(FileExistsError):
         pack(folder)
@@ -72,7 +72,7 @@ def test_captures_are_packed_into_new_files_alone(folder: Path, victim: Path) ->
 
 
 def test_documents_replace_links_and_do_not_follow_them(folder: Path, victim: Path) -> None:
-    """A document is written aside and takes the place of a link of its name."""
+    """A document is written under another name and then replaces a link of its name."""
     (folder / "metrics.json").symlink_to(victim)
     (folder / ".metrics.json").symlink_to(victim)
     write_json(folder / "metrics.json", {})
@@ -81,7 +81,7 @@ def test_documents_replace_links_and_do_not_follow_them(folder: Path, victim: Pa
 
 
 def test_two_may_write_a_document_at_once(folder: Path) -> None:
-    """Of two that write the same document each has a file of its own, and the last one counts."""
+    """Two writers of one document each have a file of their own, and the last one counts."""
     with written_aside(folder / "page") as first:
         first.write(b"first")
         with written_aside(folder / "page") as second:
@@ -92,7 +92,7 @@ def test_two_may_write_a_document_at_once(folder: Path) -> None:
 
 @pytest.mark.parametrize("package", ["runs", "measure"])
 def test_no_other_place_opens_a_file_of_a_run(package: str) -> None:
-    """The stages that take a run over and measure it open its files in the one place."""
+    """The stages that take over and measure a run use the one module to open its files."""
     opening = re.compile(r"folder / [^)]*\)\.(open|read_text|read_bytes|write_text|write_bytes)\(")
     found = [
         f"{path.name}: {line.strip()}"

@@ -1,4 +1,4 @@
-"""Documents of runs that come from elsewhere: names, numbers and nesting."""
+"""Documents of untrusted runs: names, numbers and nesting."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def _places(document: dict[str, Any], name: str) -> dict[str, tuple[Any, Any, An
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("place", _places(manifest(), ""))
 def test_names_of_files(tmp_path: Path, place: str, name: str) -> None:
-    """A manifest whose words would lead out of the run's folder is refused, with the field."""
+    """A manifest with a path out of the run's folder is refused, with the field."""
     document = manifest()
     where, key, value = _places(document, name)[place]
     where[key] = value
@@ -56,7 +56,7 @@ def test_names_of_files(tmp_path: Path, place: str, name: str) -> None:
     ],
 )
 def test_what_python_cannot_take(content: str, phrase: str) -> None:
-    """JSON that is nested too deep, or has a number too large, is refused in a phrase."""
+    """JSON that is nested too deep, or has too large a number, is refused in a phrase."""
     with pytest.raises(ValueError, match=phrase):
         read_json(content)
     assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e15]") == [2**64 - 1, -(2**63), 1e15]

@@ -1,4 +1,4 @@
-"""A row of verdicts.json in words: what was measured, what was said of it, and by whom."""
+"""A row of verdicts.json in words: the measurement, the statement, and its source."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
     ],
 )
 def test_a_row_in_words(row: Row | FidelityRow, words: str) -> None:
-    """Each kind of row names measurement, what was said, who said it, and what limits it."""
+    """Each kind of row names measurement, statement, source, and the source of the limit."""
     assert " ".join(row_in_words(row).split()) == words
 
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
-    """Red is what fails or differs unexplained, green what holds; the line is not markup."""
+    """Red marks failures and unexplained differences, green success; the line has no markup."""
     red = {Verdict.FAIL, Verdict.CONTRADICTED, Verdict.UNEXPLAINED}
     green = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
     colour = "red" if verdict in red else "green" if verdict in green else "yellow"

@@ -1,4 +1,4 @@
-"""A half-duplex medium: who sends when, in small numbers."""
+"""A half-duplex medium: the order of sending, in small numbers."""
 
 import numpy as np
 import pytest
@@ -7,41 +7,41 @@ from twoway.contract.links.medium import HalfDuplex, Hold, Medium, bits_ns
 
 
 def _holds(medium: Medium, first: list[int], second: list[int], bits: int = 10) -> list[Hold]:
-    """The holds of packets that all take the same, by when they arrive at either end."""
+    """Return the holds of packets of one size, from their arrivals at both ends."""
     arrived = [np.array(each, dtype=np.int64) for each in (first, second)]
     return [*medium.holds(arrived, [np.full(len(each), bits) for each in arrived])]
 
 
 def test_ends_take_turns() -> None:
-    """Two packets at each end leave in turn, each a gap and its bits after the one before."""
+    """Two packets at each end alternate, each a gap and its bits after the one before."""
     found = _holds(Medium(100, 1), [0, 0], [0, 0])
     assert found == [(0, 0, 110), (1, 110, 220), (0, 220, 330), (1, 330, 440)]
 
 
 def test_a_turn_pays_one_gap() -> None:
-    """Of three packets at one end two are a turn, and the third another."""
+    """Three packets at one end are sent as a turn of two and a turn of one."""
     assert [hold.sent_ns for hold in _holds(Medium(100, 2), [0, 0, 0], [])] == [110, 120, 230]
 
 
 def test_what_arrives_as_another_has_been_sent_is_of_its_turn() -> None:
-    """At 110 the turn goes on; a ns later it is over, and the other end has the next."""
+    """At 110 the turn continues; a ns later it is over, and the other end has the next."""
     assert [hold.sent_ns for hold in _holds(Medium(100, 8), [0, 110], [])] == [110, 120]
     assert _holds(Medium(100, 8), [0, 111], [111]) == [(0, 0, 110), (1, 111, 221), (0, 221, 331)]
 
 
 def test_at_first_it_is_the_turn_of_the_first_end() -> None:
-    """Whoever arrives first sends first; of two at a time the first end does."""
+    """The end that a packet reaches first sends first; at equal times it is the first end."""
     assert [hold.end for hold in _holds(Medium(0, 1), [5], [4])] == [1, 0]
     assert [hold.end for hold in _holds(Medium(0, 1), [5], [5])] == [0, 1]
 
 
 def test_an_idle_medium_remembers_whose_turn_was_the_last() -> None:
-    """Of two packets that come at a time after a pause the other end's is sent first."""
+    """Of two packets that arrive together after a pause the other end's is sent first."""
     assert [hold.end for hold in _holds(Medium(0, 1), [0, 500], [500])] == [0, 1, 0]
 
 
 def test_bits_are_cut_upwards() -> None:
-    """1500 bytes at 20 Mbit/s take 600 us; a byte of 3 Gbyte/s takes a ns."""
+    """1500 bytes at 20 Mbit/s take 600 us; a byte at 3 Gbyte/s takes a ns."""
     assert bits_ns(np.array([1500, 40]), 20_000_000).tolist() == [600_000, 16_000]
     assert bits_ns(np.array([1, 3, 4]), 24_000_000_000).tolist() == [1, 1, 2]
 

@@ -1,4 +1,4 @@
-"""The longest prefix of a destination says where its packets leave a node."""
+"""The longest prefix of a destination decides where packets leave a node."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twoway.contract.routing import ITSELF, Routes
 from twoway.spec.addresses import IPV6_PREFIX, network_in_ipv6
 
-# Few addresses, so that prefixes hold one another.
+# Few addresses, so that prefixes contain one another.
 ADDRESSES = st.integers(min_value=0, max_value=15).map(lambda low: (10 << 24) | low)
 NETWORKS = st.tuples(ADDRESSES, st.sampled_from((0, 8, 29, 30, 31, 32))).map(
     lambda each: IPv4Network(each, strict=False)
@@ -16,7 +16,7 @@ NETWORKS = st.tuples(ADDRESSES, st.sampled_from((0, 8, 29, 30, 31, 32))).map(
 
 
 def test_the_longest_prefix_decides() -> None:
-    """A host's route goes before its network's, that before the default, in either version."""
+    """A host's route precedes its network's, and that the default, in both versions."""
     ways = {"0.0.0.0/0": "up", "10.1.0.0/16": "left", "10.1.2.0/24": "right", "10.1.2.1/32": ITSELF}
     routes = Routes(ways | {"fd00::/64": "six"})
     found = {
@@ -28,7 +28,7 @@ def test_the_longest_prefix_decides() -> None:
 
 @given(st.dictionaries(NETWORKS, st.sampled_from("abc")), ADDRESSES)
 def test_routes_are_those_of_a_search(ways: dict[IPv4Network, str], low: int) -> None:
-    """A look-up finds what a search through all prefixes finds, in both versions of IP."""
+    """A look-up finds the same as a search through all prefixes, in both versions of IP."""
     address, twin = ip_address(low), ip_address(IPV6_PREFIX | low)
     held = sorted((n.prefixlen, way) for n, way in ways.items() if address in n)
     expected = held[-1][1] if held else None

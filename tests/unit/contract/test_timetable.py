@@ -1,4 +1,4 @@
-"""Links that change by a table: when packets leave, in small numbers."""
+"""Links that change by a table: departure times in small numbers."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ MS, S = 10**6, 10**9
 
 
 def _leaves(table: Timetable, *packets: tuple[int, int], start_ns: int = 0) -> list[float]:
-    """When packets of (ms, bytes) leave, ms."""
+    """Return when packets of (ms, bytes) leave, ms."""
     arrived, size = np.array(packets, dtype=np.int64).T
     return [float(each) / MS for each in table.leaves(start_ns, arrived * MS, size)]
 
 
 # 1 byte/us, nothing from 10 to 20 ms, then 2 bytes/us.
 RATES = Timetable("rates", ((0, 10**6), (10 * MS, 0), (20 * MS, 2 * 10**6)))
-# A packet at 5 and two at 10 ms, again every 10 ms.
+# A packet at 5 and two at 10 ms, repeated every 10 ms.
 TRACE = Rate(opportunities=[(5, 1), (10, 2)]).table
 
 
@@ -28,7 +28,7 @@ def test_a_rate_that_changes_takes_a_packet_pro_rata() -> None:
 
 
 def test_a_backlog_leaves_back_to_back() -> None:
-    """Of two packets at once the second has the link after the first."""
+    """Of two packets at once the second uses the link after the first."""
     assert _leaves(RATES, (0, 1000), (0, 500), (3, 500)) == [1, 1.5, 3.5]
 
 
@@ -38,12 +38,12 @@ def test_before_its_start_a_table_has_its_first_rate() -> None:
 
 
 def test_an_opportunity_takes_1500_bytes() -> None:
-    """Three small packets fit one; a packet of 2000 takes what is left, and the next."""
+    """Three small packets fit one opportunity; a packet of 2000 takes its rest, and the next."""
     assert _leaves(TRACE, (0, 500), (1, 500), (2, 400), (3, 2000)) == [5, 5, 5, 10]
 
 
 def test_opportunities_of_an_idle_link_are_lost() -> None:
-    """What arrives at the very time of the last opportunity waits for the next lap."""
+    """A packet that arrives at the very time of the last opportunity waits for the next lap."""
     assert _leaves(TRACE, (10, 1500), (10, 1500)) == [15, 20]
 
 
@@ -55,7 +55,7 @@ def test_a_trace_starts_again_after_its_last_time() -> None:
 
 
 def test_delays_keep_the_order() -> None:
-    """Who comes 1 ms after the delay falls from 20 to 5 ms leaves with those before it."""
+    """A packet 1 ms after the delay fell from 20 to 5 ms leaves with the packets before it."""
     delays = Timetable("delays", ((0, 20 * MS), (10 * MS, 5 * MS)))
     assert _leaves(delays, (9, 1), (10, 1), (26, 1)) == [29, 29, 31]
 
@@ -67,13 +67,13 @@ def test_offered_bytes_of_rates(first_ms: int, last_ms: int, offered: float) -> 
 
 
 def test_offered_bytes_of_a_trace() -> None:
-    """A second of three packets in 10 ms offers 300; the time of its end belongs to the next."""
+    """A second with three packets per 10 ms offers 300; its end belongs to the next one."""
     assert TRACE.offered_bytes(0, 0, S) == 300 * 1500
     assert TRACE.offered_bytes(3, 3, 3 + S) == 300 * 1500
 
 
 def test_schedules_are_in_seconds_megabits_and_milliseconds() -> None:
-    """Rates are whole bytes a second, delays whole ns; without `repeat_s` the last step lasts."""
+    """Rates are whole bytes a second, delays whole ns; without `repeat_s` the last step stays."""
     rates = {"schedule": [[0, 8.000009], [0.5, 16]], "repeat_s": 2}
     steps = ((0, 1_000_001), (500 * MS, 2_000_000))
     assert Rate.model_validate(rates).table == Timetable("rates", steps, 2 * S)
@@ -95,7 +95,7 @@ def test_grants_and_opportunities_are_steps() -> None:
 
 
 def test_a_table_was_repeated_before_its_start() -> None:
-    """What comes 3 ms before a trace starts leaves with the last packets of the lap before."""
+    """A packet 3 ms before a trace starts leaves with the last packets of the lap before."""
     assert _leaves(TRACE, (0, 1500), start_ns=3 * MS) == [3]
     assert _leaves(TRACE, (0, 1500), (0, 3000), start_ns=13 * MS) == [3, 8]
 
@@ -107,7 +107,7 @@ def test_nothing_leaves_where_nothing_came() -> None:
 
 
 def test_digest_is_fnv_1a() -> None:
-    """Word by word, as by hand."""
+    """The digest is that computed word by word by hand."""
     digest = 0xCBF29CE484222325
     for word in (0, 3000, 5 * MS, 1500):
         digest = ((digest ^ word) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

@@ -13,7 +13,7 @@ MS = 1_000_000
 @pytest.mark.parametrize("rate_mbit", [0.001, 0.05, 8, 131, 999.999, 100_000])
 @pytest.mark.parametrize("frame_bytes", [54, 1514, 9194, 65535])
 def test_a_frame_needs_its_transmission_time(rate_mbit: float, frame_bytes: int) -> None:
-    """Tokens are the time that a frame takes at the rate, cut to whole ns by 32 bits at most."""
+    """A frame's tokens are its time at the rate, cut to whole ns with at most 32 bits."""
     bucket = Policer(rate_mbit=rate_mbit, burst_bytes=65535).bucket
     exact = Fraction(frame_bytes * 8 * 10**9, bucket.rate_bit)
     error = float(exact - bucket.needs_ns(frame_bytes))
@@ -21,14 +21,14 @@ def test_a_frame_needs_its_transmission_time(rate_mbit: float, frame_bytes: int)
 
 
 def test_a_full_bucket_lets_its_size_through_at_once() -> None:
-    """A full bucket lets through as many frames that come together as it holds, and no more."""
+    """A full bucket passes as many simultaneous frames as it holds, and no more."""
     sizes = np.full(40, 1000)
     refused = TokenBucket(8_000_000, 30_000).refuses(np.full(40, 5 * MS), sizes)
     assert np.flatnonzero(~refused).tolist() == list(range(30))
 
 
 def test_tokens_come_with_time_and_are_not_hoarded() -> None:
-    """A frame of 1 ms passes 1 ms after the last that emptied the bucket; a pause fills it once."""
+    """A frame of 1 ms passes 1 ms after the bucket was emptied; a pause fills it only once."""
     bucket = TokenBucket(8_000_000, 2000)
     times = np.array([0, 0, MS - 1, MS, 100 * MS, 100 * MS, 100 * MS])
     refused = bucket.refuses(times, np.full(len(times), 1000))
@@ -36,14 +36,14 @@ def test_tokens_come_with_time_and_are_not_hoarded() -> None:
 
 
 def test_a_refused_frame_costs_nothing() -> None:
-    """A frame too large for the tokens leaves them to the next, smaller one."""
+    """A frame too large for the tokens leaves them for the next, smaller one."""
     bucket = TokenBucket(8_000_000, 2000)
     refused = bucket.refuses(np.array([0, 0, 0]), np.array([1500, 1000, 500]))
     assert refused.tolist() == [False, True, False]
 
 
 def test_the_share_in_the_long_run() -> None:
-    """Half of the frames that come at twice the rate pass, and the bucket besides."""
+    """Half of the frames that come at twice the rate pass, and the bucket's besides."""
     bucket = TokenBucket(8_000_000, 10_000)
     refused = bucket.refuses(np.arange(0, 10_000 * MS, MS // 2), np.full(20_000, 1000))
     assert int((~refused).sum()) == pytest.approx(10_000 + 10, abs=1)

@@ -9,7 +9,7 @@ from twoway.contract.writing import write_json
 
 
 def test_a_document_is_whole(tmp_path: Path) -> None:
-    """A JSON file is what was written, and nothing else is left behind."""
+    """A JSON file is what was written, and no other file is left."""
     document = {"pass": True, "value": 0.5, "none": None}
     write_json(tmp_path / "metrics.json", document)
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
@@ -17,7 +17,7 @@ def test_a_document_is_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_not_json_is_refused(tmp_path: Path) -> None:
-    """A number that JSON has no word for is refused, and an earlier file survives."""
+    """A number that JSON cannot express is refused, and an earlier file survives."""
     path = tmp_path / "metrics.json"
     write_json(path, {"pass": True})
     with pytest.raises(ValueError, match="not JSON compliant"):

@@ -11,7 +11,7 @@ BUILDING = (
 
 
 def test_a_build_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
-    """What a build has started ends with it, even if it is killed."""
+    """The programs that a build has started end with it, even if it is killed."""
     with subprocess.Popen([sys.executable, "-c", BUILDING], cwd=tmp_path) as build:
         started = tmp_path / "pid"
         while not (started.is_file() and started.read_text()):

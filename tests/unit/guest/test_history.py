@@ -1,4 +1,4 @@
-"""A repository of the kernel's source that is none."""
+"""A folder that is no repository of the kernel's source."""
 
 import subprocess
 from pathlib import Path
@@ -18,7 +18,7 @@ from warm_command import twoway
 def test_a_source_that_is_none(
     source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`bisect` names a source that is no kernel's repository, and leaves nothing in the cache."""
+    """`bisect` names a source that is no kernel's repository, and leaves the cache empty."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "other").mkdir()
     git = "git -c user.name=t -c user.email=t@example.org"

@@ -1,4 +1,4 @@
-"""vm/releases.tsv is the one table of distributions: what names one agrees with it."""
+"""vm/releases.tsv is the one table of distributions; other lists agree with it."""
 
 import re
 import subprocess
@@ -12,12 +12,12 @@ ROWS = [
     if not line.startswith("#")
 ]
 RELEASES = [row[0] for row in ROWS]
-# A suite's name stands for its release; sid is what comes next.
+# A suite's name stands for its release; sid is the next release.
 SUITES = {suite for _, suite, *_ in ROWS if suite != "-"}
 
 
 def test_the_guide_has_the_table() -> None:
-    """docs/lab.md says of each release what has been tried, in the table's words and order."""
+    """docs/lab.md names the tested parts of each release, in the table's words and order."""
     guide = (ROOT / "docs/lab.md").read_text(encoding="utf-8")
 
     def said(tried: str) -> str:
@@ -30,7 +30,7 @@ def test_the_guide_has_the_table() -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
 def test_where_to_begin(name: str) -> None:
-    """The first page names the releases on which experiments have been tried, and no other."""
+    """The first page names exactly the releases on which experiments have been tried."""
     text = (ROOT / name).read_text(encoding="utf-8")
     (numbers,) = re.findall(r"[Oo]n Debian (\d+(?: and \d+| or \d+)*)[ ,]+with", text)
     tried = [release for release, _, use, _ in ROWS if use != "no"]
@@ -38,7 +38,7 @@ def test_where_to_begin(name: str) -> None:
 
 
 def test_kernels_are_of_these_suites() -> None:
-    """The modules are built for kernels of the table's suites, and for what is to come."""
+    """The modules are built for kernels of the table's suites, and for the next one."""
     program = (ROOT / "kernel-modules/tests/fetch-headers").read_text(encoding="utf-8")
     table = program.partition("cat << EOF\n")[2].partition("EOF")[0]
     suites = {line.split()[2].removesuffix("-security") for line in table.splitlines()}
@@ -46,7 +46,7 @@ def test_kernels_are_of_these_suites() -> None:
 
 
 def test_install_packages_names_the_suites() -> None:
-    """Where apt knows no kernel source, each release's suite that has one is named."""
+    """If apt knows no kernel source, each release's suite with one is named."""
     program = ROOT / "vm/install-packages"
     function = re.search(
         r"^source_suites\(\) \{.*?^\}", program.read_text(), re.DOTALL | re.MULTILINE

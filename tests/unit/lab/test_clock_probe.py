@@ -1,4 +1,4 @@
-"""Another machine's clock, measured: what is measured holds whatever the network does."""
+"""Measuring another machine's clock: the bounds hold whatever the network does."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ SKEW_NS = -7_000_000_321
 
 @contextmanager
 def responder(seconds: float = 60, at: str = HERE) -> Iterator[tuple[int, threading.Thread]]:
-    """One that answers, its port and its thread."""
+    """Start a responder; return its port and its thread."""
     with clock_probe._socket(at, 1) as free:
         free.bind((at, 0))
         port = free.getsockname()[1]
@@ -34,9 +34,9 @@ def responder(seconds: float = 60, at: str = HERE) -> Iterator[tuple[int, thread
 
 @contextmanager
 def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
-    """A way to a responder that takes a while, and at whose end the clock is another.
+    """Make a slow path to a responder whose clock is another.
 
-    Yields: the port at which the way begins.
+    Yields: the port at which the path begins.
     """
     ways = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
     for way in ways:
@@ -71,7 +71,7 @@ def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
 
 @pytest.mark.parametrize(("there_s", "back_s"), [(0, 0), (0.003, 0), (0, 0.003)])
 def test_a_skewed_clock(there_s: float, back_s: float) -> None:
-    """The offset is off by no more than is said, by however much one way takes longer."""
+    """The offset's error is within its bound, by however much one direction takes longer."""
     with (
         responder() as (port, _),
         elsewhere(port, there_s=there_s, back_s=back_s) as way,
@@ -83,7 +83,7 @@ def test_a_skewed_clock(there_s: float, back_s: float) -> None:
 
 @pytest.mark.parametrize("at", [HERE, "::1"])
 def test_a_clock_that_is_the_same(at: str) -> None:
-    """This machine's own clock is ahead of itself by nothing, and the responder ends when asked."""
+    """This machine's own clock has the offset 0, and the responder ends on request."""
     with responder(at=at) as (port, thread):
         measured = ask(at, port)
         thread.join()
@@ -91,7 +91,7 @@ def test_a_clock_that_is_the_same(at: str) -> None:
 
 
 def test_a_responder_nobody_asks() -> None:
-    """A responder ends by itself, and does so whatever else comes along."""
+    """A responder ends by itself, whatever other packets arrive."""
     with responder(0.2) as (port, thread):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"?", (HERE, port))

@@ -1,4 +1,4 @@
-"""A multi-host run: a plan shared out among hosts, whose artifacts become one run."""
+"""A multi-host run: a plan shared among hosts, whose artifacts become one run."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def case(small: Path) -> Case:
 
 
 def _without_lent(shared: dict[str, Plan]) -> dict[str, Plan]:
-    """Leave out the steps of interfaces that a machine lends, which the whole plan has not."""
+    """Leave out the steps of lent interfaces, which the whole plan does not have."""
     return {
         machine: plan.model_copy(update={"setup": tuple(s for s in plan.setup if not _lent(s))})
         for machine, plan in shared.items()
@@ -42,7 +42,7 @@ def _lent(step: Step) -> bool:
 
 
 def test_each_step_is_somebodys(case: Case) -> None:
-    """Each step of a node is in one share, in the plan's order; what is no node's is in all."""
+    """Each step of a node is in one share, in order; steps without a node are in all."""
     plan, shared = build_plan(case), _without_lent(shares(case, PLACES))
     for part in PARTS:
         for machine, place in PLACES.items():
@@ -55,7 +55,7 @@ def test_each_step_is_somebodys(case: Case) -> None:
 
 
 def test_observers_see_what_is_there(case: Case) -> None:
-    """Of what the plan's observer looks at each machine's looks at its own nodes'."""
+    """The observer of each machine's share watches only that machine's nodes."""
     seen = {
         machine: [word for word in share.sources[0].run if word[:2] in {"h1", "h2", "r1", "r2"}]
         for machine, share in shares(case, PLACES).items()
@@ -64,9 +64,9 @@ def test_observers_see_what_is_there(case: Case) -> None:
 
 
 def test_links_within_a_machine(case: Case) -> None:
-    """A machine makes the links whose ends it plays both; of the others its end gets a MAC address.
+    """A machine makes the links between its nodes; its end of other links gets a MAC address.
 
-    It makes no node: those are there, with the interfaces that the machine lends to them.
+    The machine makes no nodes: they exist, with the interfaces that it lends to them.
     """
     shared = shares(case, PLACES)
     made = {
@@ -128,7 +128,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_misplaced_hosts_are_refused(case: Case, what: str) -> None:
-    """Hosts that do not fit the topology are refused with a sentence for each thing wrong."""
+    """Hosts that do not fit the topology are refused with a sentence for each problem."""
     changed, sentence = WRONG[what]
     places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}
     with pytest.raises(UsageError) as error:
@@ -138,7 +138,7 @@ def test_misplaced_hosts_are_refused(case: Case, what: str) -> None:
 
 
 def test_a_clock_between_two_measurements() -> None:
-    """Offset and drift are the line through two measurements; the worse uncertainty holds."""
+    """Offset and drift are the line through two measurements, with the larger uncertainty."""
     before = {"at_ns": 1000, "offset_ns": 500, "uncertainty_ns": 7}
     after = {"at_ns": 2_000_001_000, "offset_ns": 2500, "uncertainty_ns": 4}
     assert clock(before, after, 1_000_001_000) == HostClock(
@@ -147,7 +147,7 @@ def test_a_clock_between_two_measurements() -> None:
 
 
 def test_parts_become_a_run(tmp_path: Path) -> None:
-    """Files of one machine are kept; tables of several are one table in time's order."""
+    """Files of one machine are kept; tables of several are merged in time order."""
     for machine, time_ns in (("a", 20), ("b", 10)):
         part = tmp_path / machine
         for folder in ("sockets", "pcap", "log"):

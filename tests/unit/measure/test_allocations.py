@@ -1,4 +1,4 @@
-"""On a clock that goes on, a DTM channel's decisions must be possible, and none may be missing."""
+"""On a real clock, a DTM channel's decisions must be possible, and none may be missing."""
 
 import dataclasses
 from typing import Any
@@ -23,7 +23,7 @@ DROPPED = range(150, len(CAME_NS), 100)
 
 
 def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
-    """Count the decisions that are not the paper's, if it is fed with other options."""
+    """Count the decisions that differ from the paper's, with other options."""
     own = made.slots.options.model_dump()
     own = {**own, **own.pop("rate"), **changed}
     slots = dataclasses.replace(made.slots, options=options(**own))
@@ -31,7 +31,7 @@ def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
 
 
 def edited(made: Host, **columns: Any) -> Host:
-    """The host with other slots reported."""
+    """Make the host with other reported slots."""
     return dataclasses.replace(made, slots=dataclasses.replace(made.slots, **columns))
 
 
@@ -63,7 +63,7 @@ RATES: dict[str, Any] = {
 @given(st.fixed_dictionaries(RATES), st.integers(0, 10**6))
 @pytest.mark.slow
 def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed: int) -> None:
-    """Packets that count when captures see them leave no doubt, and decisions are the paper's."""
+    """If packets count when captures see them, decisions are exactly the paper's."""
     made = host(arrivals(seed), dropped=DROPPED, **changed)
     found = agreement(queue_of(), made.slots, made.passed, STOP_NS, late_ns=0)
     assert (found.off, found.width_bit.max()) == (0, 0)
@@ -81,11 +81,11 @@ def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed:
 )
 @pytest.mark.slow
 def test_honest_host_is_never_wrong(changed: dict[str, Any], seed: int, most_ns: int) -> None:
-    """However late a host counts its packets, what it decides is possible."""
+    """However late a host counts its packets, its decisions are possible."""
     came = arrivals(seed)
     late = np.random.default_rng(seed).integers(0, most_ns, len(came), endpoint=True).tolist()
     made = host(came, late, DROPPED, **changed)
-    # A packet that is late makes those behind it late as well.
+    # A late packet makes those behind it late as well.
     assert off(made, 2 * most_ns) == 0
     assert off(edited(made, estimate_bit=None), 2 * most_ns) == 0
 
@@ -115,7 +115,7 @@ TAMPERED = [
 
 @pytest.mark.parametrize("changed", TAMPERED)
 def test_other_algorithms_are_seen(changed: dict[str, Any]) -> None:
-    """A kernel that decided by other numbers is found out on a clock that is 0.3 ms off."""
+    """A kernel that decided by other numbers fails, on a clock with an error of 0.3 ms."""
     made = host(CAME_NS, LATE)
     assert off(made) == 0
     assert off(made, **changed) > 0
@@ -123,14 +123,14 @@ def test_other_algorithms_are_seen(changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("changed", TAMPERED)
 def test_estimates_need_not_be_reported(changed: dict[str, Any]) -> None:
-    """The same is seen from the slots alone."""
+    """The same holds for the slots alone."""
     made = edited(host(CAME_NS, LATE), estimate_bit=None)
     assert off(made) == 0
     assert off(made, **changed) > 0
 
 
 def test_hold_is_seen() -> None:
-    """A kernel that does not hold its estimate after a loss is found out, and one that does."""
+    """A kernel that does not hold its estimate after a loss fails, and so does the reverse."""
     with_hold, without = (host(CAME_NS, LATE, DROPPED, **held) for held in (HOLD, {}))
     assert (off(with_hold), off(without)) == (0, 0)
     assert off(with_hold, hold_on_loss_ms=0) > 0
@@ -138,7 +138,7 @@ def test_hold_is_seen() -> None:
 
 
 def test_a_hold_of_slots_is_seen() -> None:
-    """Decisions of a kernel that holds slots after a loss fail where the estimate is to be held."""
+    """Decisions of a kernel that holds slots after a loss fail if the estimate should be held."""
     estimate, slots = (
         host(CAME_NS, LATE, DROPPED, **HOLD, hold=what) for what in ("estimate", "slots")
     )
@@ -148,7 +148,7 @@ def test_a_hold_of_slots_is_seen() -> None:
 
 
 def test_count_is_seen() -> None:
-    """A kernel that counts what it drops is told from one that does not."""
+    """A kernel that counts dropped packets is distinguished from one that does not."""
     dropped = range(0, len(CAME_NS), 2)
     made = host(CAME_NS, LATE, dropped, count="accepted")
     assert off(made) == 0
@@ -156,7 +156,7 @@ def test_count_is_seen() -> None:
 
 
 def test_missing_decision() -> None:
-    """A decision that the paper's algorithm takes for certain, and the kernel did not, is off."""
+    """A decision that the paper's algorithm certainly makes, and the kernel did not, is off."""
     made = host(CAME_NS, LATE)
     slots = made.slots
     for row in range(1, len(slots.slots)):
@@ -172,7 +172,7 @@ def test_missing_decision() -> None:
 
 
 def test_no_decisions_at_all() -> None:
-    """A kernel that never decides is off at each sample at which it must."""
+    """A kernel that never decides is off at each sample with a certain decision."""
     made = host(CAME_NS, LATE)
     assert off(edited(made, time_ns=made.slots.time_ns[:1], slots=made.slots.slots[:1])) > 5
 
@@ -216,7 +216,7 @@ def test_two_decisions_at_once() -> None:
 
 @pytest.mark.parametrize("by_bit", [-200_000, 200_000])
 def test_reported_estimates_must_be_possible(by_bit: int) -> None:
-    """An estimate that the captured traffic cannot have led to is off."""
+    """An estimate that the captured traffic cannot have produced is off."""
     made = host(CAME_NS, LATE)
     assert made.slots.estimate_bit is not None
     told = made.slots.estimate_bit.copy()
@@ -233,19 +233,20 @@ def test_signalling_hides_the_estimate() -> None:
 
 
 def width_bit(late_ns: int, **changed: Any) -> int:
-    """How well the estimates are known on a host that is so late; the median."""
+    """Return the median uncertainty of the estimates on a host with a given lateness."""
     made = host(CAME_NS, **changed)
     found: Agreement = agreement(queue_of(), made.slots, made.passed, STOP_NS, late_ns=late_ns)
     return int(np.median(found.width_bit))
 
 
 def test_what_a_late_host_leaves_open() -> None:
-    """The later a host may be the less is known, and after a whole sample not a slot."""
+    """The estimate is the less certain the later a host may be; after a whole sample, useless."""
     widths = [width_bit(late_ns, max_slots=4) for late_ns in (0, 10**5, 10**6, 10**8)]
     assert widths == sorted(widths)
     assert widths[0] == 0
     assert widths[1] < SLOT_BIT < widths[-1]
-    assert width_bit(10**8) < SLOT_BIT  # where packets do not wait they tell when they came
+    # if packets do not wait, their departures show their arrivals
+    assert width_bit(10**8) < SLOT_BIT
 
 
 def test_latest_arrivals_by_hand() -> None:
@@ -260,7 +261,7 @@ def test_latest_arrivals_by_hand() -> None:
 
 
 def test_dropped_packets_come_late() -> None:
-    """A dropped packet may come as late as the host is, and no packet before it was captured."""
+    """A dropped packet may be as late as the host; no packet comes before its capture."""
     made = host([0, 10], dropped=[1])
     assert latest_ns(queue_of(), made.slots, made.passed, 500).tolist() == [0, 510]
     early = dataclasses.replace(made.passed, left_ns=made.passed.left_ns - 5)
@@ -268,7 +269,7 @@ def test_dropped_packets_come_late() -> None:
 
 
 def test_drift_of_the_clock() -> None:
-    """On a clock that is a thousandth fast samples are so much shorter on the plan's."""
+    """On a clock that is a thousandth fast, samples are shorter on the plan's by as much."""
     made = host(CAME_NS)
     fast = edited(made, time_ns=np.rint(made.slots.time_ns / 1.001).astype(np.int64))
     packets = dataclasses.replace(
@@ -285,7 +286,7 @@ def test_drift_of_the_clock() -> None:
 
 
 def followed(low: int, high: int, slots: int = 4) -> Followed:
-    """The allocator between two estimates, its corridor at 2 to 3 Mbit/s."""
+    """Make the allocator between two estimates, with its corridor at 2 to 3 Mbit/s."""
     model = Followed(host([0], slots=slots).slots)
     model.estimate = Interval(low, high)
     model.lower, model.upper = Interval(2 * 10**6, 2 * 10**6), Interval(3 * 10**6, 3 * 10**6)
@@ -301,19 +302,19 @@ LATER_NS = 10**9
         (2_500_000, 2_600_000, LATER_NS, True),  # within the corridor
         (2_000_000, 3_000_000, LATER_NS, True),  # its edges are within
         (2_900_000, 3_100_000, LATER_NS, True),  # perhaps
-        (3_000_001, 3_100_000, LATER_NS, False),  # outside for certain
+        (3_000_001, 3_100_000, LATER_NS, False),  # certainly outside
         (3_000_001, 3_100_000, 99_999_999, True),  # but before it may decide
         (1_900_000, 1_999_999, LATER_NS, False),
         (1_900_000, 2_000_000, LATER_NS, True),
     ],
 )
 def test_when_a_decision_is_missing(low: int, high: int, at_ns: int, good: bool) -> None:
-    """No decision is missing but where the estimate is outside its corridor for certain."""
+    """A decision is missing only if the estimate is certainly outside its corridor."""
     assert followed(low, high).decide(at_ns, None) is good
 
 
 def test_undecided_corridor() -> None:
-    """Where a decision for the same slots was possible the corridor is either; where not, neither.
+    """If a decision for equal slots was possible, the corridor is either one; otherwise neither.
 
     8 slots are wanted from 2.944 to 3.456 Mbit/s; 4 would be far below.
     """
@@ -329,7 +330,7 @@ def test_undecided_corridor() -> None:
 
 
 def test_certain_decision_for_the_same_slots() -> None:
-    """It is not seen, but the corridor follows those estimates that want as many slots."""
+    """The decision is not seen, but the corridor follows the estimates that want as many slots."""
     model = followed(3_100_000, 3_500_000, slots=8)
     assert model.decide(LATER_NS, None)
     assert model.estimate == (3_100_000, 3_455_999)

@@ -1,4 +1,4 @@
-"""What the analysis of a run's folder hands to its metrics."""
+"""What the analysis of a run's folder provides for its metrics."""
 
 import shutil
 from dataclasses import replace
@@ -25,7 +25,7 @@ S = 1_000_000_000
 
 
 def test_a_link_has_one_rate_until_its_slots_change(tmp_path: Path) -> None:
-    """A link at a constant rate has one, and a channel if its slots are set only once."""
+    """A link with a constant rate has one rate; so has a channel whose slots are set only once."""
     view = Analysis(write_run(tmp_path)).queues["forward"]
     assert view.has_one_rate
     for changes, has_one in (([(0, 4)], True), ([(0, 4), (10, 8)], False)):
@@ -47,7 +47,7 @@ def test_a_rate_is_the_mean_between_two_times() -> None:
 
 
 def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> None:
-    """Bounds of the kernel's count are apart from the queue's length where a queue is managed."""
+    """For a managed queue the bounds of the kernel's count differ from the queue's length."""
     folder = write_run(tmp_path)
     plain = Analysis(folder).queues["forward"]
     assert plain.kernel_least is plain.kernel_most is plain.all_packets
@@ -58,7 +58,7 @@ def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> No
 
 
 def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
-    """The table of a queue is that of its link's rate, and none where the rate never changes."""
+    """The table of a queue is that of its link's rate, and None if the rate never changes."""
     folder = write_run(tmp_path)
     assert Analysis(folder).queues["forward"].table is None
     rate = {"schedule": [[0, 8]], "repeat_s": None}
@@ -68,7 +68,7 @@ def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
 
 
 def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
-    """Packets that left a queue unseen are an error; captures that lost some are named in it."""
+    """Packets that left a queue unseen are an error, which names captures with losses."""
     folder = write_run(tmp_path)
     shutil.copy(folder / "pcap/r2-eth0.pcap", folder / "pcap/r1-eth0.pcap")
     with pytest.raises(AnalysisError, match=r"r1-eth1: .* that no capture saw enter$"):
@@ -79,7 +79,7 @@ def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
 
 
 def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
-    """The medium is that of the profile's field half_duplex, and none without it."""
+    """The medium is that of the profile's field half_duplex, and None without it."""
     folder = write_run(tmp_path)
     assert medium_of(Analysis(folder).run) is None
     shared = {"gap_us": 2, "turn_packets": 3}
@@ -88,9 +88,9 @@ def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
 
 
 def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
-    """The window is in full segments from the connection's first byte on; old ACKs take nothing.
+    """The window is in full segments from the connection's first byte; old ACKs do not count.
 
-    Its numbers wrap around after the first segment, and the first ACK is that of the handshake.
+    Its numbers wrap around after the first segment, and the first ACK is the handshake's.
     """
     first = (1 << 32) - 100
     sent = packets(
@@ -105,7 +105,7 @@ def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
 
 
 def test_no_window_without_data_and_acks() -> None:
-    """A connection that has sent no data, or has no ACK, has no window at any time."""
+    """A connection that has sent no data, or got no ACK, has no window at any time."""
     data, acks = packets(time_ns=[1], payload_bytes=[1]), packets(time_ns=[2], ack=[1])
     for ends in (Ends(sent=data), Ends(acks_in=acks)):
         window = analysis_of(ends).connections["0"].window
@@ -113,7 +113,7 @@ def test_no_window_without_data_and_acks() -> None:
 
 
 def test_largest_segment_and_smallest_ack_set_transmission_times() -> None:
-    """A byte takes a microsecond: segments of 154 bytes 154 us, ACKs of 54 bytes 54; none, 0."""
+    """With 1 us per byte, segments of 154 bytes take 154 us, ACKs of 54 bytes 54; none, 0."""
     arrived = packets(time_ns=[1, 2, 3], payload_bytes=[0, 100, 50], frame_bytes=[199, 154, 104])
     acks = packets(time_ns=[4, 5, 6], ack=[1, 2, 3], frame_bytes=[66, 54, 78])
     ends = Ends(arrived=arrived, acks_out=acks, acks_in=acks)
@@ -125,7 +125,7 @@ def test_largest_segment_and_smallest_ack_set_transmission_times() -> None:
 
 
 def test_a_connections_data_in_its_queue() -> None:
-    """Of the packets in a queue a connection's data count, but not its FIN or another's data."""
+    """A connection's data in a queue count, but not its FIN or another's data."""
     passed = passage_of([0, 0, 5, 5], [10, 20, 30, 40], [1, 1, 0, 1])
     passed = replace(passed, packets=replace(passed.packets, flow=np.array([0, 0, 0, 1])))
     views = {"forward": queue_view(passed)}
@@ -135,7 +135,7 @@ def test_a_connections_data_in_its_queue() -> None:
 
 
 def test_a_packet_departs_before_the_window_ends() -> None:
-    """What leaves as the steady window begins departs in it, what leaves as it ends does not."""
+    """A packet that leaves at the steady window's start counts, one at its end does not."""
     passed = passage_of([0] * 4, [9, 10, 19, 20], [1, 0, 1, 1])
     analysis = analysis_of(steady_ns=10, stop_ns=20)
     departed = analysis.departed(queue_view(passed))
@@ -144,7 +144,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
 
 
 def test_packets_travel_from_their_last_queue() -> None:
-    """Of three queues the last begins a packet's travel; one due as captures end is under way."""
+    """The last of three queues begins the travel; a packet due at the end is under way."""
     behind = packets(time_ns=[0, 10, 20, 20], seq=range(4))
     arrived = packets(time_ns=[50, 70], seq=[0, 2])
     order = {"directions": ["first", "middle", "last"], "direction": "first"}
@@ -186,9 +186,9 @@ def test_acks_keep_their_spacing_on_plain_links() -> None:
 
 
 def test_epochs_are_of_all_connections_in_order_of_time() -> None:
-    """Drops of two connections by turns, further apart than a round trip, are an epoch each.
+    """Alternating drops of two connections, over a round trip apart, are an epoch each.
 
-    A dropped ACK is in none.
+    A dropped ACK belongs to none.
     """
     passed = passage_of([10, 20, 25, 30], [-1] * 4, [1, 1, 0, 1])
     passed = replace(passed, packets=replace(passed.packets, flow=np.array([0, 1, 0, 0])))

@@ -1,4 +1,4 @@
-"""Peaks of a queue's data during busy periods, and how busy periods grow."""
+"""Peaks of a queue's data during busy periods, and the growth of busy periods."""
 
 import math
 
@@ -25,12 +25,12 @@ ALTERNATING = passage_of(
 
 
 def test_each_busy_period_has_its_peak() -> None:
-    """Three data that wait at once are a peak of three, data that come one by one are one."""
+    """Three data packets that wait at once are a peak of three; single ones are a peak of one."""
     assert _peaks(ALTERNATING) == [3, 1]
 
 
 def test_arrival_at_a_departure_counts_after_it() -> None:
-    """A packet that arrives as another leaves takes its place: the queue is no longer for it."""
+    """A packet that arrives as another leaves takes its place: the queue does not grow."""
     passed = passage_of([0, 5, 10, 16, 20], [1, 10, 15, 17, 25], payload_bytes=[0, 9, 9, 0, 9])
     assert _peaks(passed) == [1]
 
@@ -42,7 +42,7 @@ def test_peaks_are_those_of_periods_that_start_in_the_window(start_ns: int) -> N
 
 
 def test_no_busy_periods_no_peaks() -> None:
-    """A queue that only ACKs pass has none."""
+    """A queue that only ACKs pass has no peaks."""
     passed = passage_of([0, 1], [1, 2], payload_bytes=[0, 0])
     assert np.array_equal(_peaks(passed), [])
 
@@ -50,7 +50,7 @@ def test_no_busy_periods_no_peaks() -> None:
 @pytest.mark.parametrize(
     ("segments", "expected"),
     [
-        ([2, 4, 8, 16, 28, 28, 28], 2),  # doubled, doubled, doubled, and to the window
+        ([2, 4, 8, 16, 28, 28, 28], 2),  # doubled three times, then up to the window
         ([2, 6, 3, 6], 3),  # only up to the first of the longest
         ([28, 28, 27], math.nan),
         ([], math.nan),

@@ -29,14 +29,14 @@ CHANNEL: dict[str, Any] = {
 
 
 def slots_of(changes: list[tuple[int, int]], **options: Any) -> Slots:
-    """A step function from (time, slots) pairs, the allocator starting with the first."""
+    """Make a step function from (time, slots) pairs; the allocator starts with the first."""
     times, slots = np.array(changes, dtype=np.int64).T
     channel = Channel.model_validate({**CHANNEL, **options})
     return Slots(times, slots, int(times[0]), channel)
 
 
 def test_slots_by_hand() -> None:
-    """4 slots for 10 ns, then 8: their integral, its inverse, mean and extremes."""
+    """4 slots for 10 ns, then 8, give their integral, its inverse, mean and extremes."""
     slots = slots_of([(0, 4), (10, 8), (1000, 2)])
     assert slots.at(np.array([0, 9, 10, 999, 1000])).tolist() == [4, 4, 8, 8, 2]
     assert slots.integral(np.array([0, 10, 20])).tolist() == [0, 40, 120]
@@ -51,7 +51,7 @@ def test_slots_by_hand() -> None:
     st.integers(0, 300),
 )
 def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wanted: int) -> None:
-    """The integral is reached at the time given, and not a nanosecond before."""
+    """The integral is reached at the exact time, and not a nanosecond before."""
     gaps, numbers = zip(*pairs, strict=True)
     times = np.cumsum((0, *gaps[:-1])).tolist()
     slots = slots_of(list(zip(times, numbers, strict=True)))
@@ -61,7 +61,7 @@ def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wan
 
 
 def test_transmission_over_a_reallocation() -> None:
-    """1024 bytes over 4 slots for 2 ms, then over 8: sent after 3 ms; a late one is 7 ns late."""
+    """1024 bytes over 4 slots for 2 ms, then 8, are sent after 3 ms; a late one is 7 ns late."""
     slots = slots_of([(0, 4), (2_000_000, 8)])
     passed = passage_of([0, 5_000_000], [3_000_000, 5_015_632], frame_bytes=[1024, 8])
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
@@ -93,7 +93,7 @@ def test_framed_cycles_are_those_of_the_first_departure() -> None:
 
 
 def test_a_packet_takes_whole_slots() -> None:
-    """Of 20 slots of 8 bytes 160 bytes fill a cycle, and 161 take two."""
+    """With 20 slots of 8 bytes, 160 bytes fill a cycle, and 161 take two."""
     slots, cycles = slots_of([(0, 20)], framed=True), [125_000, 250_000]
     for sizes, late in (([160, 160], [0, 0]), ([160, 161], [0, -125_000])):
         passed = passage_of([0, 0], cycles, frame_bytes=sizes)
@@ -101,7 +101,7 @@ def test_a_packet_takes_whole_slots() -> None:
 
 
 def test_a_sample_ends_before_the_traffic_does() -> None:
-    """A sample that would end after the traffic is none; a gigabyte in one is 80 Gbit/s."""
+    """A sample that would end after the traffic does not count; a gigabyte in one is 80 Gbit/s."""
     passed = passage_of([0], [1], frame_bytes=[10**9])
     for stop_ns, measured in ((99_999_999, []), (100_000_000, [80_000_000_000])):
         found = estimates(queue_of(), slots_of([(0, 20)]), passed, stop_ns)
@@ -123,7 +123,7 @@ def test_estimates_of_a_constant_rate() -> None:
 
 
 def test_dropped_packets_count_as_arrivals_or_not() -> None:
-    """count: arrivals measures what was dropped, count: accepted does not."""
+    """count: arrivals includes dropped packets, count: accepted does not."""
     passed = passage_of([0, 1], [10, -1], frame_bytes=[1000, 2000])
     for count, bit in (("arrivals", 240_000), ("accepted", 80_000)):
         slots = slots_of([(0, 20)], rate={**RATE, "count": count})
@@ -131,7 +131,7 @@ def test_dropped_packets_count_as_arrivals_or_not() -> None:
 
 
 def test_hold_on_loss_keeps_the_estimate() -> None:
-    """For the hold after a drop the estimate does not fall; then it does."""
+    """During the hold after a drop the estimate does not fall; then it does."""
     rate = {**RATE, "hold_on_loss_ms": 150, "estimate_mbit": 1}
     passed = passage_of([50_000_000], [-1], frame_bytes=[1])
     made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
@@ -141,7 +141,7 @@ def test_hold_on_loss_keeps_the_estimate() -> None:
 
 
 def test_a_drop_at_the_end_of_a_sample_holds_the_next() -> None:
-    """Of a drop at the instant in which a sample ends the estimate learns a sample later."""
+    """A drop at the instant of a sample's end affects the estimate one sample later."""
     rate = {**RATE, "hold_on_loss_ms": 150, "estimate_mbit": 1}
     passed = passage_of([100_000_000], [-1], frame_bytes=[1])
     made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
@@ -162,7 +162,7 @@ def _recorded(folder: Path, rows: list[str]) -> Run:
 
 
 def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
-    """What happened during set-up counts for its packets; the last start is the allocator's."""
+    """Events during set-up count for their packets; the last start is the allocator's."""
     run = _recorded(
         write_run(tmp_path),
         [
@@ -183,7 +183,7 @@ def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
 
 
 def test_what_was_wanted_is_apart_from_what_was_given(tmp_path: Path) -> None:
-    """A pooled channel's decisions are its own, also those denied, taken back or granted later."""
+    """A pooled channel's decisions are its own, even if denied, withdrawn or granted later."""
     run = _recorded(
         write_run(tmp_path),
         [
@@ -203,14 +203,14 @@ def test_what_was_wanted_is_apart_from_what_was_given(tmp_path: Path) -> None:
 
 
 def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
-    """A recording that does not have the allocator's start is an error that names the file."""
+    """A recording without the allocator's start is an error that names the file."""
     run = _recorded(write_run(tmp_path), [])
     with pytest.raises(AnalysisError, match=r"r1-reallocations\.csv: no start of r1-eth1"):
         read_slots(run, run.queues[0])
 
 
 def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
-    """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data go back."""
+    """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data goes back."""
     analysis = Analysis(write_run(tmp_path))
     slots = slots_of([(START_NS, 4)])
     (found,) = dtm.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
@@ -218,7 +218,7 @@ def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
 
 
 def test_slots_of_the_steady_window(tmp_path: Path) -> None:
-    """From 10 to 30 ms, 5 of them at 4 slots, 10 at 8 and 5 at 6; the first change was at 2 ms.
+    """From 10 to 30 ms, 5 ms have 4 slots, 10 have 8 and 5 have 6; the first change was at 2 ms.
 
     6.5 slots are 3.328 Mbit/s; the channel transmits for 5850 of 20000 us.
     """

@@ -1,4 +1,4 @@
-"""Runs of several machines: each clock's offset and drift are taken away, and nothing else is."""
+"""Runs of several machines: each clock's offset and drift are removed, and nothing else."""
 
 import csv
 import json
@@ -17,17 +17,17 @@ from twoway.measure.document import compute
 from twoway.measure.real_time import ClockError
 
 RECORD = struct.Struct("<IIII")
-# A tenth of a second behind and 40 ppm fast; told it is 30 us less.
+# A tenth of a second behind and 40 ppm fast; the programs assume 30 us less.
 OFFSET_NS, DRIFT_PPB, HANDED_NS = -100_000_123, 40_000.5, -100_030_123
 
 
 def machine_ns(time_ns: int) -> int:
-    """What the other machine's clock reads at a time on the plan's."""
+    """Return the other machine's reading at a time on the plan's clock."""
     return time_ns + OFFSET_NS + round((time_ns - START_NS) * DRIFT_PPB * 1e-9)
 
 
 def on_the_other_clock(folder: Path, node: str) -> None:
-    """Rewrite all that a node wrote down as a machine with that clock would have written it."""
+    """Rewrite all times of a node as a machine with that clock would have written them."""
     for path in folder.glob(f"pcap/{node}-*.pcap"):
         path.write_bytes(_restamped(path.read_bytes()))
     path = folder / "sockets/queues.csv"
@@ -53,7 +53,7 @@ def _restamped(capture: bytes) -> bytes:
 
 
 def told(uncertainty_ns: int = 0) -> dict[str, Any]:
-    """What the manifest says of that clock."""
+    """Return the manifest's description of that clock."""
     return {
         "offset_ns": OFFSET_NS,
         "drift_ppb": DRIFT_PPB,
@@ -64,7 +64,7 @@ def told(uncertainty_ns: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("node", ["h1", "h2", "r1"])
 def test_another_clock_changes_nothing(tmp_path: Path, node: str) -> None:
-    """A node whose clock is off and drifts gives every metric and check of one whose is right."""
+    """A node with a wrong and drifting clock gives the same metrics and checks."""
     right = compute(Analysis(write_run(tmp_path / "right")))
     folder = write_run(tmp_path / "other")
     on_the_other_clock(folder, node)
@@ -75,7 +75,7 @@ def test_another_clock_changes_nothing(tmp_path: Path, node: str) -> None:
 
 
 def test_stamps_come_back_exactly() -> None:
-    """Of a clock that runs fast every nanosecond of an hour comes back as it was."""
+    """Times of a fast clock are restored to the nanosecond over an hour."""
     random = np.random.default_rng(1)
     times_ns = START_NS + random.integers(-3600 * 10**9, 3600 * 10**9, 10_000)
     clock = Clock(START_NS, OFFSET_NS, HANDED_NS, DRIFT_PPB)
@@ -85,7 +85,7 @@ def test_stamps_come_back_exactly() -> None:
 
 
 def test_what_is_not_known_of_clocks_is_said(tmp_path: Path) -> None:
-    """The two most uncertain clocks have a row of fidelity, and widen what times can say."""
+    """The two least certain clocks have a row of fidelity, and widen the bounds of times."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
     alone = ClockError(Analysis(folder)).round_trip_ns

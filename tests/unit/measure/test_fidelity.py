@@ -1,4 +1,4 @@
-"""Each check of the testbed holds on an honest run, and fails on what it is there for."""
+"""Each check of the testbed holds on an honest run, and fails on the fault that it targets."""
 
 import dataclasses
 import json
@@ -29,19 +29,19 @@ SENT_BYTES = SEGMENTS["first"] * PAYLOAD_BYTES
 
 
 def failing(folder: Path) -> dict[str, float]:
-    """The checks that do not hold, with their values."""
+    """Return the checks that do not hold, with their values."""
     checks = fidelity(Analysis(folder))
     return {row.check: row.value or 0 for row in checks if row.verdict is not Verdict.PASS}
 
 
 def replaced(table: Table, number: int, **changes: float) -> Table:
-    """A timetable with one row changed."""
+    """Return a timetable with one row changed."""
     row = dataclasses.replace(table[number], **changes)  # type: ignore[arg-type] # only times
     return [*table[:number], row, *table[number + 1 :]]
 
 
 def test_honest_run(tmp_path: Path) -> None:
-    """A run whose files agree passes every check, and the checks are these."""
+    """A run with consistent files passes every check, and the checks are these."""
     rows = fidelity(Analysis(write_run(tmp_path)))
     assert [(row.check, row.value, row.bound) for row in rows] == [
         ("largest captured frame, bytes", 504, "at most 504"),
@@ -108,7 +108,7 @@ EDITS: list[tuple[str, Callable[[Any], object], dict[str, float]]] = [
 def test_false_claim_fails_its_own_check(
     tmp_path: Path, name: str, change: Callable[[Any], object], expected: dict[str, float]
 ) -> None:
-    """What one file claims against the captures fails its check, and that one alone."""
+    """A file that contradicts the captures fails its check, and only that one."""
     folder = write_run(tmp_path)
     edit_json(folder / name, change)
     assert failing(folder) == expected
@@ -125,7 +125,7 @@ def test_false_claim_fails_its_own_check(
 def test_limits_that_the_experiment_asks_for(
     tmp_path: Path, stack: dict[str, int], connection: dict[str, int], expected: dict[str, float]
 ) -> None:
-    """A limit that a file gives fails no check: a receiver's window or buffer, FAST's alpha."""
+    """A limit from a file fails no check: a receiver's window or buffer, FAST's alpha."""
     folder = write_run(tmp_path)
     limits = {"rwnd_limited_us": 1000, "sndbuf_limited_us": 1000}
     edit_json(folder / "traffic/first-source.json", lambda said: said.update(limits))
@@ -136,7 +136,7 @@ def test_limits_that_the_experiment_asks_for(
 
 @pytest.mark.parametrize(("count", "off"), [(3, 1), (6, 2)])
 def test_kernel_counts_otherwise(tmp_path: Path, count: int, off: int) -> None:
-    """A kernel sample that the captures' queue of 4 did not have fails by how far it is off."""
+    """A kernel sample that contradicts the captures' queue of 4 fails by the difference."""
     folder = write_run(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text(path.read_text().replace("r1-eth1,4\n", f"r1-eth1,{count}\n"))
@@ -144,7 +144,7 @@ def test_kernel_counts_otherwise(tmp_path: Path, count: int, off: int) -> None:
 
 
 def sampled(folder: Path, time_us: float, read_us: float, count: int) -> Path:
-    """Let the sample in which the forward queue was 2 be another; it is 1 from 11500 us on."""
+    """Change the sample in which the forward queue was 2; it is 1 from 11500 us on."""
     path = folder / "sockets/queues.csv"
     lines = path.read_text().splitlines()
     row = next(i for i, line in enumerate(lines) if line.endswith("r1-eth1,2"))
@@ -176,7 +176,7 @@ def test_kernel_counts_between_its_stamps(
 
 
 def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
-    """Captured as transmissions begin, the queue is as exact, and the kernel's is one less."""
+    """If captures show the start of transmissions, the queue is exact, the kernel's one less."""
     begun = [
         c if c.left_us is None else dataclasses.replace(c, left_us=c.left_us - SERVICE_US[c.kind])
         for c in FORWARD
@@ -192,7 +192,7 @@ def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
 
 
 def test_no_kernel_samples(tmp_path: Path) -> None:
-    """A check that found nothing to compare with does not hold."""
+    """A check without anything to compare does not hold."""
     folder = write_run(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text("".join(line for line in path.open() if "r2-eth1" not in line))
@@ -200,7 +200,7 @@ def test_no_kernel_samples(tmp_path: Path) -> None:
 
 
 def test_late_departure(tmp_path: Path) -> None:
-    """A segment on its own that leaves a microsecond late is an error of 1000 ns."""
+    """A single segment that leaves a microsecond late is an error of 1000 ns."""
     late = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, late, left_us=27_501))
     assert failing(folder) == {"forward: worst departure error, ns": 1000}
@@ -208,7 +208,7 @@ def test_late_departure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("left_us", "holds"), [(27_499, True), (27_498, False), (27_501, False)])
 def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
-    """With 1000 ns of credit a segment may leave so much too early, and no later than others."""
+    """With 1000 ns of credit a segment may leave that much too early, and no later than others."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
     edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(credit_ns=1000))
@@ -218,7 +218,7 @@ def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
 
 
 def test_acks_too_close(tmp_path: Path) -> None:
-    """ACKs that arrive closer than the link could bring them break the bound, and its timing."""
+    """ACKs that arrive closer than the link could bring them exceed the bound, and its timing."""
     number = REVERSE.index(next(c for c in REVERSE if c.number == 4 and c.kind == "ack"))
     folder = write_run(tmp_path, reverse=replaced(REVERSE, number, left_us=13_990))
     assert failing(folder) == {
@@ -228,20 +228,20 @@ def test_acks_too_close(tmp_path: Path) -> None:
 
 
 def test_missing_acks(tmp_path: Path) -> None:
-    """Segments without their ACKs fail where every segment is to have one."""
+    """Segments without their ACKs fail if every segment must have one."""
     rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
     folder = write_run(tmp_path, reverse=rows)
     assert failing(folder) == {"first: acks less data segments": -2}
 
 
 def test_one_missing_ack(tmp_path: Path) -> None:
-    """One ACK may be under way as the window ends."""
+    """One ACK may be under way when the window ends."""
     rows = [c for c in REVERSE if c.entered_us != 16_450]
     assert failing(write_run(tmp_path, reverse=rows)) == {}
 
 
 def test_delayed_acks_need_not_match(tmp_path: Path) -> None:
-    """Where ACKs may be delayed their number is not checked."""
+    """If ACKs may be delayed their number is not checked."""
     rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
     folder = write_run(tmp_path, reverse=rows)
     edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(acks="delayed"))
@@ -249,14 +249,14 @@ def test_delayed_acks_need_not_match(tmp_path: Path) -> None:
 
 
 def test_no_data(tmp_path: Path) -> None:
-    """A connection of which no payload was captured fails."""
+    """A connection without captured payload fails."""
     rows = [c for c in FORWARD if c.connection == "second"]
     checks = failing(write_run(tmp_path, forward=rows))
     assert checks["first: payload captured, bytes"] == 0
 
 
 def test_hole_is_not_received(tmp_path: Path) -> None:
-    """Bytes behind one that never arrived are not what the sink's program can have received."""
+    """Bytes behind a missing one do not count as received by the sink's program."""
     rows = [c for c in FORWARD if c.entered_us != 18_500]
     got = failing(write_run(tmp_path, forward=rows))
     assert got["first: payload in the capture minus the sink's 5850, bytes"] == -8 * PAYLOAD_BYTES
@@ -272,14 +272,14 @@ def test_hole_is_not_received(tmp_path: Path) -> None:
     ],
 )
 def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, holds: bool) -> None:
-    """A transmission time is cut to whole ns, so that a departure may be 1 ns off, and not 2."""
+    """A transmission time is cut to whole ns, so a departure may be 1 ns off, and not 2."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
     assert ("forward: worst departure error, ns" not in failing(folder)) is holds
 
 
 def test_departures_after_the_traffic_do_not_count(tmp_path: Path) -> None:
-    """What leaves after the end of traffic may be late: nobody can tell resets apart."""
+    """Departures after the end of traffic may be late, because resets look alike."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=32_000))
     assert failing(folder) == {}
@@ -292,7 +292,7 @@ def test_departures_after_the_traffic_do_not_count(tmp_path: Path) -> None:
 def test_departures_at_the_end_of_traffic(
     tmp_path: Path, left_us: float, expected: dict[str, float]
 ) -> None:
-    """What leaves as traffic ends does not count, and what leaves a nanosecond before does."""
+    """A departure at the end of traffic does not count, and one a nanosecond before does."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
     late = replaced(FORWARD, number, entered_us=29_400, left_us=left_us)
     found = failing(write_run(tmp_path, forward=late))
@@ -300,7 +300,7 @@ def test_departures_at_the_end_of_traffic(
 
 
 def test_frames_of_one_capture(tmp_path: Path) -> None:
-    """The largest frame of any capture counts, though others hold ACKs alone."""
+    """The largest frame of any capture counts, even if others hold only ACKs."""
     acks = [c for c in REVERSE if c.connection == "first"]
     folder = write_run(tmp_path, reverse=acks)
     edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(mtu_bytes=489))
@@ -319,7 +319,7 @@ def test_frames_of_the_largest_size(tmp_path: Path, more: int) -> None:
 
 
 def without_losses(folder: Path, window: int | None, *, paced: bool = False) -> Path:
-    """The run with no loss, in which its first connection has a fixed window."""
+    """Make the run without losses, with a fixed window for its first connection."""
     forward = [c for c in FORWARD if c.left_us is not None]
     folder = write_run(
         folder, forward=forward, reverse=[c for c in REVERSE if c.left_us is not None]
@@ -333,7 +333,7 @@ def without_losses(folder: Path, window: int | None, *, paced: bool = False) -> 
 
 @pytest.mark.parametrize("window", [4, 5, 6])
 def test_window_in_flight(tmp_path: Path, window: int) -> None:
-    """Five segments are in flight: more than a window of four, and not a window of six in full."""
+    """Five segments in flight are more than a window of four, and less than a full one of six."""
     check = f"first: most segments in flight, of a window of {window}"
     rows = {row.check: row for row in fidelity(Analysis(without_losses(tmp_path, window)))}
     assert (rows[check].value, rows[check].bound) == (5, str(window))
@@ -357,13 +357,13 @@ REALLOCATIONS = "forward: 7 reallocations against figure 1 fed with the captures
 
 @pytest.fixture(scope="module")
 def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a DTM channel forward; its tests leave it as it was."""
+    """Make a run with a DTM channel forward; its tests do not change it."""
     made = host(arrivals(), start_ns=START_NS)
     return channel_run(tmp_path_factory.mktemp("channel"), made)
 
 
 def tampered(folder: Path, name: str, change: Callable[[str], str]) -> dict[str, float]:
-    """What fails with one file of a run changed, but for what fails before."""
+    """Return the checks that fail with one changed file of a run, besides those before."""
     before, path = failing(folder), folder / name
     honest = path.read_text(encoding="utf-8")
     try:
@@ -407,7 +407,7 @@ def test_kernel_with_another_algorithm(channel: Path, changed: dict[str, Any]) -
 
 @pytest.mark.parametrize("changed", [{"change_s": 0.2}, {"signalling_ms": 10}, {"max_slots": 9}])
 def test_kernel_with_another_channel(channel: Path, changed: dict[str, Any]) -> None:
-    """So do decisions too soon, at once, or for more slots than there may be."""
+    """Decisions that are too soon, simultaneous, or for too many slots fail as well."""
 
     def change(text: str) -> str:
         manifest = json.loads(text)
@@ -418,7 +418,7 @@ def test_kernel_with_another_channel(channel: Path, changed: dict[str, Any]) -> 
 
 
 def test_reallocation_a_nanosecond_late(channel: Path) -> None:
-    """In virtual time a decision that is a nanosecond late is one not wanted and one missing."""
+    """In virtual time a decision that is a nanosecond late is one unwanted and one missing."""
 
     def change(text: str) -> str:
         *head, last = text.splitlines()
@@ -435,7 +435,7 @@ def test_reallocation_that_was_not_reported(channel: Path) -> None:
 
 
 def test_reallocation_at_the_end_of_traffic(channel: Path) -> None:
-    """A decision as traffic ends is neither wanted nor counted."""
+    """A decision at the end of traffic is neither wanted nor counted."""
     last_ns = int((channel / EVENTS).read_text(encoding="utf-8").splitlines()[-1].split(",")[0])
 
     def change(text: str) -> str:
@@ -448,7 +448,7 @@ def test_reallocation_at_the_end_of_traffic(channel: Path) -> None:
 
 
 def test_departures_against_other_slots(channel: Path) -> None:
-    """Where the kernel reports other slots than it sent with, departures are not those."""
+    """If the kernel reports other slots than it sent with, the departures do not match."""
 
     def change(text: str) -> str:
         *head, last = text.splitlines()

@@ -1,4 +1,4 @@
-"""A queue whose packets are seen to leave as their transmission starts, and are dropped inside."""
+"""A queue whose packets are captured at the start of transmission, and dropped inside."""
 
 from queue_columns import passage_of, queue_of
 
@@ -23,19 +23,19 @@ def test_left_when_transmitted() -> None:
 
 
 def test_drop_tail_is_as_seen() -> None:
-    """Where packets leave at the end, and drops are refusals, nothing is added."""
+    """If packets are captured at the end, and drops are refusals, nothing is added."""
     assert transmitted(queue_of(), SEEN) is SEEN
     assert lingering(queue_of(), SEEN) is SEEN
 
 
 def test_dropped_inside() -> None:
-    """A packet dropped at the head was there until the next of its connection left, at most."""
+    """A packet dropped at the head was there at most until the next of its connection left."""
     most = lingering(MANAGED, SEEN)
     assert most.left_ns.tolist() == [0, 10_000, 10_000]
     assert occupancy(most).packets.max() == 2
 
 
 def test_dropped_last() -> None:
-    """One that no other of its connection follows may be there to the end."""
+    """Without a later packet of its connection it may be there until the end."""
     most = lingering(MANAGED, passage_of([0, 2_000], [0, -1], frame_bytes=[10, 10]))
     assert most.left_ns.tolist() == [0, STILL_QUEUED]

@@ -1,4 +1,4 @@
-"""Half-duplex links in a run: what packets of two captures make of a medium."""
+"""Half-duplex links in a run: a medium reconstructed from two captures."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from twoway.contract.network import Queue
 from twoway.measure.analysis import Analysis
 from twoway.measure.medium import latest_ns, replay
 
-# Of the two ends r2 is set up last, though its direction is the profile's first.
+# r2 is set up last of the two ends, though its direction is the profile's first.
 BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth1"})
 THERE = queue_of(rate_bit=4_000_000).model_copy(update={"direction": "there"})
 
 
 def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
-    """A run with the two queues in some order, through which frames pass; the largest has 3 bytes.
+    """Make a run with two queues in some order, passed by frames of at most 3 bytes.
 
     The medium changes hands after 4 packets, with a gap of 100 ns.
     """
@@ -31,7 +31,7 @@ def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
 def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
-    """Of two packets that come first, in one ns, that of the end which joined first goes first."""
+    """Of two first packets in one ns, that of the end which joined first is sent first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
     found = replay(_analysis(*queues).run, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]

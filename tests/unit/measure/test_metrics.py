@@ -31,7 +31,7 @@ QUEUES = {
     "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
     "queue_peak_data.forward": 4,
-    # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
+    # Two bursts of four segments, three single ones, and 7 ACKs that do not wait.
     "queue_mean.forward": (5000 + 4850 + 3 * 500 + 7 * 50) / 20000,
     # Seven ACKs of 0.05 ms; data of 0.5 five times, 1 twice, 1.45, 1.5, 1.9 and 2.
     "sojourn_median.forward": 0.5,
@@ -48,7 +48,7 @@ QUEUES = {
     "drops_ack.forward": 0,
     "utilisation_data.reverse": 3500 / 20000,
     "idle_periods.forward": 10,
-    "idle_period_mean.forward": 0.001165,  # 14150 us, less 2500 that the window's end cuts
+    "idle_period_mean.forward": 0.001165,  # 14150 us, without 2500 that the window's end cuts
     "idle_period_max.forward": 0.003,
     "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # burst to burst
     "plateau_high.forward": None,
@@ -61,7 +61,7 @@ QUEUES = {
     "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
     "queue_peak.reverse": 5,
     "queue_peak_data.reverse": 5,
-    # A burst of five, three ACKs behind it, and the rest alone.
+    # A burst of five, three ACKs behind it, and the others single.
     "queue_mean.reverse": (7500 + 1950 + 1500 + 1050 + 2 * 500 + 8 * 50) / 20000,
     "busy_periods.reverse": 2,  # from segments 1 and 6
     "busy_period_segments.reverse": 3,  # of 5 and 1
@@ -69,7 +69,7 @@ QUEUES = {
     "drops_data.reverse": 0,
     "drops_ack.reverse": 1,
     "idle_periods.reverse": 10,
-    "idle_period_mean.reverse": 0.00136,  # 15950 us, less 1400 and 950 at the window's ends
+    "idle_period_mean.reverse": 0.00136,  # 15950 us, without 1400 and 950 at the window's ends
     "idle_period_max.reverse": 0.0035,
     "oscillation_period.reverse": None,
     "plateau_high.reverse": None,
@@ -84,7 +84,7 @@ RUN = {
     **dict.fromkeys(("completion_time_median", "completion_time_p95", "transfers_complete")),
     "throughput_sum": 2.2 + 1.4,
     "queue_peak_ratio": 4 / 5,
-    "window_correlation_same_way": None,  # one connection each way
+    "window_correlation_same_way": None,  # one connection in each direction
     "congestion_epochs": 1,
     "drops_per_epoch": 1,
     "single_victim_epochs": 1,
@@ -102,10 +102,9 @@ NAMES = ("first", "second")
 BY_SECOND = ("goodput_least", "goodput_most", "share_least", "convergence_time")
 IMPAIRED = ("jitter", "overtaking", "copies")
 CONNECTIONS = {
-    # Windows of 20 ms have no whole second, and no whole cycle.
-    # Their data are unlimited.
+    # Windows of 20 ms have no whole second, and no whole cycle. Their data is unlimited.
     **dict.fromkeys(("completion_time.first", "completion_time.second")),
-    # No link of theirs loses packets.
+    # Their links lose no packets.
     **dict.fromkeys(("link_loss.first", "link_loss.second"), 0),
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
     **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
@@ -133,7 +132,7 @@ CONNECTIONS = {
     "compression_factor.first": 10,
     "compression_factor_bound.first": 10,
     "acks_lost.first": 1,
-    "clustering.first": 0.7,  # of the ten that another packet precedes
+    "clustering.first": 0.7,  # of the ten that follow another packet
     "cluster_mean.first": 10 / 3,
     "effective_pipe.first": (1000 + 1485) / 500,
     "epoch_losses.first": 1,
@@ -157,8 +156,8 @@ CONNECTIONS = {
     "cluster_mean.second": 6 / 2,
     "effective_pipe.second": (1000 + 1050) / 500,
     "epoch_losses.second": 0,
-    # Round trips of 4.95, 5, 5.05, 2.55 and 2.55 ms; the ACK that the segment sent again releases
-    # has none. The second has 2.55 three times, 3.05, 3.55, 4.05 and 4.55.
+    # Round trips of 4.95, 5, 5.05, 2.55 and 2.55 ms; the ACK that the retransmission releases has
+    # none. The second has 2.55 three times, 3.05, 3.55, 4.05 and 4.55.
     "rtt_min.first": 2.55,
     "rtt_median.first": 4.95,
     "rtt_p95.first": 5.04,
@@ -179,17 +178,17 @@ CONNECTIONS = {
 
 
 def computed(folder: Path) -> dict[str, Any]:
-    """The whole of metrics.json."""
+    """Return the whole of metrics.json."""
     return document.compute(Analysis(folder)).model_dump()
 
 
 def values(folder: Path) -> dict[str, float | None]:
-    """Metric names and values."""
+    """Return metric names and values."""
     return {name: row["value"] for name, row in computed(folder)["metrics"].items()}
 
 
 def test_every_metric(tmp_path: Path) -> None:
-    """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
+    """Drops, compression, queues and throughput follow exactly from the timetables."""
     got = values(write_run(tmp_path))
     levels = counted_levels()
     assert got.pop("queue_correlation") == pytest.approx(statistics.correlation(*levels), abs=1e-12)
@@ -205,7 +204,7 @@ def test_every_metric(tmp_path: Path) -> None:
 
 
 def counted_levels() -> list[list[int]]:
-    """The two queues' lengths, counted in each microsecond of the window."""
+    """Count the two queues' lengths in each microsecond of the window."""
     return [
         [
             sum(c.entered_us <= now < c.left_us for c in table if c.left_us is not None)
@@ -216,7 +215,7 @@ def counted_levels() -> list[list[int]]:
 
 
 def approximately(expected: dict[str, Any]) -> Any:
-    """Equal but for the order of adding, with what is approximate already left as it is."""
+    """Compare values apart from the order of adding; approximate ones stay as they are."""
     return {
         name: pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         for name, value in expected.items()
@@ -224,7 +223,7 @@ def approximately(expected: dict[str, Any]) -> Any:
 
 
 def last_to_empty() -> list[int]:
-    """The queue that would be the last to run empty, for each microsecond of the window; or -1."""
+    """Return the last queue to run empty, for each microsecond of the window; or -1."""
     found = []
     for now in range(10_000, 30_000):
         empty = [
@@ -236,19 +235,19 @@ def last_to_empty() -> list[int]:
 
 
 def counted_bottleneck() -> list[float]:
-    """Shares of the microseconds in which each queue would be the last to run empty."""
+    """Return the shares of the microseconds in which each queue would be the last to run empty."""
     last = last_to_empty()
     return [last.count(queue) / len(last) for queue in (0, 1)]
 
 
 def counted_changes() -> float:
-    """How often that queue is another, in a second of the time in which there is one."""
+    """Return how often that queue changes, per second of the time with such a queue."""
     last = [queue for queue in last_to_empty() if queue >= 0]
     return sum(a != b for a, b in pairwise(last)) / (len(last) / 1e6)
 
 
 def del_measured_elsewhere(got: dict[str, float | None]) -> None:
-    """Leave out what test_window_phase.py tests, which is no number that these tables show."""
+    """Remove metrics that test_window_phase.py tests, because these tables do not show them."""
     for name in ("window_correlation_opposite", *(f"clusters_per_window.{c}" for c in NAMES)):
         assert got.pop(name) is not None
 
@@ -263,7 +262,7 @@ def test_every_value_is_as_defined(tmp_path: Path) -> None:
 
 
 def test_metrics_document_names_its_run(tmp_path: Path) -> None:
-    """The document names experiment, run, backend and kernel, and holds no verdict but fidelity."""
+    """The document names experiment, run, backend and kernel; its only verdicts are fidelity's."""
     document = computed(write_run(tmp_path, [prediction("drops_data.forward", 2)]))
     assert document["experiment"] == "by-hand"
     assert document["run"] == "20000101-000030-000000"
@@ -275,20 +274,20 @@ def test_metrics_document_names_its_run(tmp_path: Path) -> None:
 
 
 def test_statements_measure_nothing(tmp_path: Path) -> None:
-    """metrics.json is the same whatever is said of the run."""
+    """metrics.json does not depend on the statements about the run."""
     said = write_run(tmp_path / "said", [prediction("queue_peak.forward", 9)])
     assert computed(said) == computed(write_run(tmp_path / "silent"))
 
 
 def test_names_are_those_measured(tmp_path: Path) -> None:
-    """The names that experiments are checked against are exactly the metrics of a run."""
+    """The names against which experiments are checked are exactly the metrics of a run."""
     document = computed(write_run(tmp_path))
     expected = metric_names(("forward", "reverse"), ("first", "second"))
     assert sorted(document["metrics"]) == sorted(expected)
 
 
 def test_connection_without_acks(tmp_path: Path) -> None:
-    """A connection whose sink never answered has data, and no value for what ACKs define."""
+    """A connection whose sink never answered has data, and no metrics of ACKs."""
     folder = write_run(tmp_path, reverse=[c for c in REVERSE if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 1.98
@@ -315,13 +314,13 @@ def test_connection_without_acks(tmp_path: Path) -> None:
 
 
 def test_factor_is_a_median(tmp_path: Path) -> None:
-    """Of two compressed gaps, 500 us to 50 and to 100, the factor is the one in the middle."""
+    """For two compressed gaps, 500 us to 50 and to 100, the factor is the middle one."""
     late = [dataclasses.replace(c, left_us=14_100) if c.left_us == 14_050 else c for c in REVERSE]
     assert values(write_run(tmp_path, reverse=late))["compression_factor.first"] == 7.5
 
 
 def test_connection_without_data(tmp_path: Path) -> None:
-    """A connection that sent nothing has a goodput of zero, and no value for what data define."""
+    """A connection that sent nothing has a goodput of zero, and no metrics of data."""
     folder = write_run(tmp_path, forward=[c for c in FORWARD if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 0
@@ -351,7 +350,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
 
 
 def test_queue_with_no_packets(tmp_path: Path) -> None:
-    """A queue through which nothing passed is idle and empty, and has no busy periods."""
+    """A queue without packets is idle and empty, and has no busy periods."""
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
     assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
@@ -390,7 +389,7 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
 
 
 def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
-    """A drop after the end of traffic is not one of the run's."""
+    """A drop after the end of traffic does not count for the run."""
     late = Crossing("first", "data", 13, 30_100, None)
     got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
     del got["queue_correlation"], got["pendulum_index"]

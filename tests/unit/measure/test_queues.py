@@ -1,4 +1,4 @@
-"""A queue reconstructed from what entered and what left it."""
+"""A queue reconstructed from the packets that entered and left it."""
 
 import statistics
 
@@ -27,7 +27,7 @@ NEVER = -1
 
 @st.composite
 def drop_tail(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
-    """Arrival times, sizes and departure times of a drop-tail queue, packet by packet."""
+    """Make arrival times, sizes and departure times of a drop-tail queue, packet by packet."""
     sizes = draw(st.lists(st.integers(1, 9), max_size=25))
     gaps = draw(st.lists(st.integers(0, 9), min_size=len(sizes), max_size=len(sizes)))
     limit = draw(st.integers(1, 4))
@@ -49,7 +49,7 @@ def drop_tail(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
 
 
 def count_at(entered: list[int], left: list[int], now: int) -> int:
-    """Packets in the queue at a time, by looking at every one of them."""
+    """Count the packets in the queue at a time, by looking at every one of them."""
     return sum(a <= now < b for a, b in zip(entered, left, strict=True))
 
 
@@ -66,7 +66,7 @@ def test_occupancy_by_counting(case: tuple[list[int], list[int], list[int]]) -> 
 def test_summaries_by_counting(
     case: tuple[list[int], list[int], list[int]], start: int, length: int
 ) -> None:
-    """Mean, peak and range over a window are those of the occupancy at each of its instants."""
+    """Mean, peak and range over a window are those of the occupancy at each instant."""
     entered, _, left = case
     steps = occupancy(passage_of(entered, left))
     stop = start + length
@@ -81,7 +81,7 @@ def test_summaries_by_counting(
 
 
 def test_range_sees_each_level() -> None:
-    """A range holds the level on entry and each one taken within, and none from outside."""
+    """A range holds the level on entry and each later one within, and none from outside."""
     steps = Occupancy(np.array([10, 20, 30, 40]), np.array([5, 1, 3, 9]))
     lowest, highest = steps.range(np.array([0, 15, 20, 31]), np.array([9, 30, 20, 39]))
     assert lowest.tolist() == [0, 1, 1, 3]
@@ -89,7 +89,7 @@ def test_range_sees_each_level() -> None:
 
 
 def test_peak_counts_what_was_there() -> None:
-    """A queue that only drains within a window peaks at what it held when the window began."""
+    """A queue that only drains within a window has its peak at the window's start."""
     steps = Occupancy(np.array([0, 10, 20]), np.array([3, 2, 1]))
     assert steps.peak(5, 30) == 3
     assert steps.peak(10, 30) == 2
@@ -104,7 +104,7 @@ def test_departure_before_arrival() -> None:
 
 
 def test_occupancy_of_some() -> None:
-    """Counting only data leaves acknowledgements and drops out."""
+    """Counting only data leaves out acknowledgements and drops."""
     passed = passage_of([0, 1, 2, 3], [10, 11, NEVER, 21], payload_bytes=[9, 0, 9, 9])
     steps = occupancy(passed, passed.is_data)
     assert steps.time_ns.tolist() == [0, 3, 10, 21]
@@ -115,7 +115,7 @@ def test_occupancy_of_some() -> None:
 def test_passage_finds_drops(
     case: tuple[list[int], list[int], list[int]], capture_ends: int
 ) -> None:
-    """From both captures come each packet's departure, the drops, and who was still queued."""
+    """Both captures give each packet's departure, the drops, and the packets still queued."""
     entered, _, left = case
     numbers = list(range(len(entered)))
     entering = packets(time_ns=entered, ip_id=numbers)
@@ -136,21 +136,21 @@ def test_departures_are_in_the_order_in_which_packets_left() -> None:
 
 
 def test_identical_packets_pair_in_order() -> None:
-    """Packets that nothing tells apart leave in the order in which they entered."""
+    """Indistinguishable packets leave in the order in which they entered."""
     entering = packets(time_ns=[0, 1, 2], seq=[7, 7, 8])
     leaving = packets(time_ns=[10, 20, 30], seq=[7, 7, 8])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, 20, 30]
 
 
 def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
-    """A SYN-ACK that was dropped and those sent again look alike: the later ones left."""
+    """If a SYN-ACK was dropped and equal ones were sent again, the later ones left."""
     entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
     leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
 
 
 def test_identical_packets_of_two_kinds_are_told_apart() -> None:
-    """Where two SYN-ACKs that were dropped are sent again in turn, each later one left."""
+    """If two dropped SYN-ACKs are sent again alternately, each later one left."""
     entering = packets(time_ns=[0, 1, 1000, 1001], seq=[7, 8, 7, 8])
     leaving = packets(time_ns=[1010, 1020], seq=[7, 8])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, NEVER, 1010, 1020]
@@ -164,13 +164,13 @@ def test_of_identical_packets_none_leaves_before_it_entered() -> None:
 
 
 def test_packets_that_look_alike_are_named() -> None:
-    """Each reset without a count in IP is marked that looks like another, the first as well."""
+    """Resets without a count in IP that look alike are all marked, the first as well."""
     found = repeated(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
     assert found.tolist() == [True, False, True, False]
 
 
 def test_retransmission_is_another_packet() -> None:
-    """A dropped segment and its retransmission, alike but for IP's count, are not confused."""
+    """A dropped segment and its retransmission differ in IP's count, and are not confused."""
     entering = packets(time_ns=[0, 1, 2], seq=[7, 8, 7], ip_id=[1, 2, 3])
     leaving = packets(time_ns=[10, 20], seq=[8, 7], ip_id=[2, 3])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 10, 20]
@@ -186,7 +186,7 @@ def test_left_but_never_entered() -> None:
 
 @pytest.mark.parametrize(("until_ns", "last"), [(3000, NEVER), (2999, NEVER), (2000, STILL_QUEUED)])
 def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: int) -> None:
-    """A last packet that would have left by 2000 ns was dropped if anything was seen later."""
+    """A last packet that would have left by 2000 ns was dropped if a later packet was seen."""
     entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
     leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
     assert passage(queue_of(), entering, leaving, until_ns).left_ns.tolist() == [1000, last]
@@ -204,7 +204,7 @@ def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]
 
 
 def test_late_departure_is_one_error() -> None:
-    """A packet that leaves 7 ns late is one error of 7 ns; the next, served after it, is none."""
+    """A packet that leaves 7 ns late is one error of 7 ns; the next one is not."""
     passed = passage_of([0, 0, 0], [1000, 2007, 3007])
     assert service_error_ns(queue_of(), passed).tolist() == [0, 7, 0]
 
@@ -232,7 +232,7 @@ def test_correlation_by_counting(
     start: int,
     length: int,
 ) -> None:
-    """Correlation is that of the lengths counted in each ns; none if one of them is constant."""
+    """Correlation is that of the lengths in each ns; undefined if one of them is constant."""
     levels = [
         [count_at(entered, left, now) for now in range(start, start + length)]
         for entered, _, left in (one, other)
@@ -260,5 +260,5 @@ def test_a_queue_is_not_empty_before_a_packet_that_others_overtook() -> None:
 
 
 def test_empty_queues_are_not_the_last_to_empty() -> None:
-    """Before the first packet no queue is the last, so that this packet's queue changes nothing."""
+    """Before the first packet there is no last queue, so that packet's queue is no change."""
     assert changes_of_last_to_empty([passage_of([], []), passage_of([5], [9])], 0, 20) == 0

@@ -1,4 +1,4 @@
-"""On a clock that goes on while the machine works, bounds come from what the run measured."""
+"""On a real clock, bounds follow from the run's own measurements."""
 
 import dataclasses
 import re
@@ -28,21 +28,21 @@ from twoway.measure.real_time import ClockError, departure_error_ns, quantile
 
 
 def real_time(tmp_path: Path, **tables: Any) -> Path:
-    """The run by hand, as if on a machine whose clock went on."""
+    """Make the run by hand, as if on a machine with a real clock."""
     folder = write_run(tmp_path, **tables)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
     return folder
 
 
 def late_by(us: int) -> list[Any]:
-    """The forward timetable with the last lone segment late."""
+    """Make the forward timetable with the last single segment late."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     late = dataclasses.replace(FORWARD[number], left_us=(FORWARD[number].left_us or 0) + us)
     return [*FORWARD[:number], late, *FORWARD[number + 1 :]]
 
 
 def test_measured_errors_are_rows(tmp_path: Path) -> None:
-    """What timers are late and what the machine adds are rows of their own, each with a unit."""
+    """The lateness of timers and the machine's own delay have a row each, with a unit."""
     rows = {row.check: row for row in fidelity(Analysis(real_time(tmp_path)))}
     timers = rows["timers and samples late in 99 %, ns"]
     assert timers.value == KERNEL_READ_NS
@@ -52,7 +52,7 @@ def test_measured_errors_are_rows(tmp_path: Path) -> None:
 
 
 def read_for(folder: Path, ns: int) -> None:
-    """Let the observer take so long for each sample."""
+    """Let the observer take a given time for each sample."""
     path = folder / "sockets/queues.csv"
     head, columns, *rows = path.read_text().splitlines()
     cells = [row.split(",") for row in rows]
@@ -61,7 +61,7 @@ def read_for(folder: Path, ns: int) -> None:
 
 
 def departures(folder: Path) -> FidelityRow:
-    """The check of the departures forward."""
+    """Return the check of the departures forward."""
     return next(row for row in fidelity(Analysis(folder)) if row.check.startswith("forward: dep"))
 
 
@@ -69,7 +69,7 @@ def departures(folder: Path) -> FidelityRow:
 def test_departures_are_held_against_the_timers(
     tmp_path: Path, read_ns: int, verdict: Verdict
 ) -> None:
-    """A departure may be as late as timers were measured to be, and the bound says why."""
+    """A departure may be as late as the measured timers, and the bound names that reason."""
     folder = real_time(tmp_path, forward=late_by(1))
     read_for(folder, read_ns)
     row = departures(folder)
@@ -103,7 +103,7 @@ def test_timers_do_not_set_the_bound_alone(
     ("read_ns", "verdict"), [(0, Verdict.PASS), (500_000, Verdict.CANNOT_TELL)]
 )
 def test_timers_must_resolve_a_segment(tmp_path: Path, read_ns: int, verdict: Verdict) -> None:
-    """Timers as late as a segment's transmission cannot tell segments."""
+    """If timers are as late as a segment's transmission, segments cannot be told apart."""
     folder = real_time(tmp_path)
     read_for(folder, read_ns)
     (row,) = (r for r in fidelity(Analysis(folder)) if r.check.startswith("timers and samples"))
@@ -112,7 +112,7 @@ def test_timers_must_resolve_a_segment(tmp_path: Path, read_ns: int, verdict: Ve
 
 
 def kernel_queue(folder: Path) -> FidelityRow:
-    """The check of the captures' queue forward against the kernel's."""
+    """Return the check of the captures' queue forward against the kernel's."""
     rows = fidelity(Analysis(folder))
     return next(row for row in rows if row.check.startswith("forward: captures' queue"))
 
@@ -154,10 +154,10 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
 def test_kernel_counts_while_the_machine_works(
     tmp_path: Path, late_ns: int, count: int, verdict: Verdict, words: str
 ) -> None:
-    """A sample may have what the queue had within the host delay, if that is short.
+    """A sample may have a length that the queue had within the host delay, if that is short.
 
-    The queue of 2 falls to 1 within 49.5 us of a sample's end, and the host delay is twice what is
-    measured.
+    The queue of 2 falls to 1 within 49.5 us of a sample's end, and the host delay is twice the
+    measured one.
     """
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
@@ -185,7 +185,7 @@ def test_kernel_counts_what_was(tmp_path: Path, late_ns: int, verdict: Verdict) 
 
 
 def test_queue_of_acks_is_held_against_segments(tmp_path: Path) -> None:
-    """A queue that only ACKs pass, each in 50 us, may be known to half a full segment as well."""
+    """For a queue of ACKs alone, each of 50 us, half a full segment is accurate enough."""
     acks = [c for c in REVERSE if c.connection == "first" and c.left_us is not None]
     alone = [dataclasses.replace(c, left_us=c.entered_us + 50) for c in acks]
     folder = real_time(tmp_path, reverse=alone)
@@ -207,13 +207,13 @@ REALLOCATIONS = "reallocations against figure 1 fed with the captures"
 
 
 def reallocations(folder: Path) -> FidelityRow:
-    """The check of a channel's decisions."""
+    """Return the check of a channel's decisions."""
     return next(row for row in fidelity(Analysis(folder)) if row.check.endswith(REALLOCATIONS))
 
 
 @pytest.fixture(scope="module")
 def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a DTM channel on a host that counts packets up to 0.2 ms after their capture."""
+    """Make a run with a DTM channel on a host that counts packets up to 0.2 ms late."""
     came = arrivals()
     late = np.random.default_rng(1).integers(0, 200_000, len(came)).tolist()
     made = host(came, late, start_ns=START_NS)
@@ -223,7 +223,7 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
-    """They are judged by what is possible, which in virtual time would differ from the captures."""
+    """Decisions are judged by what is possible; in virtual time they would differ."""
     row = reallocations(channel)
     assert (row.value, row.verdict) == (0, Verdict.PASS)
     assert row.bound.startswith("real time: 0 impossible or missing, estimates known to ")
@@ -249,7 +249,7 @@ def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
 
 
 def test_decisions_of_a_very_late_host(tmp_path: Path) -> None:
-    """Where the estimate is not known to a slot, decisions cannot be told, or they fail."""
+    """If the estimate is not known to a slot, decisions cannot be told, or fail."""
     came = arrivals()
     late = [60_000_000 * (n == 1) for n in range(len(came))]
     folder = channel_run(tmp_path, host(came, late, start_ns=START_NS, max_slots=4))
@@ -263,7 +263,7 @@ def test_decisions_of_a_very_late_host(tmp_path: Path) -> None:
 
 
 def largest_factor(folder: Path) -> tuple[float, str]:
-    """The largest compression factor of the first connection, and its bound."""
+    """Return the largest compression factor of the first connection, and its bound."""
     rows = fidelity(Analysis(folder))
     (row,) = (r for r in rows if r.check == "first: largest compression factor")
     assert row.verdict is Verdict.PASS
@@ -271,7 +271,7 @@ def largest_factor(folder: Path) -> tuple[float, str]:
 
 
 def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
-    """Acks may arrive as much closer as one of them was later than another on its way."""
+    """ACKs may arrive closer by as much as one of them was later than another on its path."""
     assert largest_factor(real_time(tmp_path / "a")) == (10, "real time: at most 10.50")
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     followed = next(ack for left_us, ack in acks.items() if left_us and left_us + 50 in acks)
@@ -290,7 +290,7 @@ def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
 def test_acks_that_may_come_at_once(
     tmp_path: Path, delayed_us: int, verdict: Verdict, bound: str
 ) -> None:
-    """Where acks may come closer by all of their transmission, compression has no bound."""
+    """If ACKs may come closer by all of their transmission, compression has no bound."""
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     alone = next(ack for left_us, ack in acks.items() if left_us and left_us > 20_000)
     delayed = [dataclasses.replace(c, delayed_us=delayed_us * (c is alone)) for c in REVERSE]
@@ -300,7 +300,7 @@ def test_acks_that_may_come_at_once(
 
 
 def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
-    """An ack that leaves after 5 us instead of 50, without having waited, fails."""
+    """An ACK that leaves after 5 us instead of 50, without having waited, fails."""
     moved: dict[float, tuple[int, int]] = {
         12_000: (13_500, 13_950),
         12_500: (13_960, 13_965),
@@ -324,17 +324,17 @@ def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
     [("s", "busy_period_cycle.forward", 0), ("packets", "queue_peak.forward", 1)],
 )
 def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
-    """A machine that adds nothing moves no time, but decides who of two comes first."""
+    """A machine that adds nothing moves no time, but decides which of two packets comes first."""
     assert ClockError(Analysis(real_time(tmp_path))).of(metric, 10, unit) == needed
 
 
 def errors(folder: Path) -> dict[str, float | None]:
-    """How far the clock may put each metric off."""
+    """Return the clock's error for each metric."""
     return {name: row.error for name, row in compute(Analysis(folder)).metrics.items()}
 
 
 def slow_machine(tmp_path: Path) -> Path:
-    """A run whose packets reach their hosts 0.5 ms, a transmission, later than links say."""
+    """Make a run whose packets reach their hosts 0.5 ms, one transmission, late."""
     folder = real_time(tmp_path)
 
     def shorten(manifest: dict[str, Any]) -> None:
@@ -367,14 +367,14 @@ def test_errors_of_a_slow_machine(tmp_path: Path) -> None:
 
 
 def test_virtual_time_has_no_errors(tmp_path: Path) -> None:
-    """In virtual time no metric is off, however late packets are."""
+    """In virtual time no metric has an error, however late packets are."""
     folder = slow_machine(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="virtual"))
     assert set(errors(folder).values()) == {0}
 
 
 def queue_errors(folder: Path) -> tuple[int, float, float]:
-    """How far connections may have moved against one another; a peak's and a drop's error."""
+    """Return how far connections may have moved apart, and a peak's and a drop's error."""
     error = ClockError(Analysis(folder))
     peak, drops = (
         error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
@@ -394,9 +394,9 @@ def test_late_start_moves_queues(tmp_path: Path) -> None:
 
 
 def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
-    """Round trips that are not alike carry connections apart, as a walk does: with the root of n.
+    """Unequal round trips move connections apart like a random walk, by the root of n.
 
-    Every other ack of the first connection is 20 us late, a deviation of 10 us.
+    Every other ACK of the first connection is 20 us late, a deviation of 10 us.
     """
     acks = [c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")]
     late = acks[::2]
@@ -408,7 +408,7 @@ def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
 
 
 def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
-    """Where there is one connection none can have moved against another."""
+    """A single connection cannot have moved against another."""
     folder = real_time(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["connections"].pop())
     assert queue_errors(folder)[0] == 0
@@ -416,7 +416,7 @@ def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("later_us", "told"), [(50, True), (60, False)])
 def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None:
-    """Bunches cannot be told where acks are off by more than an ack's transmission of 50 us."""
+    """Bunches cannot be told if ACKs are off by more than an ACK's transmission of 50 us."""
     reverse = [
         dataclasses.replace(c, left_us=14_050 + later_us) if c.left_us == 14_050 else c
         for c in REVERSE
@@ -426,7 +426,7 @@ def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None
 
 
 def test_offset_of_the_clock(tmp_path: Path) -> None:
-    """Packets that a machine stamped by another clock are where the plan's clock has them."""
+    """Packets stamped by another machine's clock are placed on the plan's clock."""
     folder = write_run(tmp_path)
     before = Analysis(folder).run.capture("h1-eth0").time_ns
     edit_json(folder / "manifest.json", lambda m: m.update(clock_offset_ns=START_NS))
@@ -434,5 +434,5 @@ def test_offset_of_the_clock(tmp_path: Path) -> None:
 
 
 def test_quantile_of_nothing() -> None:
-    """Where nothing was measured nothing is late."""
+    """Without measurements nothing is late."""
     assert quantile(np.array([], dtype=np.int64)) == 0

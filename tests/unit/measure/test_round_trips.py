@@ -1,4 +1,4 @@
-"""Round trips: packets that acknowledge nothing, sequence numbers that begin again at 0."""
+"""Round trips: packets that acknowledge nothing, sequence numbers that wrap to 0."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from twoway.measure.round_trips import round_trips, unwrapped
 
 @pytest.mark.parametrize("isn", [1000, (1 << 31) + 1000])
 def test_a_syn_acknowledges_no_data(isn: int) -> None:
-    """Data of the end that did not open a connection have the time of their ACKs."""
+    """Data of the end that did not open a connection has the time of its ACKs."""
     data = replace(
         empty_columns(2),
         time_ns=np.array([100, 200]),
@@ -29,7 +29,7 @@ def test_a_syn_acknowledges_no_data(isn: int) -> None:
 
 
 def test_sequence_numbers_go_on_behind_32_bits() -> None:
-    """Numbers that begin again at 0 go on, and one that comes back is where it was."""
+    """Numbers that wrap to 0 continue, and one that returns is where it was."""
     origin = (1 << 32) - 10
     numbers: Any = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
     assert unwrapped(numbers, origin).tolist() == [0, 15, 0, 50, -1]

@@ -1,4 +1,4 @@
-"""A run's folder: what is refused, and with which words."""
+"""A run's folder: refusals and their sentences."""
 
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,14 @@ def test_all_missing_files_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> None:
-    """A manifest that is cut off, or of another schema, is refused with the reason."""
+    """A manifest that is truncated, or of another schema, is refused with the reason."""
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
         Run(tmp_path)
 
 
 def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
-    """A run with its captures compressed is the same run."""
+    """A run with compressed captures is the same run."""
     plain, packed = write_run(tmp_path / "plain"), write_run(tmp_path / "packed")
     captures = sorted((packed / "pcap").iterdir())
     for path in captures:
@@ -67,7 +67,7 @@ def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
 
 
 def test_damaged_capture(tmp_path: Path) -> None:
-    """A capture cut off in the middle is an error that names it, not fewer packets."""
+    """A capture truncated in the middle is an error that names it, not fewer packets."""
     folder = write_run(tmp_path)
     path = folder / "pcap/r2-eth1.pcap"
     path.write_bytes(path.read_bytes()[:-1])
@@ -76,7 +76,7 @@ def test_damaged_capture(tmp_path: Path) -> None:
 
 
 def test_capture_that_lost_packets(tmp_path: Path) -> None:
-    """Packets that leave a queue and were not seen to enter: captures that lost some are named."""
+    """If packets leave a queue without having entered, captures with losses are named."""
     folder = write_run(tmp_path)
     captures = {"h1-eth0": 0, "r1-eth0": 7}
 
@@ -100,7 +100,7 @@ def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
 
 
 def test_connection_of_unknown_direction(tmp_path: Path) -> None:
-    """A connection whose ACKs take no known queue is an error that names both."""
+    """A connection whose ACKs pass no known queue is an error that names both."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["queues"].pop())
     with pytest.raises(AnalysisError, match='first: no queue has direction "reverse"'):
@@ -135,7 +135,7 @@ def test_table_preamble_is_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
-    """A table that lacks columns, of all rows or of one, is an error that says which."""
+    """A table that lacks columns, in all rows or in one, is an error that names them."""
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
@@ -143,7 +143,7 @@ def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
 
 
 def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
-    """At one interface a connection's data and its acknowledgements are told apart."""
+    """At one interface a connection's data and its acknowledgements are separated."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
     data = run.between("h1-eth0", first, forward=True)
@@ -166,7 +166,7 @@ def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["", "1.5", "cwnd", str(2**63)])
 def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
-    """What is no whole number of 64 bits is an error that names file and row."""
+    """A value that is no whole number of 64 bits is an error that names file and row."""
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(f"a,b\n1,2\n3,{value}\n")
     with pytest.raises(AnalysisError, match=r"x\.csv: row 2: "):
@@ -174,7 +174,7 @@ def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
 
 
 def test_captures_behind_queues_are_freed(tmp_path: Path) -> None:
-    """What left a queue is not kept when the queue is known, and still counts as captured."""
+    """Departures are not kept once the queue is known, and still count as captured."""
     analysis = Analysis(write_run(tmp_path))
     seen = analysis.run.capture("r1-eth1")
     last_ns, largest = int(seen.time_ns.max()), int(seen.frame_bytes.max())

@@ -30,13 +30,13 @@ SEGMENTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)))
 
 @given(st.integers(0, (1 << 32) - 1), st.lists(st.integers(-(1 << 31), (1 << 31) - 1)))
 def test_unwrap_any_steps(first: int, steps: list[int]) -> None:
-    """Steps of less than 2^31 either way come back, however often the number wraps around."""
+    """Steps of less than 2^31 in both directions are restored, whatever the number of wraps."""
     positions = np.concatenate(([0], np.cumsum(np.array(steps, dtype=np.int64))))
     assert unwrap((first + positions) % (1 << 32)).tolist() == positions.tolist()
 
 
 def test_unwrap_nothing() -> None:
-    """No sequence numbers are none, not one."""
+    """No sequence numbers give an empty result, not one number."""
     assert unwrap(np.zeros(0, dtype=np.int64)).tolist() == []
 
 
@@ -44,7 +44,7 @@ def test_unwrap_nothing() -> None:
 def test_new_payload_by_marking(
     segments: list[tuple[int, int]], start: int, length: int, initial: int
 ) -> None:
-    """New payload is the bytes of the window's segments that none before them brought."""
+    """New payload is the bytes of the window's segments that no earlier segment brought."""
     stop = start + length
     seen: set[int] = set()
     new = 0
@@ -63,7 +63,7 @@ def test_new_payload_by_marking(
 def test_goodput_of_intervals() -> None:
     """Of 100, 100 and 50 new bytes, 2 and 3 ns after each other, intervals have 400 and 200 Gbit/s.
 
-    A segment that arrives as an interval starts is in it, and one that was there before is not new.
+    A segment that arrives at an interval's start is in it; one seen before is not new.
     """
     data = packets(
         time_ns=[10, 12, 13, 15], seq=[0, 100, 0, 200], payload_bytes=[100, 100, 100, 50]
@@ -80,7 +80,7 @@ def test_hole_is_not_payload() -> None:
 
 
 def test_window_is_half_open() -> None:
-    """What arrives as the window starts is in it, what arrives as it ends is not."""
+    """A packet at the window's start is in it, one at its end is not."""
     arriving = packets(time_ns=[3, 6, 9], seq=[0, 1, 3], payload_bytes=[1, 2, 4])
     assert new_payload_bytes(arriving, 3, 9) == 3
     assert new_payload_bytes(arriving, 4, 10) == 6
@@ -95,7 +95,7 @@ def test_retransmission_counts_once() -> None:
 
 @given(SEGMENTS)
 def test_in_order_by_marking(segments: list[tuple[int, int]]) -> None:
-    """What can be handed over is every byte from the first on, up to the first that is missing."""
+    """The receiver can hand over all bytes before the first missing one."""
     held = {byte for first, size in segments for byte in range(first, first + size)}
     reached = start = min(held, default=0)
     while reached in held:
@@ -128,7 +128,7 @@ def test_share_of_the_largest() -> None:
 
 
 def test_bytes_on_the_link_are_those_of_all_packets() -> None:
-    """Acknowledgements and duplicates count, each with what the link adds to a frame."""
+    """Acknowledgements and duplicates count, each with the link's overhead."""
     arriving = packets(seq=[0, 0, 0], payload_bytes=[446, 446, 0], frame_bytes=[500, 500, 54])
     assert link_bytes(arriving, queue_of(overhead_bytes=-14)) == 486 + 486 + 40
 
@@ -141,7 +141,7 @@ def test_share_without_data() -> None:
 
 
 def test_efficiency_of_a_full_link() -> None:
-    """A connection whose data fills the link has an efficiency of 1, headers notwithstanding."""
+    """A connection whose data fills the link has an efficiency of 1, despite headers."""
     arriving = packets(payload_bytes=[750], frame_bytes=[1000])
     assert efficiency(6_000_000.0, arriving, queue_of(), 8e6) == 1.0
     assert efficiency(3_000_000.0, arriving, queue_of(), 8e6) == 0.5
@@ -150,7 +150,7 @@ def test_efficiency_of_a_full_link() -> None:
 @pytest.mark.parametrize(
     ("start_us", "stop_us", "share"),
     [
-        (0, 100, 0.4),  # 10..30 and 50..70; the drop and what never left do not count
+        (0, 100, 0.4),  # 10..30 and 50..70; drops and packets that never left do not count
         (20, 60, 0.5),  # half of each
         (12, 22, 1.0),
         (30, 50, 0.0),
@@ -170,15 +170,15 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
 @pytest.mark.parametrize(
     ("refused_ns", "received_ns"),
     [
-        ([], [10, 20, 30, 40]),  # the reset ended nobody, or nothing came after it
+        ([], [10, 20, 30, 40]),  # the reset ended no connection, or nothing came after it
         ([30, 40], [10, 20]),
-        ([31, 41], [10, 20]),  # a host that takes its time
-        ([25], [10, 20]),  # an answer as the reset comes
-        ([5], [10, 20, 30, 40]),  # an answer to something else
+        ([31, 41], [10, 20]),  # a slow host
+        ([25], [10, 20]),  # an answer at the time of the reset
+        ([5], [10, 20, 30, 40]),  # an answer to another packet
     ],
 )
 def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: list[int]) -> None:
-    """Where a host answers data with resets, none counts that came after the reset before them."""
+    """If a host answers data with resets, data after the reset before them does not count."""
     arriving = packets(
         time_ns=[10, 20, 25, 30, 40],
         payload_bytes=[1, 1, 0, 1, 1],
@@ -189,7 +189,7 @@ def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: 
 
 
 def test_the_last_reset_before_an_answer_closes() -> None:
-    """Of two resets before the first answer the second closes, and counts; a third is no matter."""
+    """The second of two resets before the first answer closes; a third has no effect."""
     arriving = packets(
         time_ns=[10, 20, 30, 40, 50, 60],
         payload_bytes=[1, 0, 1, 0, 1, 0],

@@ -15,7 +15,7 @@ PATH = TwoWayPath()
 
 @pytest.fixture(scope="module")
 def plain() -> dict[str, Any]:
-    """What two complete captures on one clock say."""
+    """Return the results of two complete captures on one clock."""
     return document(
         PairOfCaptures(("a", "b"), lambda: PATH.capture("a"), lambda: PATH.capture("b")).measure()
     )

@@ -1,4 +1,4 @@
-"""The plan: complete, in order, and the same wherever and whenever it is made."""
+"""The plan is complete and in order, wherever and whenever it is made."""
 
 import copy
 import subprocess
@@ -24,24 +24,24 @@ def _plan(tmp_path: Path, **changes: Any) -> Plan:
 
 
 def _routes(plan: Plan) -> list[str]:
-    """The lines that set h1's routes."""
+    """Return the lines that set h1's routes."""
     checks = [step for step in plan.setup if step.kind == "check" and step.node == "h1"]
     return [line for step in checks for line in step.stdin if "route replace" in line]
 
 
 def _readings(plan: Plan) -> dict[str, Reading]:
-    """What is read back, by file."""
+    """Return the readings, by file."""
     return {r.file: r for step in plan.setup if step.kind == "check" for r in step.readings}
 
 
 def _route_metrics(plan: Plan) -> dict[str, Any]:
-    """What h1's route must read back, by metric."""
+    """Return the values that h1's route must have, by metric."""
     expected = _readings(plan)["stack/h1-route.json"].expect
     return {each.path[-1]: each.value for each in expected}
 
 
 def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
-    """No host path reaches the guest: two checkouts have one plan."""
+    """No host path reaches the guest: two checkouts have equal plans."""
     text = _plan(tmp_path).model_dump_json()
     assert str(ROOT) not in text
     assert str(tmp_path) not in text
@@ -55,7 +55,7 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
 
 
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
-    """A control added to CONTROLS, and nowhere else, is a flow's choice and loads its module."""
+    """A control added to CONTROLS alone becomes a flow's choice and loads its module."""
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "mine"}
     path = write_experiment(tmp_path, {**SMALL, "flows": [flow]})
     script = f"""
@@ -72,7 +72,7 @@ print(build_plan(load_case({str(path)!r})).modules)
 
 
 def test_own_modules_travel_in_the_plan(tmp_path: Path) -> None:
-    """A module that an experiment brings is loaded from its sources, which the plan has."""
+    """A module that belongs to an experiment is loaded from its sources, which are in the plan."""
     (tmp_path / "tcp_toy.c").write_text(
         """
 module_param(beta, uint, 0444);
@@ -93,7 +93,7 @@ static struct tcp_congestion_ops toy = {
 
 
 def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
-    """Hosts are captured both ways, routers before and after each bottleneck queue."""
+    """Hosts are captured in both directions, routers before and after each bottleneck queue."""
     taps = {c.interface: c.direction for c in _plan(tmp_path).captures}
     assert taps == {
         "h1-eth0": "inout",
@@ -130,7 +130,7 @@ def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
 def test_loss_detection_is_set_and_read_back(
     tmp_path: Path, stack: dict[str, Any], recovery: int, frto: int, least: int
 ) -> None:
-    """RACK, F-RTO and the least timeout are what the stack says, by default what Linux has."""
+    """RACK, F-RTO and the least timeout are the stack's, by default Linux's."""
     plan = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)
     (sysctls,) = [s.sysctls for s in plan.setup if s.kind == "set_sysctls" and s.node == "h1"]
     assert (sysctls["net.ipv4.tcp_recovery"], sysctls["net.ipv4.tcp_frto"]) == (recovery, frto)
@@ -162,7 +162,7 @@ def test_plan_command_prints_commands_without_running_any() -> None:
 
 
 def test_dumbbell_has_hosts_on_both_sides() -> None:
-    """A dumbbell of three pairs has six hosts, two routers and one queue each way."""
+    """A dumbbell of three pairs has six hosts, two routers and one queue in each direction."""
     graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 3})
     assert graph.hosts == ("l1", "l2", "l3", "r1", "r2", "r3")
     assert graph.routers == ("s1", "s2")
@@ -171,7 +171,7 @@ def test_dumbbell_has_hosts_on_both_sides() -> None:
 
 
 def test_r1_has_long_and_short_channels() -> None:
-    """Six hosts; two long channels and a short one each way, delayed at the far end."""
+    """Six hosts have two long channels and a short one each, delayed at the far end."""
     graph = load_topology(TOPOLOGIES / "r1.py", {})
     assert len(graph.hosts) == 6
     assert [i.node for i in graph.queues["long-forward"]] == ["a1", "a2"]
@@ -180,7 +180,7 @@ def test_r1_has_long_and_short_channels() -> None:
 
 
 def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
-    """A pool's slots are there before the first channel joins, in the namespace of a member."""
+    """A pool's slots exist before the first channel joins, in the namespace of a member."""
     commands = [
         (step.node, " ".join((*step.run, *step.stdin)))
         for step in build_plan(load_case("dtm-bus@owned=5")).setup
@@ -195,7 +195,7 @@ def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
 
 
 def test_client_server_has_a_channel_for_each_client() -> None:
-    """Each client's channel has queues of its own both ways; the server has one interface."""
+    """Each client's channel has its own queues in both directions; the server has one interface."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     assert [(i.node, i.peer_node) for i in graph.queues["down"]] == [("j1", "k1"), ("j2", "k2")]
     assert [(i.node, i.peer_node) for i in graph.queues["up"]] == [("k1", "j1"), ("k2", "j2")]
@@ -203,7 +203,7 @@ def test_client_server_has_a_channel_for_each_client() -> None:
 
 
 def test_a_dumbbell_has_up_to_250_pairs() -> None:
-    """Every interface of 250 pairs has an address and a MAC of its own; 251 are refused."""
+    """Every interface of 250 pairs has its own address and MAC; 251 pairs are refused."""
     graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 250})
     assert len(graph.hosts) == 500
     for each in ("address", "mac"):
@@ -213,7 +213,7 @@ def test_a_dumbbell_has_up_to_250_pairs() -> None:
 
 
 def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
-    """A count of 0 leaves the flow out: of each host's program only the other's end is left."""
+    """A count of 0 leaves the flow out: each host's program keeps only the other end."""
     flows = copy.deepcopy(SMALL["flows"])
     flows[1]["count"] = 0
     plan = _plan(tmp_path, flows=flows)
@@ -222,20 +222,20 @@ def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
-    """28 segments of 9140 bytes: what hosts offer at most, set as the route's window."""
+    """The route's window is the largest window of hosts: 28 segments of 9140 bytes."""
     plan = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})
     assert ["window 255920" in route for route in _routes(plan)] == [True]
     assert _route_metrics(plan)["window"] == 255920
 
 
 def test_topology_parameter_out_of_range_is_refused() -> None:
-    """A topology's own complaint reaches the user with the file's name."""
+    """A topology's own exception reaches the user with the file's name."""
     with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..250, got 0"):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
 
 
 def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
-    """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
+    """sch_dtm is loaded, its events are recorded, and its clock starts with the traffic."""
     plan = build_plan(load_case("dtm-fig2"))
     assert plan.modules == ["sch_dtm.ko"]
     assert [(r.node, r.run) for r in plan.recorders] == [("r3", ("/mnt/bin/dtm", "events"))]
@@ -248,13 +248,13 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
 
 
 def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
-    """Of several queues in a row a connection's direction is the slowest, and so for its acks."""
+    """A connection's direction is the slowest of several queues in a row; so is its ACKs'."""
     (connection,) = load_case("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 
 
 def test_a_switch_floods_and_learns_nothing() -> None:
-    """The plan has a switch's table of addresses, reads it and its ports back; IPv6 is off."""
+    """The plan sets a switch's table of addresses and reads back it and its ports; IPv6 is off."""
     plan = build_plan(load_case("switches@ip=6,network=linuxrouter"))
     (bridge,) = (
         s for s in plan.setup if s.node == "s3" and getattr(s, "run", "")[:1] == ("bridge",)
@@ -283,7 +283,7 @@ def test_a_switch_floods_and_learns_nothing() -> None:
 
 
 def test_plan_shows_every_command() -> None:
-    """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
+    """`twoway plan` prints each program of the guest, whatever part of the plan it is in."""
     plan = build_plan(load_case("dtm-fig2"), in_kernel=True)
     shown = twoway("plan", "dtm-fig2").stdout
     for part in (value for _, value in plan if isinstance(value, tuple)):

@@ -1,4 +1,4 @@
-"""Link profiles become the tc commands that the fidelity rules ask for, or are refused."""
+"""Link profiles become the tc commands that the fidelity rules demand, or are refused."""
 
 import dataclasses
 from typing import Any
@@ -29,12 +29,12 @@ def graph() -> Graph:
 
 
 def refuse(profile: Profile, graph: Graph) -> None:
-    """Raise what is wrong with where a profile takes effect."""
+    """Raise the problems of a profile's places."""
     raise SpecError(placement_problems(profile, graph))
 
 
 def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
-    """The rate with its queue sits on r1's way to r2, the delay on r2's way to h2."""
+    """The rate with its queue is on r1's interface to r2, the delay on r2's to h2."""
     shapers = compile_profile(_profile(), graph)
     by_interface = {s.interface.name: " ".join(s.arguments) for s in shapers}
     assert by_interface["r1-eth1"] == "netem limit 50 rate 10000000bit"
@@ -58,14 +58,14 @@ def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
 
 
 def test_rate_and_delay_on_one_interface_is_refused(graph: Graph) -> None:
-    """Rule 1: netem's limit would count packets in flight."""
+    """Rule 1: with rate and delay together, netem's limit would count packets in flight."""
     bad = dataclasses.replace(graph, delays=graph.queues)
     with pytest.raises(SpecError, match="r1-eth1: rate and delay on one interface"):
         refuse(_profile(), bad)
 
 
 def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
-    """Rule 2: TCP small queues would keep the queue from building."""
+    """Rule 2: on a host, TCP small queues would keep the queue from building."""
     host = tuple(i for i in graph.interfaces if i.name == "h1-eth0")
     bad = dataclasses.replace(graph, queues={**graph.queues, "forward": host})
     with pytest.raises(SpecError, match="h1-eth0: shaping on h1, a sending host"):
@@ -108,7 +108,7 @@ def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
 
 
 def test_delay_without_a_place_is_refused(graph: Graph) -> None:
-    """What a direction does behind its queue needs a place in the topology's `delays`."""
+    """An element behind the queue needs a place in the topology's `delays`."""
     without = r"reverse\.{}: the topology has no place for it in `delays`, got {}".format
     for places in ({}, {"reverse": ()}):
         bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"], **places})
@@ -124,7 +124,7 @@ def test_delay_without_a_place_is_refused(graph: Graph) -> None:
 def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
     """Two directions with delays at one interface are refused: the second would replace the first.
 
-    One of them may have none.
+    One of them may have no delay.
     """
     shared = dataclasses.replace(graph, delays=dict.fromkeys(graph.queues, graph.delays["forward"]))
     with pytest.raises(SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward: an"):
@@ -134,7 +134,7 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
 
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])
 def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -> None:
-    """HTB keeps the rate without credit, small TCP packets have band 1, all else band 2."""
+    """HTB keeps the rate without credit; small TCP packets have band 1, others band 2."""
     shapers = compile_profile(_profile(ack_queue=place, overhead_bytes=-14), graph)
     shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
     assert " ".join(shaper.arguments) == "stab overhead -14 htb default 1"
@@ -146,14 +146,14 @@ def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -
 
 
 def test_delay_behind_an_ack_queue_adds_the_transmission(graph: Graph) -> None:
-    """What HTB lets go at the start of its transmission, the delay's netem holds for its length."""
+    """The delay's netem holds a packet that HTB releases for its transmission time."""
     shapers = compile_profile(_profile(ack_queue="own", delay_ms=0), graph)
     delay = next(s for s in shapers if s.interface.name == "r2-eth0")
     assert " ".join(delay.arguments) == "netem limit 1000 delay 0us rate 10000000bit"
 
 
 def test_ack_queue_needs_a_delay_of_its_own() -> None:
-    """Where several queues feed one delay, it cannot add the transmissions of each."""
+    """If several queues feed one delay, it cannot add the transmission times of each."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     link = {"rate_mbit": 10, "delay_ms": 8, "queue_packets": 50, "ack_queue": "priority"}
     profile = Profile.model_validate(
@@ -165,14 +165,14 @@ def test_ack_queue_needs_a_delay_of_its_own() -> None:
 
 @pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
 def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
-    """Cake shapes to the rate itself, and counts overhead from the IP packet, not the frame."""
+    """Cake keeps the rate itself, and counts overhead from the IP packet, not the frame."""
     shapers = compile_profile(_profile(aqm=aqm, overhead_bytes=-4), graph)
     wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
     assert " ".join(shapers[0].arguments) == wanted
 
 
 def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
-    """With the least burst there is, a byte: at 2 Mbit/s 4 us, of which tc's ticks make 3968 ns."""
+    """HTB has the smallest burst, one byte: at 2 Mbit/s 4 us, which tc's ticks make 3968 ns."""
     profile = _profile(aqm="fq_codel", rate_mbit=2)
     shaper = compile_profile(profile, graph)[0]
     rate, queue = shaper.inner
@@ -185,7 +185,7 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
 
 @pytest.mark.parametrize("aqm", ["codel", "pie", "fq_pie", "sfq", "fq", "dualpi2"])
 def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
-    """Any other of the kernel's queues lies under HTB, with the direction's limit of packets."""
+    """Any other of the kernel's queues is under HTB, with the direction's limit of packets."""
     profile = _profile(aqm=aqm, queue_packets=17)
     shaper = compile_profile(profile, graph)[0]
     assert shaper.inner[-1].endswith(f"handle 2: {aqm} limit 17")
@@ -205,7 +205,7 @@ def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
     ],
 )
 def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
-    """What manages a queue is told to mark, and red's limit is in bytes."""
+    """The queue's manager is set to mark, and red's limit is in bytes."""
     profile = _profile(aqm=aqm, queue_packets=17, ecn=True)
     assert profile_problems(profile) == []
     assert compile_profile(profile, graph)[0].inner[-1].endswith(f"handle 2: {words}")
@@ -221,7 +221,7 @@ def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
     ],
 )
 def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
-    """What cannot be told to mark is refused with the reason."""
+    """A manager that cannot mark is refused with the reason."""
     found = profile_problems(_profile(aqm=aqm, ecn=True))
     assert found[0].startswith(f"directions.forward.ecn: {aqm} {sentence}")
 

@@ -1,4 +1,4 @@
-"""The answer that a report begins with: one sentence from the run's numbers, and its figure."""
+"""The first sentence of a report, made from the run's numbers, and its figure."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _NOTHING = {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metrics]:
-    """A run of two connections, made by hand."""
+    """Make a run of two connections by hand."""
     folder = write_run(tmp_path_factory.mktemp("run"))
     return read_manifest(folder), compute(Analysis(folder))
 
@@ -66,7 +66,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metric
 def test_answer_is_made_from_numbers(
     measured: tuple[Manifest, Metrics], values: dict[str, float], sentence: str
 ) -> None:
-    """Idle links have bunches as their reason where nothing is dropped; pairs are no bunch."""
+    """Bunches are the reason for idle links if nothing is dropped; pairs are no bunch."""
     manifest, metrics = measured
     given = {name: Metric(value=v, unit="1") for name, v in (_NOTHING | values).items()}
     others = {n: m for n, m in metrics.metrics.items() if not n.startswith("ack_bunch_max_sent")}
@@ -75,7 +75,7 @@ def test_answer_is_made_from_numbers(
 
 
 def test_first_figure_is_what_the_file_speaks_of(tmp_path: Path) -> None:
-    """Without a statement goodput comes first, else the figure of most statements' metrics."""
+    """Without a statement goodput comes first, else the metric with most statements."""
     folder = write_run(tmp_path)
     analyse_run(folder)
     figures = all_figures(Analysis(folder), Metrics.read(folder / "metrics.json"))

@@ -1,4 +1,4 @@
-"""Cards: how a number stands beside the best, and the card that the guide shows."""
+"""Cards: a number compared with the best, and the card in the guide."""
 
 import re
 
@@ -10,7 +10,7 @@ from twoway.contract.judge import Verdict
 from twoway.report.card import Card, card_table, printed_table, standing
 
 SUITES = ("quick", "two-way", "rfc9743", "bbr")
-# Which rows the guide shows of a suite, if not all.
+# The rows of a suite that the guide shows, if not all.
 SHOWN = {
     "two-way": "goodput.down",
     "rfc9743": "^(beside|short-and-long|tail-drop|path-change) ",
@@ -40,7 +40,7 @@ def test_how_a_number_stands(value: float, best: float, better: str, expected: s
 
 
 def test_the_guide_shows_the_cards_that_are_kept() -> None:
-    """The guide's tables are rows of the kept cards, and all that is in print beside their numbers.
+    """The guide's tables are rows of the kept cards, with all printed numbers beside them.
 
     Of quick and bbr all rows are shown, of others some.
     """
@@ -56,7 +56,7 @@ def test_the_guide_shows_the_cards_that_are_kept() -> None:
 
 
 def test_the_guide_counts_what_is_in_print() -> None:
-    """The guide says how many numbers in print quick's card meets, and how many it does not."""
+    """The guide says how many printed numbers quick's card meets, and how many it misses."""
     verdicts = [
         said.verdict
         for line in KEPT["quick"].lines
@@ -70,7 +70,7 @@ def test_the_guide_counts_what_is_in_print() -> None:
 
 
 def test_the_guide_speaks_of_every_row() -> None:
-    """The guide says of each row what good looks like and what it cannot tell."""
+    """For each row the guide says which values are good, and what the row cannot tell."""
     rows = {line.situation(name) for name, card in KEPT.items() for line in card.lines}
     said = set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE))
     assert said - {"row", "situation", "criterion", "case"} == rows
@@ -86,7 +86,7 @@ def test_the_guide_speaks_of_every_row() -> None:
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
-    """Each number with a point or a comma in what the guide found is a cell of the card."""
+    """Each number with a point or a comma in the guide's findings is a cell of the card."""
     cells = {number(cell.value) for line in KEPT[suite].lines for cell in line.cells.values()}
     numbers = set(re.findall(r"\d+[.,]\d+", said))
     assert len(numbers) > 8

@@ -1,4 +1,4 @@
-"""Two cards of a suite beside each other."""
+"""Two cards of a suite, compared."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ KEPT = ROOT / "docs/results/score/quick.json"
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    """A folder with the kept card of quick, where one number of bbr is better."""
+    """Make a folder with the kept card of quick, in which one number of bbr is better."""
     card = json.loads(KEPT.read_text())
     card["lines"][0]["cells"]["bbr"]["value"] = 1.0
     (tmp_path / "card.json").write_text(json.dumps(card))
@@ -20,7 +20,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def test_a_cell_that_differs_is_named(other: Path) -> None:
-    """The cell is printed with both numbers and which is better; the exit code is 1."""
+    """The cell is printed with both numbers and the better one; the exit code is 1."""
     done = twoway("compare", KEPT, other)
     assert done.returncode == 1
     title, row, last = done.stdout.splitlines()
@@ -40,7 +40,7 @@ def test_a_card_is_its_own_equal() -> None:
 
 
 def test_columns_and_rows_of_one_card_alone(other: Path) -> None:
-    """A column of one card alone is named, and a missing row makes the cards differ."""
+    """A column that only one card has is named, and a missing row makes the cards differ."""
     card = json.loads(KEPT.read_text())
     card["columns"].remove("reno")
     for line in card["lines"]:

@@ -1,4 +1,4 @@
-"""Tables that spreadsheets open, and a report for which the disk has no room."""
+"""Tables for spreadsheets, and a report that does not fit on the disk."""
 
 import errno
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_no_text_is_a_formula() -> None:
 
 
 def test_a_full_disk_in_the_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An analysis that the disk has no room for names the run, and how to complete it."""
+    """An analysis that does not fit on the disk names the run, and how to complete it."""
 
     def full(_: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,4 +1,4 @@
-"""`twoway report`: what it writes, prints and returns."""
+"""`twoway report`: its files, output and exit code."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from twoway.report.report import analyse_run
 pytestmark = pytest.mark.slow
 
 
-# What came out of the run made by hand.
+# The results of the run made by hand.
 FLOWS = [
     "flow    Mbit/s  retrans, %  queue mean  queue p95  rtt min  rtt p50  rtt p95, ms",
     "first     1.98       8.333       0.585          3     2.55     4.95         5.04",
@@ -25,7 +25,7 @@ FLOWS = [
 
 
 def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
-    """A report ends with a table of flows on standard output, but not when it is to be quiet."""
+    """A report ends with a table of flows on standard output, unless it is hushed."""
     folder = write_run(tmp_path)
     done = twoway("report", folder)
     assert done.stdout.splitlines() == FLOWS
@@ -48,7 +48,7 @@ def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
 
 
 def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
-    """What does not hold is named on stderr, the report is written, and the status is 1."""
+    """A failure is named on stderr, the report is written, and the status is 1."""
     predictions = [prediction("efficiency.first", 0.5, tolerance=0.1)]
     claims = [claim("drops_ack.reverse", 1), claim("drops_data.forward", 2)]
     folder = write_run(tmp_path, predictions, claims, [finding("drops_data.forward", 3)])
@@ -71,7 +71,7 @@ def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
 
 
 def test_report_of_a_run_that_was_damaged(tmp_path: Path) -> None:
-    """What was reported before a capture was cut short does not stay beside it."""
+    """A report made before a capture was truncated is removed."""
     folder = write_run(tmp_path)
     analyse_run(folder)
     capture = folder / "pcap/r2-eth1.pcap"
@@ -83,7 +83,7 @@ def test_report_of_a_run_that_was_damaged(tmp_path: Path) -> None:
 
 
 def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C during the analysis is answered with the command that completes the report."""
+    """Ctrl-C during the analysis prints the command that completes the report."""
 
     def interrupted(_: Path) -> None:
         raise KeyboardInterrupt
@@ -95,7 +95,7 @@ def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_unknown_metric(tmp_path: Path) -> None:
-    """A metric that the run does not have fails what is said of it, by name."""
+    """A statement on a metric that the run does not have fails, by name."""
     folder = write_run(tmp_path, [prediction("efficency.first", 1, tolerance=1)])
     done = twoway("report", folder)
     assert done.returncode == 1
@@ -113,7 +113,7 @@ def test_report_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_run(tmp_path: Path) -> None:
-    """The files are listed, and each says which run it is of and what it shows."""
+    """The files are listed, each with its run and its content."""
     folder = write_run(tmp_path)
     done = twoway("figures", folder)
     assert done.returncode == 0, done.stderr
@@ -127,7 +127,7 @@ def test_figures_of_a_run(tmp_path: Path) -> None:
 
 
 def test_numbers_of_figures(tmp_path: Path) -> None:
-    """With --csv each figure's points are there in the units of its axes, and nothing is drawn."""
+    """With --csv each figure's points are written in the axes' units, and nothing is drawn."""
     folder = write_run(tmp_path)
     assert twoway("figures", "--csv", folder).returncode == 0
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".csv"}
@@ -158,7 +158,7 @@ def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
 
 
 def test_changed_artifact(tmp_path: Path) -> None:
-    """A run of which a file has changed since its end is not analysed, and the file is named."""
+    """A run with a file that changed since its end is not analysed, and the file is named."""
     folder = write_run(tmp_path)
     digests = {"sockets/queues.csv": "0" * 64}
     edit_json(folder / "manifest.json", lambda manifest: manifest.update(digests=digests))

@@ -67,7 +67,8 @@ def test_flent_reads_its_file(run: Path) -> None:
         goodputs = [value for _, value in found.raw_series(series)]
         assert goodputs == found.series(series)
         times_s, windows = zip(*found.raw_series(series, raw_key="tcp_cwnd"), strict=True)
-        assert times_s == pytest.approx((0, 0.019), abs=1e-6)  # of s since 1970, a double's last
+        # seconds since 1970, in a double's precision
+        assert times_s == pytest.approx((0, 0.019), abs=1e-6)
         assert windows == (10, 5)
         assert [rtt for _, rtt in found.raw_series(series, raw_key="tcp_rtt")] == [1.5, 2.5]
     both = [sum(pair) for pair in zip(*MBIT.values(), strict=True)]
@@ -75,7 +76,7 @@ def test_flent_reads_its_file(run: Path) -> None:
 
 
 def test_flent_without_uploads(tmp_path: Path) -> None:
-    """A run of downloads alone has no series of uploads."""
+    """A run with downloads only has no series of uploads."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda manifest: manifest["connections"].pop())
     found = resultset.load(str(export_run(folder, "flent")))
@@ -86,7 +87,7 @@ def test_flent_without_uploads(tmp_path: Path) -> None:
 def test_same_run_exports_same_bytes(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one run each format makes the same bytes whenever it does."""
+    """Each format gives equal bytes for one run at any time."""
     made = {name: export_run(run, name).read_bytes() for name in formats()}
     monkeypatch.setattr("time.time", lambda: 1e9)
     for name, form in formats().items():
@@ -95,7 +96,7 @@ def test_same_run_exports_same_bytes(
 
 
 def test_export_prints_the_file_path(run: Path, tmp_path: Path) -> None:
-    """The file's path is printed; it lies in the run's folder unless --to says where."""
+    """The file's path is printed; the file is in the run's folder unless --to is given."""
     for where, more in (
         (run / "by-hand.csv", ()),
         (tmp_path / "a.csv", ("--to", tmp_path / "a.csv")),
@@ -128,7 +129,7 @@ def test_a_target_that_cannot_be(target: str, sentence: str, run: Path, tmp_path
 
 
 def test_a_run_without_connections(tmp_path: Path) -> None:
-    """A run that declares no flow has no series, and the sentence says so."""
+    """A run that declares no flow has no series, and the error says so."""
     folder = write_run(tmp_path)
 
     def without(manifest: dict[str, Any]) -> None:

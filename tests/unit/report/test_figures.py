@@ -33,32 +33,32 @@ IDS = [
 
 
 def drawn(analysis: Analysis) -> list[Figure]:
-    """Every figure of a run that is just being measured."""
+    """Return every figure of a run that is being measured."""
     return all_figures(analysis, compute(analysis))
 
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    """Every figure of the run, by its id."""
+    """Return every figure of the run, by its id."""
     folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
     return {figure.id: figure for figure in drawn(Analysis(folder))}
 
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run's folder with its report; one of its predictions fails."""
+    """Make the run's folder with its report; one of its predictions fails."""
     folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
     analyse_run(folder)
     return folder
 
 
 def line(figure: Figure, name: str) -> Line:
-    """The trace of that name."""
+    """Return the trace of that name."""
     return next(each for each in figure.lines if each.name == name)
 
 
 def points(trace: Line) -> list[tuple[float, float]]:
-    """A trace's points."""
+    """Return a trace's points."""
     return list(zip(trace.x.tolist(), trace.y.tolist(), strict=True))
 
 
@@ -85,7 +85,7 @@ def test_predicted_peak_is_drawn(figures: dict[str, Figure]) -> None:
 
 
 def test_sequence_numbers(figures: dict[str, Figure]) -> None:
-    """Progress starts at zero, and a retransmission falls back to the segment that was lost."""
+    """Progress starts at zero, and a retransmission returns to the lost segment."""
     trace = line(figures["sequence"], "first: sent")
     segments = np.rint(trace.y * 1e6 / 450).astype(int).tolist()
     assert segments == [0, 1, 2, 3, 4, 5, 6, 7, 8, 4, 9, 10]
@@ -112,7 +112,7 @@ def test_ack_spacing_sent_and_arrived(figures: dict[str, Figure]) -> None:
 
 
 def test_bunch_shares(figures: dict[str, Figure]) -> None:
-    """Seven of ten ACKs arrive alone and three together; all were sent alone."""
+    """Seven of ten ACKs arrive singly and three together; all were sent singly."""
     trace = line(figures["bunches"], "first's acks on arrival")
     assert points(trace) == [(1.0, 70.0), (3.0, 30.0)]
     assert points(line(figures["bunches"], "first's acks as sent")) == [(1.0, 100.0)]
@@ -126,7 +126,7 @@ def test_overview_reaches_peak_and_marks_drops(figures: dict[str, Figure]) -> No
 
 
 def test_goodput_counts_new_payload_per_cycle(figures: dict[str, Figure]) -> None:
-    """Payload shows in the interval in which it first arrives; an interval is a whole cycle."""
+    """Payload appears in the interval of its first arrival; an interval is a whole cycle."""
     trace = line(figures["goodput"], "first")
     cycle_us = 6500
     assert (trace.x * 1e6).tolist() == pytest.approx([0, 6500, 13_000, 19_500, 26_000])
@@ -135,13 +135,13 @@ def test_goodput_counts_new_payload_per_cycle(figures: dict[str, Figure]) -> Non
 
 
 def test_predicted_goodput(figures: dict[str, Figure]) -> None:
-    """An efficiency that is predicted is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
+    """A predicted efficiency is drawn as its goodput, 0.5 of 7.2 Mbit/s."""
     assert points(line(figures["goodput"], "first: theory")) == [(0.0, 3.6), (0.026, 3.6)]
     assert [each.name for each in figures["goodput"].lines] == ["first", "first: theory", "second"]
 
 
 def test_socket_figures(figures: dict[str, Figure]) -> None:
-    """Windows and round trips are the kernel's, losses marked; no infinite threshold is drawn."""
+    """Windows and round trips are the kernel's, losses marked, infinite thresholds not drawn."""
     assert points(line(figures["cwnd"], "first: cwnd")) == [(0.0, 10.0), (0.019, 5.0)]
     assert points(line(figures["cwnd"], "first: ssthresh")) == [(0.019, 5.0)]
     # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
@@ -151,21 +151,21 @@ def test_socket_figures(figures: dict[str, Figure]) -> None:
 
 
 def test_run_without_traffic(tmp_path: Path) -> None:
-    """A run in which nothing was sent has all figures but the one of windows after losses."""
+    """A run without traffic has all figures but the one of windows after losses."""
     folder = write_run(tmp_path, forward=[], reverse=[])
     wanted = [name for name in IDS if name != "cwnd-detail"]
     assert [figure.id for figure in drawn(Analysis(folder))] == wanted
 
 
 def test_windows_in_detail(figures: dict[str, Figure]) -> None:
-    """Where segments were dropped the windows are drawn once more for the queues' time span."""
+    """If segments were dropped the windows are drawn again for the queues' time span."""
     names = [each.name for each in figures["cwnd-detail"].lines]
     assert "first: segments dropped" in names
     assert points(line(figures["cwnd-detail"], "first: cwnd")) == [(0.019, 5.0)]
 
 
 def test_files_of_figures(reported: Path) -> None:
-    """Each figure is saved as PNG and SVG, and beside the report is nothing else."""
+    """Each figure is saved as PNG and SVG, and no other file is written."""
     assert not (reported / "figures").exists()
     saved = sorted(path.name for path in draw_figures(reported))
     assert saved == sorted(f"{name}.{kind}" for name in IDS for kind in ("png", "svg"))
@@ -178,7 +178,7 @@ def test_files_of_figures(reported: Path) -> None:
 
 
 def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
-    """Drawing a figure twice gives the same SVG, so that a diff shows what changed."""
+    """Drawing a figure twice gives the same SVG, so that a diff shows changes."""
     x = np.arange(3.0)
     lines = [
         Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
@@ -203,7 +203,7 @@ def test_page_tells_the_verdict(reported: Path) -> None:
 def test_a_finding_that_is_not_seen_leaves_the_page_unmarked(
     tmp_path: Path, seen: int, mark: str
 ) -> None:
-    """The verdict is green only if nothing differs: a finding of other drops takes the colour."""
+    """The verdict is green only if nothing differs: a finding of other drops changes the colour."""
     folder = write_run(tmp_path, findings=[finding("drops_data.forward", seen)])
     analyse_run(folder)
     assert f'<span class="verdict {mark}">1 finding: ' in (folder / "report.html").read_text()
@@ -216,7 +216,7 @@ def test_page_escapes(reported: Path) -> None:
 
 
 def test_page_is_self_contained(reported: Path) -> None:
-    """The page loads nothing: its script and its data are in it."""
+    """The page loads nothing: its script and its data are inside."""
     page = (reported / "report.html").read_text()
     assert re.findall(r"<(?:script|img|iframe)[^>]* src=", page) == []
     assert re.findall(r'<link[^>]*href="(?!data:)', page) == []
@@ -243,7 +243,7 @@ def test_numbers_on_the_page(value: float | None, text: str) -> None:
 
 
 def test_map_has_every_node_and_link(reported: Path) -> None:
-    """The map has every node and link once, and each bottleneck's arrow points its way."""
+    """The map has every node and link once, and each bottleneck's arrow points in its direction."""
     svg = topology_svg(read_manifest(reported))
     assert sorted(re.findall(r'class="node">(\w+)<', svg)) == ["h1", "h2", "r1", "r2"]
     assert len(re.findall("<line ", svg)) == len(CAPTURES) / 2

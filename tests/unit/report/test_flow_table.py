@@ -1,4 +1,4 @@
-"""The table of what came out of a run: UDP flows, and what programs sent."""
+"""The table of a run's results: UDP flows, and flows of programs."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
 
 
 def test_what_programs_sent(tmp_path: Path) -> None:
-    """Each way of a program's flow is a line, with round trips where they are known."""
+    """Each direction of a program's flow is a line, with round trips if known."""
     folder = write_run(tmp_path)
     metrics = compute(Analysis(folder))
     rtt = {f"rtt_{name}": Metric(value=3.25, unit="ms") for name in ("min", "median", "p95")}
@@ -53,7 +53,7 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
 
 
 def test_a_sweep_draws_goodputs_as_bars(tmp_path: Path) -> None:
-    """On a terminal a bar of twelve cells is the most goodput, and others are their share of it."""
+    """On a terminal a bar of twelve cells is the largest goodput, others are relative to it."""
     folder = write_run(tmp_path)
     manifest, metrics = read_manifest(folder), compute(Analysis(folder))
     lines = sweep_table([("grid@n=1", manifest, metrics)], bars=True)
@@ -80,7 +80,7 @@ def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
 
 
 def test_programs_have_their_run_times(tmp_path: Path) -> None:
-    """A run and a sweep list how long each program ran; a dash is of one that was asked to end."""
+    """A run and a sweep list the run time of each program; a dash if it was asked to end."""
     folder = write_run(tmp_path)
     programs = tuple(ProgramRun.model_construct(name=name) for name in ("fetch", "server"))
     manifest = read_manifest(folder).model_copy(update={"connections": (), "programs": programs})

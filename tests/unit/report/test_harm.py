@@ -13,7 +13,7 @@ GOODPUT, RTT = HARMS[0], HARMS[3]
 
 
 def metric(value: float | None, error: float | None = 0) -> Metric:
-    """A measured number."""
+    """Make a measured number."""
     return Metric(value=value, unit="1", error=error)
 
 
@@ -33,19 +33,19 @@ def metric(value: float | None, error: float | None = 0) -> Metric:
 def test_harm_of_two_values(
     alone: float | None, beside: float | None, goodput: float | None, rtt: float | None
 ) -> None:
-    """Harm is a share of the better value's loss: (x - y) / x, or (y - x) / y if less is better."""
+    """Harm is the relative loss: (x - y) / x, or (y - x) / y if less is better."""
     for harm, value in ((GOODPUT, goodput), (RTT, rtt)):
         assert harm.between(metric(alone), metric(beside)) == metric(value)
 
 
 def test_the_error_is_that_of_both() -> None:
-    """The harm may be off by what both values may, and by nothing known if one has no bound."""
+    """The harm's error combines both values' errors, and is unknown if one has no bound."""
     assert GOODPUT.between(metric(8, 0.8), metric(2, 0.4)).error == pytest.approx(0.075)
     assert GOODPUT.between(metric(8, None), metric(2, 0.4)).error is None
 
 
 def run(point: dict[str, Any], goodputs: dict[str, float], **more: Any) -> tuple[Manifest, Metrics]:
-    """A point's run, whose connections have some goodputs."""
+    """Make a point's run, with goodputs of its connections."""
     document = manifest() | {
         "point": point,
         "connections": [{**SENDER, **each} for each in CONNECTIONS if each["name"] in goodputs],
@@ -60,7 +60,7 @@ def run(point: dict[str, Any], goodputs: dict[str, float], **more: Any) -> tuple
 
 
 def harms(*runs: tuple[Manifest, Metrics]) -> list[dict[str, float | None]]:
-    """The harms of each run."""
+    """Return the harms of each run."""
     found = with_harm({str(number): each for number, each in enumerate(runs)})
     return [
         {name: each.value for name, each in metrics.metrics.items() if name.startswith("harm_")}

@@ -1,4 +1,4 @@
-"""Each rule by which a run is judged, seen to hold and seen to fail."""
+"""Each rule by which a run is judged, with a case that holds and one that fails."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ def verdicts(
     elsewhere: Elsewhere | None = None,
     fidelity: tuple[FidelityRow, ...] = (),
 ) -> Verdicts:
-    """The verdicts on a run, each of whose metrics has an error, beside other runs."""
+    """Return the verdicts on a run with errors of its metrics, beside other runs."""
     document = manifest(predictions=predictions, claims=claims, findings=findings)
     metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
     here = Manifest.model_validate(document)
@@ -60,7 +60,7 @@ def verdicts(
 
 
 def _other(here: Manifest, metrics: Metrics, run: str, elsewhere: Elsewhere) -> Measured | None:
-    """Another run with some metrics, whose warm-up and topology differ; None if it has none."""
+    """Make another run with some metrics, other warm-up and topology; None without metrics."""
     found = {metric: value for (of, metric), value in elsewhere.items() if of == run}
     if not found:
         return None
@@ -73,13 +73,13 @@ def _other(here: Manifest, metrics: Metrics, run: str, elsewhere: Elsewhere) -> 
 
 
 def of_prediction(said: Said, **more: Any) -> Verdict:
-    """The verdict on one prediction."""
+    """Return the verdict on one prediction."""
     (row,) = verdicts(predictions=(said,), **more).predictions
     return row.verdict
 
 
 def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
-    """The verdict on one claim, and whether it is the one that its file lists."""
+    """Return the verdict on one claim, and whether its file lists it."""
     (row,) = verdicts(claims=(said,), **more).claims
     return row.verdict, row.listed
 
@@ -108,7 +108,7 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
 def test_error_decides_beside_a_value(
     value: float, tolerance: float, error: float | None, verdict: Verdict
 ) -> None:
-    """A 4 that may be off by an error is beside a value, its tolerance and that error."""
+    """A 4 with an error is compared with a value, its tolerance and that error."""
     said = prediction(PEAK, value, tolerance=tolerance)
     assert of_prediction(said, error=error) is verdict
 
@@ -134,7 +134,7 @@ def test_error_decides_beside_a_value(
 def test_error_decides_within_bounds(
     at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
 ) -> None:
-    """A 4 is within bounds with its whole error, outside with all of it, or nobody can tell."""
+    """A 4 is within bounds with its whole error, outside with all of it, or cannot be told."""
     said = prediction(PEAK, at_least=at_least, at_most=at_most)
     assert of_prediction(said, error=error) is verdict
 
@@ -159,7 +159,7 @@ def test_edges_in_decimals(value: float, tolerance: float, measured: float) -> N
 
 
 def test_value_without_tolerance() -> None:
-    """No tolerance is a tolerance of zero, for the measurement and for its error."""
+    """No tolerance means a tolerance of zero, for the measurement and for its error."""
     said = Bounds(value=4)
     assert judge(said, 4) is Verdict.PASS
     assert judge(said, 4.5) is Verdict.FAIL
@@ -167,7 +167,7 @@ def test_value_without_tolerance() -> None:
 
 
 def test_words_for_the_console() -> None:
-    """A verdict is before its line, in green, red or yellow, and the line is no markup."""
+    """A verdict precedes its line, in green, red or yellow, and the line has no markup."""
     assert marked(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
     assert marked(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
     assert marked(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
@@ -176,12 +176,12 @@ def test_words_for_the_console() -> None:
 @pytest.mark.parametrize("metric", [NONE, "goodput.third"])
 @pytest.mark.parametrize("error", [0, 1, None])
 def test_undefined_fails(metric: str, error: float | None) -> None:
-    """A metric without a value, or that was not measured, fails a prediction however tolerant."""
+    """A metric without a value, or without measurement, fails a prediction of any tolerance."""
     assert of_prediction(prediction(metric, 1, tolerance=1e9), error=error) is Verdict.FAIL
 
 
 def test_prediction_row() -> None:
-    """A row repeats the prediction and adds value, unit and what limits it."""
+    """A row repeats the prediction and adds value, unit and the limit's source."""
     said = prediction(GOODPUT, 2, tolerance=0.05, printed=2.5)
     (row,) = verdicts(predictions=(said,)).predictions
     assert row.model_dump() == {
@@ -218,7 +218,7 @@ ON_RECORD = {"since": "2026-11-24", "why": "a trip later"}
 def test_a_contradiction_on_record(
     value: float, error: float | None, row: tuple[Verdict, bool, str], code: int
 ) -> None:
-    """A contradiction that the file has on record fails no run, and one that is gone does."""
+    """A recorded contradiction fails no run; one that no longer occurs does."""
     said = prediction(PEAK, value, contradicted=ON_RECORD)
     found = verdicts(predictions=(said,), error=error)
     (got,) = found.predictions
@@ -242,7 +242,7 @@ def test_a_contradiction_on_record(
 def test_claim_agrees_or_differs(
     said: Said, error: float | None, outcome: tuple[Verdict, bool]
 ) -> None:
-    """A claim agrees within its precision, or differs, which its file must say."""
+    """A claim agrees within its precision, or differs, which its file must list."""
     assert of_claim(said, error=error) == outcome
 
 
@@ -251,7 +251,7 @@ EXPLAINED = {**DIFFERS, "explained_by": OTHER}
 
 
 def test_listed_difference() -> None:
-    """A difference whose file gives no run that explains it is unexplained, and listed."""
+    """A difference without a run that explains it is unexplained, and listed."""
     (row,) = verdicts(claims=(claim(PEAK, 5, differs=DIFFERS),)).claims
     assert (row.verdict, row.listed, row.note) == (Verdict.UNEXPLAINED, True, "another clock")
 
@@ -270,7 +270,7 @@ def test_listed_difference() -> None:
 def test_a_paper_that_contradicts_itself(
     printed: float | None, more: Said, verdict: Verdict
 ) -> None:
-    """A number in print differs where the paper's own formula, as precise, meets the run."""
+    """A printed number differs if the paper's own formula, as precise, meets the run."""
     said = claim(PEAK, 6, **{"tolerance": 0.5, "differs": DIFFERS, **more})
     found = verdicts(claims=(said,), predictions=(prediction(PEAK, 4, printed=printed),))
     (row,) = found.claims
@@ -278,7 +278,7 @@ def test_a_paper_that_contradicts_itself(
 
 
 def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
-    """Of a claim on two runs the formula's values there and here are what meets the difference."""
+    """For a claim on two runs, the difference of the formula's values must meet theirs."""
     said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
     there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
     for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):
@@ -288,7 +288,7 @@ def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
 
 
 def test_unlisted_difference() -> None:
-    """A difference that the file does not mention fails the run."""
+    """A difference that the file does not list fails the run."""
     found = verdicts(claims=(claim(PEAK, 5),))
     assert found.claims[0].note == "the file does not say why"
     assert (found.misses, found.exit_code) == ([found.claims[0]], BAD)
@@ -307,7 +307,7 @@ def test_difference_that_is_gone(differs: Said) -> None:
 
 @pytest.mark.parametrize("value", [4, 5])
 def test_not_comparable(value: float) -> None:
-    """Numbers of different things are not compared, whether they are alike or not."""
+    """Numbers of different quantities are not compared, equal or not."""
     differs = {**DIFFERS, "comparable": False}
     (row,) = verdicts(claims=(claim(PEAK, value, differs=differs),)).claims
     assert (row.verdict, row.listed, row.note) == (Verdict.NOT_COMPARABLE, True, "another clock")
@@ -351,14 +351,14 @@ def test_not_comparable(value: float) -> None:
 def test_explanations_are_checked(
     there: Metric | None, verdict: Verdict, listed: bool, note: str
 ) -> None:
-    """A run explains a difference if the same claim agrees there, and nothing else does."""
+    """A run explains a difference only if the same claim agrees in it."""
     found = {} if there is None else {(OTHER, PEAK): there}
     (row,) = verdicts(claims=(claim(PEAK, 5, differs=EXPLAINED),), elsewhere=found).claims
     assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
 
 
 def test_chance_explains_nothing() -> None:
-    """A claim that holds in a run that chance alone tells apart cannot be told."""
+    """A claim that holds in a run which differs only randomly cannot be told."""
     there, by_chance = (
         {(OTHER, PEAK): Metric(value=5, unit="packets")},
         {**EXPLAINED, "chance": True},
@@ -368,7 +368,7 @@ def test_chance_explains_nothing() -> None:
 
 
 def test_a_long_list_of_parameters_is_cut() -> None:
-    """Six of the parameters in which the run that explains differs are named, others counted."""
+    """Six parameters in which the explaining run differs are named, others counted."""
     here = Manifest.model_validate(manifest())
     changed = {f"parameter{n}": n for n in range(8)}
     experiment = here.experiment.model_copy(update={"topology": changed})
@@ -404,7 +404,7 @@ def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict
 
 
 AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
-    # value said, error here, the other run's value and error
+    # the statement's value, this run's error, the other run's value and error
     (1, 0, (3, 0), Verdict.AGREES),
     (-1, 0, (3, 0), Verdict.UNEXPLAINED),
     (4, 0, (3, 0), Verdict.UNEXPLAINED),
@@ -419,7 +419,7 @@ AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
 def test_claim_about_a_difference(
     value: float, error: float, other: tuple[float, float | None], verdict: Verdict
 ) -> None:
-    """What is claimed against another run is this run's metric less the other's."""
+    """A claim against another run is about this run's metric minus the other's."""
     there = {(OTHER, PEAK): Metric(value=other[0], unit="packets", error=other[1])}
     said = claim(PEAK, value, against=OTHER)
     (row,) = verdicts(claims=(said,), error=error, elsewhere=there).claims
@@ -428,7 +428,7 @@ def test_claim_about_a_difference(
 
 
 def test_claim_against_a_run_with_an_error_of_its_own() -> None:
-    """Both runs' errors count: 0.5 and 0.5 are within a precision of 1, and 0.5 and 0.6 are not."""
+    """Both runs' errors count: 0.5 and 0.5 are within a precision of 1, 0.5 and 0.6 are not."""
     said = claim(PEAK, 1, tolerance=1, against=OTHER)
     for error, verdict in ((0.5, Verdict.AGREES), (0.6, Verdict.CANNOT_TELL)):
         there = {(OTHER, PEAK): Metric(value=3, unit="packets", error=error)}
@@ -436,7 +436,7 @@ def test_claim_against_a_run_with_an_error_of_its_own() -> None:
 
 
 def test_claim_against_a_run_that_is_not_there() -> None:
-    """Nobody can tell until the other run has been made."""
+    """The claim cannot be told until the other run exists."""
     (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
     assert (row.verdict, row.listed, row.compared) == (Verdict.NO_RUN, True, None)
     assert row.note == f"there is no sound, up-to-date run of {OTHER}"
@@ -446,7 +446,7 @@ def test_claim_against_a_run_that_is_not_there() -> None:
     ("metric", "there"), [(PEAK, Metric(value=None, unit="1")), (NONE, Metric(value=1, unit="1"))]
 )
 def test_claim_against_an_undefined_metric(metric: str, there: Metric) -> None:
-    """A metric that one of the runs does not have makes no difference that could agree."""
+    """A metric that one of the runs lacks gives no difference that could agree."""
     said = claim(metric, 1, tolerance=1e9, against=OTHER)
     assert of_claim(said, elsewhere={(OTHER, metric): there}) == (Verdict.UNEXPLAINED, False)
 
@@ -477,7 +477,7 @@ def test_finding_is_stated_or_changed(said: Said, error: float, verdict: Verdict
 
 
 def check(verdict: Verdict, *, needed: bool = False) -> FidelityRow:
-    """A fidelity check with that outcome."""
+    """Make a fidelity check with that outcome."""
     return FidelityRow(check="a check", value=1, bound="0", verdict=verdict, needed=needed)
 
 
@@ -553,18 +553,18 @@ MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), pre
     ],
 )
 def test_run_verdict_stands_first(said: dict[str, Any], code: int, headline: str) -> None:
-    """A run is bad, tells too little, or is good, and says so first."""
+    """A run is bad, tells too little, or is good; the headline begins with that."""
     found = verdicts(error=1.0, **said)
     assert (found.exit_code, found.headline) == (code, headline)
 
 
 def test_exit_codes_differ() -> None:
-    """Good is 0, and a run that tells little is told from one that is bad."""
+    """A good run gives 0, and a run that tells little another code than a bad one."""
     assert (GOOD, BAD, TELLS_LITTLE) == (0, 1, 3)
 
 
 def test_rows_in_words() -> None:
-    """A row names what was measured, what is said, and who says so."""
+    """A row names the measurement, the statement, and its source."""
     found = verdicts(
         predictions=(prediction(GOODPUT, 2, tolerance=0.05),),
         claims=(
@@ -585,7 +585,7 @@ def test_rows_in_words() -> None:
 
 
 def measured(results: Path, name: str, run: str, **said: Any) -> Path:
-    """A run of an experiment in a results folder, measured."""
+    """Make a measured run of an experiment in a results folder."""
     folder = write_run(results / name / run, **said)
     edit_json(folder / "manifest.json", lambda m: m["experiment"].update(id=name))
     metrics = compute(Analysis(folder)).model_copy(update={"analysis": revision()})
@@ -594,14 +594,14 @@ def measured(results: Path, name: str, run: str, **said: Any) -> Path:
 
 
 def set_peak(folder: Path, value: float) -> None:
-    """Let a measured run have another peak."""
+    """Give a measured run another peak."""
     edit_json(folder / "metrics.json", lambda m: m["metrics"][PEAK].update(value=value))
 
 
 def test_what_was_just_measured_is_not_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Verdicts are those of metrics.json as it was written, which analysing a run does not read."""
+    """Verdicts are on metrics.json as written, without reading it again."""
     folder = write_run(tmp_path / "this/20000101-000030", predictions=(prediction(PEAK, 4),))
     with monkeypatch.context() as patched:
         patched.setattr(Metrics, "read", None)
@@ -643,7 +643,7 @@ def test_runs_beside_one_another(tmp_path: Path) -> None:
 def test_a_run_that_decides_is_sound_and_of_its_kind(
     tmp_path: Path, file: str, change: Callable[[Any], object] | None
 ) -> None:
-    """A run of another kernel, experiment or code, or one that is not sound, decides nothing."""
+    """A run of another kernel, experiment or code, or an unsound one, decides nothing."""
     claims = (claim(PEAK, 1, against=OTHER), claim(PEAK, 9, differs=EXPLAINED))
     folder = measured(tmp_path, "this", "20000101-000030", claims=claims)
     other = measured(tmp_path, OTHER, "20000101-000001")
@@ -657,7 +657,7 @@ def test_a_run_that_decides_is_sound_and_of_its_kind(
 
 
 def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
-    """Where a fidelity check fails no number agrees, is kept or misses: the check alone fails."""
+    """If a fidelity check fails, no number agrees, holds or misses: only the check fails."""
     found = verdicts(
         predictions=(prediction(PEAK, 4), prediction(PEAK, 5)),
         claims=(claim(PEAK, 4), claim(PEAK, 5)),
@@ -676,7 +676,7 @@ def test_a_sentence_counts_once() -> None:
 
 
 def test_verdicts_document_reads_as_written(tmp_path: Path) -> None:
-    """verdicts.json has its version, and is read as it was written."""
+    """verdicts.json has its version, and reads back as it was written."""
     folder = measured(tmp_path, "this", "20000101-000030", predictions=(prediction(PEAK, 4),))
     found = judge_run(folder)
     found.write(tmp_path / VERDICTS)
@@ -685,7 +685,7 @@ def test_verdicts_document_reads_as_written(tmp_path: Path) -> None:
 
 
 def test_links_are_no_runs(tmp_path: Path) -> None:
-    """The link to the latest run, whose name is no time, is passed over."""
+    """The link to the latest run, whose name is no time, is ignored."""
     folder = measured(tmp_path, "this", "20000101-000030", claims=(claim(PEAK, 1, against=OTHER),))
     measured(tmp_path, OTHER, "latest")
     assert judge_run(folder).claims[0].compared is None
@@ -701,7 +701,7 @@ def test_run_that_is_not_measured(tmp_path: Path) -> None:
 
 
 def test_tampered_metric_fails(tmp_path: Path) -> None:
-    """A run folder whose metric was changed after the run fails its prediction."""
+    """A run whose metric was changed in its folder fails its prediction."""
     folder = measured(tmp_path, "this", "20000101-000030", predictions=(prediction(PEAK, 4),))
     assert judge_run(folder).exit_code == GOOD
     set_peak(folder, 4.5)

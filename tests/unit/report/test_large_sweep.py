@@ -1,4 +1,4 @@
-"""The page of a sweep with one point, and of one with a thousand, in a real browser."""
+"""The page of a sweep with one point, and with a thousand, in a real browser."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("count", [1, 1000])
 def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, count: int) -> None:
-    """Each point has a row, figures are drawn if there are two points, and a word finds one row."""
+    """Each point has a row, two points or more have figures, and a word finds one row."""
     (swept,) = read_results(write_points(tmp_path))
     first, matrix = swept.results[0], dict(swept.said.matrix)
     windows = list(range(1, count + 1))
@@ -40,7 +40,7 @@ def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, c
 
 
 def test_a_metric_without_a_value_leaves_a_gap(browser: Any, tmp_path: Path) -> None:
-    """A point without a value keeps its row, with a dash; a title's markup is words."""
+    """A point without a value keeps its row, with a dash; markup in a title is text."""
     (swept,) = read_results(write_points(tmp_path))
     first, *others = swept.results
     name = "efficiency.first"

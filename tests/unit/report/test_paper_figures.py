@@ -1,4 +1,4 @@
-"""Figures of papers drawn again: what is drawn, verdicts, and their pages."""
+"""Figures of papers drawn again: contents, verdicts, and pages."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ FIGURES: list[dict[str, Any]] = [
 
 @pytest.fixture(name="folders")
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """A sweep's six points, of a paper with figures."""
+    """Make a sweep's six points, of a paper with figures."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path / "papers")
     monkeypatch.setattr(papers, "ROOT", tmp_path)
     (tmp_path / "papers").mkdir()
@@ -67,7 +67,7 @@ def _drawn(folders: list[Path], failed: tuple[str, ...] = ()) -> dict[str, Paper
 
 
 def test_a_figure_is_measured_computed_and_printed(folders: list[Path]) -> None:
-    """Dots open their runs, theory is dashed, and print is crosses with bars of its precision."""
+    """Dots open their runs, theory is dashed, printed values are crosses with bars of precision."""
     figure = _drawn(folders)["figure 1"].figure
     assert figure
     lines = {line.name: line for line in figure.lines}
@@ -102,7 +102,7 @@ def test_the_verdict_is_the_worst(folders: list[Path]) -> None:
 
 
 def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
-    """A metric undefined at a point makes no dot; a point without a run is named."""
+    """A metric undefined at a point has no dot; a point without a run is named."""
     failed = ("swept@window=2,acks=delayed", "swept@window=2,acks=every-segment", "else@window=2")
     drawn = _drawn(folders, failed)
     assert drawn["figure 1"].missing == ("swept@window=2,acks=delayed",)
@@ -116,7 +116,7 @@ def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
 
 
 def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
-    """A picture of a run's report has the lines asked for, and levels across it as marks."""
+    """A picture of a run's report has the listed lines, and levels across it as marks."""
     run = write_run(tmp_path / "single")
     analyse_run(run)
     (experiment,) = read_results([run])
@@ -155,7 +155,7 @@ def test_a_heading_keeps_its_units() -> None:
 
 
 def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
-    """A small drawing has a path for each line, inside its frame, and none of their names."""
+    """A small drawing has a path for each line, inside its frame, without names."""
     figure = _drawn(folders)["figure 1"].figure
     assert figure
     svg = thumbnail(figure)
@@ -167,7 +167,7 @@ def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
 
 @pytest.mark.parametrize("path", sorted(PAPERS.glob("*.yml")), ids=lambda path: path.stem)
 def test_the_papers_figures_have_runs(path: Path) -> None:
-    """Each figure that a paper's file lists names experiments and points that there are."""
+    """Each figure in a paper's file names existing experiments and points."""
     for each in find_paper(path.stem).figures:
         for run in each.runs:
             experiment = run.partition("@")[0]
@@ -186,7 +186,7 @@ def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path)
 
 
 def test_a_figure_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two figures of one name are an error that names it, and so is one of two kinds."""
+    """Two figures of one name are an error that names it, and so are two kinds in one figure."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path)
     monkeypatch.setattr(papers, "ROOT", tmp_path)
     file = {"title": "X", "untested": [], "figures": [FIGURES[1], FIGURES[1]]}
@@ -201,7 +201,7 @@ def test_a_figure_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(name="site")
 def written(folders: list[Path], tmp_path: Path) -> Path:
-    """The site on these runs."""
+    """Write the site for these runs."""
     write_site(folders, tmp_path / "site", 83)
     return tmp_path / "site"
 
@@ -245,7 +245,7 @@ def test_the_index_is_a_gallery(browser: Any, site: Path, width: int) -> None:
 
 
 def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
-    """A page begins with figures and verdicts; in a zoomed one too a dot opens its run."""
+    """A page begins with figures and verdicts; a dot opens its run, also after zooming."""
     opened(browser, site / PAGE, 1100)
     assert console(browser) == []
     plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]

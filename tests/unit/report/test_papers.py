@@ -1,4 +1,4 @@
-"""The reproduction report: what papers claim, what became of it, and its pages in a browser."""
+"""The reproduction report: the papers' claims, their verdicts, and its pages in a browser."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ ON_RECORD = {"since": "2026-11-24", "why": "too short"}
 
 @pytest.fixture(name="folders")
 def made(tmp_path: Path) -> list[Path]:
-    """A sweep's six points, in no order, and a single run that no paper asks for."""
+    """Make a sweep's six points, in no order, and a single run without a paper."""
     points = write_points(tmp_path / "results")
     single = write_run(tmp_path / "single")
     analyse_run(single)
@@ -39,7 +39,7 @@ def made(tmp_path: Path) -> list[Path]:
 
 
 def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) -> None:
-    """Points stand in the matrix's order, under their experiment, under its paper."""
+    """Points are in the matrix's order, under their experiment, under its paper."""
     single, swept = read_results(folders)
     assert single.paper == ""
     assert swept.paper == PAPER
@@ -51,7 +51,7 @@ def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) 
 
 
 def test_a_claim_counts_once(folders: list[Path]) -> None:
-    """A sentence of the paper is one claim, however many metrics and runs it has rows for."""
+    """A claim of the paper counts once, however many metrics and runs have rows for it."""
     _, swept = read_results(folders)
     (claim,) = claims([swept])
     assert len(claim.rows) == 12
@@ -59,7 +59,7 @@ def test_a_claim_counts_once(folders: list[Path]) -> None:
 
 
 def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
-    """One row that differs and is not explained makes the claim so; without it, it agrees."""
+    """One unexplained row makes the claim unexplained; without it, the claim agrees."""
     _, swept = read_results(folders)
     (claim,) = claims([swept])
     assert claim.verdict is Verdict.UNEXPLAINED  # undefined at one point
@@ -69,7 +69,7 @@ def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
 
 
 def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
-    """Of values within bounds the least within decides, of values off them the furthest off."""
+    """The worst of values within bounds has the smallest margin, of others the largest miss."""
     _, swept = read_results(folders)
     (claim,) = claims([swept])
     said = next(each for each in claim.rows if each.row.measured == 8.8)
@@ -88,7 +88,7 @@ def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
 
 
 def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
-    """A prediction's gap is measured less predicted; of nothing or of zero there is no per cent."""
+    """A prediction's gap is measured minus predicted; for nothing or zero there is no per cent."""
     _, swept = read_results(folders)
     found = list(predictions(swept))
     delayed = next(said for said in found if said.result.id == "swept@window=8,acks=delayed")
@@ -102,7 +102,7 @@ def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
 
 
 def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> None:
-    """A family makes one figure over the longest axis; an undefined number makes no point."""
+    """A family makes one figure over the longest axis; an undefined number has no point."""
     _, swept = read_results(folders)
     (figure,) = curves(swept)
     assert figure.x_label == "window"
@@ -118,7 +118,7 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
 def test_an_axis_of_decades_is_logarithmic(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Values from 4 to 16 stand on a linear axis; where four times is far, on a logarithmic one."""
+    """Values from 4 to 16 have a linear axis; if a factor of four is far, a logarithmic one."""
     _, swept = read_results(folders)
     assert [figure.log_x for figure in curves(swept)] == [False]
     monkeypatch.setattr(drawing, "_DECADES", 4)
@@ -126,7 +126,7 @@ def test_an_axis_of_decades_is_logarithmic(
 
 
 def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Path) -> None:
-    """papers.json is what is returned; tables have a line for each claim and each number."""
+    """papers.json is the returned document; tables have a line for each claim and number."""
     document = write_site(folders, tmp_path / "site", 83)
     assert json.loads((tmp_path / "site/papers.json").read_text()) == document
     paper, beyond = document["papers"]
@@ -150,7 +150,7 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
 def test_a_claim_counts_by_paper_and_by_the_strictest_form(
     folders: list[Path], tmp_path: Path
 ) -> None:
-    """claims.csv has paper and form; one row held to a number makes its claim a number in print."""
+    """claims.csv has paper and form; a row tested as a number makes its claim a printed number."""
     for run in folders[:-1]:
         edit_json(run / VERDICTS, lambda v: v["claims"][0].update({"formula": True}))
     write_site(folders, tmp_path / "site", 83)
@@ -175,7 +175,7 @@ def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) ->
 
 
 def test_what_differs_is_one_click_away(folders: list[Path], tmp_path: Path) -> None:
-    """The index counts what differs unexplained, and has the list folded before experiments."""
+    """The index counts unexplained differences, and has the folded list before experiments."""
     write_site(folders, tmp_path / "site", 83)
     index = (tmp_path / "site/index.html").read_text()
     first = index.index("Differs, unexplained: 1 of 1 claims of ")
@@ -185,7 +185,7 @@ def test_what_differs_is_one_click_away(folders: list[Path], tmp_path: Path) -> 
 
 
 def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_path: Path) -> None:
-    """The index has predictions that runs contradict, on record, first; papers.json counts them."""
+    """The index begins with recorded contradictions; papers.json counts them."""
     row = {"verdict": "contradicted, on record", "contradicted": ON_RECORD, "note": "too short"}
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update(row))
     document = write_site(folders, tmp_path / "site", 83)
@@ -199,7 +199,7 @@ def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_p
 
 
 def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_path: Path) -> None:
-    """It is in a column and a table of its own, and counts as no prediction."""
+    """A contradiction has a column and a table of its own, and does not count as a prediction."""
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"of_testbed": True}))
     document = write_site(folders, tmp_path / "site", 83)
     paper, _ = document["papers"]
@@ -216,7 +216,7 @@ def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_p
 
 
 def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path]) -> None:
-    """It counts exact values, bounds, little use, and where the paper's formula does not hold."""
+    """The index counts exact values, bounds, weak ones, and failures of the paper's formula."""
     _, swept = read_results(folders)
     row = next(iter(predictions(swept))).row
 
@@ -247,7 +247,7 @@ def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:
 def test_a_paper_has_a_title_and_what_is_not_tested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A paper's file gives title and untested claims; a name without a file is the title."""
+    """A paper's file gives title and untested claims; without a file the name is the title."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path)
     monkeypatch.setattr(papers, "ROOT", tmp_path)
     assert papers.find_paper("Somebody, 2000").title == "Somebody, 2000"
@@ -277,14 +277,14 @@ def test_a_run_without_metrics(tmp_path: Path) -> None:
 
 @pytest.fixture(name="site")
 def written(folders: list[Path], tmp_path: Path) -> Path:
-    """The site on these runs."""
+    """Write the site for these runs."""
     write_site(folders, tmp_path / "site", 83)
     return tmp_path / "site"
 
 
 @pytest.mark.parametrize("width", [1200, 390])
 def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
-    """Index and pages load on a desk and on a phone, draw every plot, log nothing, do not spill."""
+    """Index and pages load on desktop and phone, draw every plot, log nothing, do not overflow."""
     browser.set_window_size(width, 900)
     browser.get((site / "index.html").as_uri())
     links = browser.find_elements(By.CSS_SELECTOR, "#papers a")
@@ -314,7 +314,7 @@ def test_the_table_of_counts_fits(browser: Any, folders: list[Path], tmp_path: P
 
 
 def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
-    """On a phone a legend of 16 lines is below the axis's label, and the plot as high as any."""
+    """On a phone a legend of 16 lines is below the axis's label, and the plot keeps its height."""
     opened(browser, site / "zhang-shenker-clark-observations-1991.html", 390)
     below, height, rows = browser.execute_script(
         """
@@ -333,7 +333,7 @@ def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
 
 
 def test_edited_runs_are_read_anew(folders: list[Path], tmp_path: Path) -> None:
-    """A second report replaces the first, with what the runs say then."""
+    """A second report replaces the first, with the runs' new results."""
     before = write_site(folders, tmp_path / "site", 83)["papers"][0]["kept"]
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"verdict": "pass"}))
     assert write_site(folders, tmp_path / "site", 83)["papers"][0]["kept"] == before + 1

@@ -1,4 +1,4 @@
-"""How many points of a sweep are as their files say, on its page and on the console."""
+"""The number of points that are as their files say, on a sweep's page and the console."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from twoway.sweeps.sweep import Outcome
 def test_a_finding_that_is_not_as_stated_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A point whose finding its run does not show fails nothing, and is not as its file says."""
+    """A point whose run does not confirm its finding fails nothing, and is not as its file says."""
     runs = write_points(tmp_path)
     for run in runs:
         judged = Verdicts.read(run / VERDICTS)

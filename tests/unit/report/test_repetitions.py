@@ -1,4 +1,4 @@
-"""Repetitions of points: spread, and for how many seeds a statement holds."""
+"""Repetitions of points: spread, and the number of seeds for which a statement holds."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ def test_spread_of_values() -> None:
     ],
 )
 def test_for_how_many_seeds(verdicts: list[Verdict], words: str) -> None:
-    """A statement holds for all, most, some or none, and the words say whether chance decides."""
+    """A statement holds for all, most, some or none, and the words say if the spread decides."""
     assert held(verdicts) == words
 
 
 def run(point: dict[str, Any], matrix: dict[str, Any], name: str) -> Manifest:
-    """The manifest of a point."""
+    """Make the manifest of a point."""
     document = manifest(findings=[finding("goodput.first", 1)])
     document["point"] = point
     document["experiment"] |= {"id": name, "matrix": matrix}
@@ -53,7 +53,7 @@ SEEDS = {"seed": {"set": ["seed"], "to": [1, 2]}}
 
 
 def test_a_point_without_its_seed() -> None:
-    """A repetition is of its point, and an axis that sets the seed is one like others."""
+    """A repetition belongs to its point, and an axis that sets the seed is an ordinary axis."""
     for point, matrix, name, whole, number in (
         ({"window": 8, "seed": 2}, AXIS, "a@window=8,seed=2", "a@window=8", 2),
         ({"seed": 1}, {}, "a@seed=1", "a", 1),
@@ -65,7 +65,7 @@ def test_a_point_without_its_seed() -> None:
 
 
 def test_claims_against_another_run_are_of_the_same_seed() -> None:
-    """A repetition is compared with the one of the other run that has its seed."""
+    """A repetition is compared with the other run's repetition of the same seed."""
     here = run({"seed": 3}, {}, "a@seed=3")
     assert repeated_name("b", here) == "b@seed=3"
     assert repeated_name("b@window=8", here) == "b@window=8,seed=3"

@@ -14,7 +14,7 @@ PIPE = 205.0
 
 
 def _result(name: str, main: int, upstream: int, drops: float) -> Result:
-    """A run with buffers of so many packets, and one more in transmission."""
+    """Make a run with buffers of some packets, and one more in transmission."""
     limits = {"node1": upstream + 1, "bottleneck": main + 1}
     document = manifest()
     document["experiment"] |= {

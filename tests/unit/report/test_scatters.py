@@ -43,7 +43,7 @@ def _link(result: Result) -> str:
 
 
 def test_a_figure_for_each_value_of_an_axis() -> None:
-    """Each value of the axis has a figure with a dot for each run, which the dot's link opens."""
+    """Each value of the axis has a figure with a dot for each run; the dot's link opens it."""
     results = [
         _result(control, line, _both(line + place), for_each="line")
         for line in (1, 50)

@@ -1,4 +1,4 @@
-"""Runs on their way between machines: whole and unchanged, or not at all."""
+"""Runs moved between machines: complete and unchanged, or not at all."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ RUNS = ["one/20000101-000000-000000", "two@x=1/20000101-000001-000000"]
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Two finished runs, one that is not, and the link to the latest."""
+    """Make two finished runs, one unfinished, and the link to the latest."""
     folder = tmp_path / "results"
     for name in RUNS:
         write_run(folder / name)
@@ -48,7 +48,7 @@ def _files(results: Path) -> dict[str, bytes]:
 
 
 def test_round_trip(results: Path, tmp_path: Path) -> None:
-    """What is unwrapped is what was wrapped, finished runs only; once more, it is kept."""
+    """Unpacking restores what was packed, finished runs only; a second time it is kept."""
     packed = _packed(results)
     there = tmp_path / "there"
     for _ in range(2):
@@ -97,7 +97,7 @@ def _sums_of_no_text(_: bytes) -> bytes:
 
 
 def _sparse(_: bytes) -> bytes:
-    """3 GB of zeros in an archive of some kilobytes."""
+    """Write 3 GB of zeros into an archive of some kilobytes."""
     holes = tarfile.TarInfo(f"{RUNS[0]}/holes")
     holes.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(3 << 30)}
     packed = io.BytesIO()
@@ -130,7 +130,7 @@ def _sparse(_: bytes) -> bytes:
 def test_damaged_archive_adds_nothing(
     results: Path, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
 ) -> None:
-    """An archive that was cut short, changed or made up is refused, and adds nothing."""
+    """A truncated, changed or forged archive is refused, and adds nothing."""
     there = tmp_path / "there"
     with pytest.raises(ArchiveError, match=sentence):
         unpack_runs(io.BytesIO(damage(_packed(results))), there)
@@ -139,7 +139,7 @@ def test_damaged_archive_adds_nothing(
 
 
 def test_a_file_larger_than_the_disk(tmp_path: Path) -> None:
-    """A file that the disk has no room for is refused before a byte of it is written."""
+    """A file that does not fit on the disk is refused before a byte of it is written."""
     large = tarfile.TarInfo(f"{RUNS[0]}/large")
     large.size = 1 << 60
     packed = io.BytesIO(large.tobuf(tarfile.GNU_FORMAT) + bytes(100_000))
@@ -158,7 +158,7 @@ def test_a_name_that_no_run_has(results: Path, name: str) -> None:
 
 
 def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
-    """A run that is there under a name is never replaced by another."""
+    """An existing run is never replaced by another of its name."""
     there = tmp_path / "there"
     (there / RUNS[1]).mkdir(parents=True)
     (there / RUNS[1] / "manifest.json").write_text("another")
@@ -168,7 +168,7 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
-    """A run of which a file has changed since its end is not packed, and the file is named."""
+    """A run with a file that changed since its end is not packed, and the file is named."""
     (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
     with pytest.raises(ArchiveError, match=r"changed since the run: pcap/a.pcap"):
         pack_runs(results, RUNS, io.BytesIO())
@@ -177,7 +177,7 @@ def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
 def test_a_run_that_is_not_as_it_ended_is_not_taken(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An archive whose checksums are right but whose run has changed since its end is refused."""
+    """An archive with right checksums is refused if its run has changed since its end."""
     (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
     with monkeypatch.context() as careless:
         careless.setattr(archive, "_refuse_damaged", lambda _: None)
@@ -188,13 +188,13 @@ def test_a_run_that_is_not_as_it_ended_is_not_taken(
 
 
 def test_unfinished_run_is_not_sent(results: Path) -> None:
-    """A run that is not finished is not sent."""
+    """An unfinished run is not sent."""
     with pytest.raises(ArchiveError, match="partial: not a finished run"):
         pack_runs(results, ["one/20000101-000002-000000.partial"], io.BytesIO())
 
 
 def test_part_of_a_run(tmp_path: Path) -> None:
-    """What one host of a multi-host run leaves, which ends with machine.json, is sent as a run."""
+    """One host's part of a multi-host run, which ends with machine.json, is sent as a run."""
     part, there = "one/left", tmp_path / "there"
     (tmp_path / "here" / part).mkdir(parents=True)
     (tmp_path / "here" / part / "machine.json").write_text("{}")
@@ -206,7 +206,7 @@ def test_part_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_run_below_a_link_is_not_sent(results: Path, tmp_path: Path) -> None:
-    """Files that a link leads to are not read, though root may read them."""
+    """Files behind a link are not read, though root may read them."""
     (results / "one").rename(tmp_path / "elsewhere")
     (results / "one").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ArchiveError, match="no plain file, or below a link"):

@@ -1,4 +1,4 @@
-"""Captures as runs keep them: the guest's bytes, compressed."""
+"""Captures in runs: the guest's bytes, compressed."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ from twoway.runs.clean import remove_captures
 
 
 def test_nothing_but_size_changes(tmp_path: Path) -> None:
-    """Each capture is replaced by one that zstd, which checks its checksum, makes the same of."""
+    """Each capture is replaced by a file that zstd, with its checksum, decompresses to it."""
     (tmp_path / "pcap").mkdir()
     written = {"r1-eth0": b"a capture" * 100_000, "r1-eth1": b""}
     for name, content in written.items():
@@ -35,7 +35,7 @@ def test_nothing_but_size_changes(tmp_path: Path) -> None:
 def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
     """Without captures and samples a run is not damaged; without samples alone it is.
 
-    Verdicts that have changed are written, and a report that would show others goes.
+    Changed verdicts are written, and a report with other verdicts is removed.
     """
     run = write_run(tmp_path / "by-hand" / "20000101-000030-000000")
     analyse_run(run)

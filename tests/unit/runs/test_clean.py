@@ -18,7 +18,7 @@ OTHERS = ["one/.running-20260105-000000-000000", "two/notes", "papers/tables"]
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Three runs, 30, 20 and 10 days old, a failed one, one half removed, and what is no run."""
+    """Make three runs, 30, 20 and 10 days old, a failed one, one half removed, and no runs."""
     folder = tmp_path / "results"
     for name in (*RUNS, FAILED, HALF, *OTHERS):
         (folder / name).mkdir(parents=True)
@@ -49,7 +49,7 @@ def _left(results: Path) -> set[str]:
 def test_what_is_listed_is_removed(
     results: Path, options: tuple[str, ...], gone: list[str]
 ) -> None:
-    """Without --yes runs are listed alone; with it, those go and nothing else does."""
+    """Without --yes runs are only listed; with it, they are removed and nothing else."""
     before = _left(results)
     listed = twoway("clean", "--results", results, *options)
     assert listed.returncode == 0
@@ -68,7 +68,7 @@ def test_what_is_listed_is_removed(
 def test_a_run_half_removed_does_not_look_finished(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A removal that is cut short leaves nothing that looks like a run, and is finished later."""
+    """An interrupted removal leaves nothing that looks like a run, and is finished later."""
 
     def killed(_: Path) -> None:
         raise KeyboardInterrupt
@@ -85,7 +85,7 @@ def test_a_run_half_removed_does_not_look_finished(
 
 
 def test_a_run_nested_without_end(results: Path) -> None:
-    """A failed run with folders in folders, deeper than any path can name, is removed as others."""
+    """A failed run with nested folders, deeper than any path, is removed as others."""
     with nested(results / FAILED / "log/deep"):
         assert twoway("clean", "--results", results, "--yes").returncode == 0
         assert not (results / FAILED).exists()

@@ -22,7 +22,7 @@ def _run(results: Path, experiment: str, name: str, identity: str) -> Path:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Two runs of one experiment, one of another, and a folder that is no run."""
+    """Make two runs of one experiment, one of another, and a folder that is no run."""
     results = tmp_path / "results"
     _run(results, "a", OLD, "1" * 64)
     _run(results, "a", NEW, "2" * 64)
@@ -32,7 +32,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_runs_are_found_the_newest_of_each_first(results: Path) -> None:
-    """Runs come by experiment, and what is going on or no run is not among them."""
+    """Runs are grouped by experiment, without runs in progress and other folders."""
     (results / "a" / f"{NEW}.partial").mkdir()
     (results / "a" / f"{NEW}.partial/manifest.json").write_text("{}")
     names = [str(run.relative_to(results)) for run in finished_runs(results)]
@@ -43,7 +43,7 @@ def test_runs_are_found_the_newest_of_each_first(results: Path) -> None:
     ("name", "found"), [("a", f"a/{NEW}"), ("b@x=1", f"b@x=1/{OLD}"), ("111111", f"a/{OLD}")]
 )
 def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
-    """An experiment or point means its newest run, six digits the run of that identity."""
+    """An experiment or point names its newest run, six digits the run of that identity."""
     assert find_run(name, results) == results / found
     assert find_run(str(results / found), results) == results / found
 
@@ -71,14 +71,14 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
 
 @pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])
 def test_no_such_run(results: Path, name: str) -> None:
-    """Five digits, another identity and what has no run are refused in words."""
+    """Five digits, an unknown identity and an experiment without a run are refused in words."""
     with pytest.raises(UsageError, match=f"^{name}: neither a finished run"):
         find_run(name, results)
 
 
 @pytest.mark.slow
 def test_runs_are_listed(results: Path) -> None:
-    """`twoway runs` prints and writes one line a run; one that it cannot read it names."""
+    """`twoway runs` prints and writes one line per run, and names unreadable ones."""
     assert twoway("report", "111111", "--results", results).returncode == 0
     (results / "b@x=1" / OLD / "manifest.json").write_text("{")
     done = twoway("runs", "--results", results, "--json")
@@ -96,7 +96,7 @@ def test_runs_are_listed(results: Path) -> None:
 
 
 def test_no_runs(tmp_path: Path) -> None:
-    """Of an empty folder the list is empty, and no page is written."""
+    """For an empty folder the list is empty, and no page is written."""
     done = twoway("runs", "--results", tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert not (tmp_path / "index.html").exists()

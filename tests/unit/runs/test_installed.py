@@ -1,4 +1,4 @@
-"""`vet` says which programs of an experiment a guest would not find."""
+"""`vet` names an experiment's programs that a guest would not find."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from twoway.commands.vet import _INSTALL
 def test_a_program_that_is_not_there_is_named(
     tmp_path: Path, program: dict[str, object], problem: str | None
 ) -> None:
-    """A word is looked for in PATH, a path on the machine, and a relative one in the files."""
+    """A word is searched in PATH, a path on the machine, and a relative path in the files."""
     (tmp_path / "mine.sh").write_text("#!/bin/sh\n")
     (tmp_path / "mine.sh").chmod(0o755)
     (tmp_path / "words").write_text("no program\n")

@@ -1,4 +1,4 @@
-"""Instruments in the kernel are for virtual time, and nothing else is asked for them."""
+"""Instruments in the kernel are used in virtual time only."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def test_a_backend_without_instruments_says_so(
 
 
 def test_a_backend_without_seeds_says_so(tmp_path: Path) -> None:
-    """A seed is refused where random numbers do not come from it."""
+    """A seed is refused by a backend whose random numbers do not come from it."""
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "seed": 2})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="small: seed: native has random numbers"):

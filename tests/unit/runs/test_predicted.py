@@ -1,4 +1,4 @@
-"""Predicted values in a file beside the experiment's: written, checked, and missed when gone."""
+"""Predicted values in a file beside the experiment's: written, checked, and missed if gone."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def _experiment(folder: Path, *said: dict[str, Any]) -> str:
 
 
 def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
-    """The table has point, metric, theory, value and tolerance, and is that of today."""
+    """The table has point, metric, theory, value and tolerance, and is up to date."""
     name = _experiment(tmp_path, SAID)
     assert not as_written(name)
     path = write(name)
@@ -50,7 +50,7 @@ def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: int) -> None:
-    """A metric, a point or a tolerance that was committed narrower is named; a narrower one not."""
+    """A metric or point that is gone, or a wider tolerance, is named; a narrower one is not."""
     write(_experiment(tmp_path, SAID))
     unsaid = {"metric": "goodput.left", "at_least": "theory", "why": "for the points left out"}
     name = _experiment(tmp_path, said, unsaid)
@@ -59,7 +59,7 @@ def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: i
 
 
 def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
-    """`vet` warns and ends with 0, and `predict --check` with 1 until the file is written anew."""
+    """`vet` warns and ends with 0, `predict --check` with 1, until the file is written again."""
     write(_experiment(tmp_path, SAID))
     name = _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
     vetted = twoway("vet", name)

@@ -1,4 +1,4 @@
-"""Files of runs that another hands on: whole and bounded, or refused with a sentence."""
+"""Untrusted files of runs: complete and bounded, or refused with a sentence."""
 
 import base64
 import gzip
@@ -47,7 +47,7 @@ def _kept(tmp_path: Path) -> list[Path]:
 
 @pytest.mark.parametrize("captures", [True, False])
 def test_what_is_read_is_what_was_shared(run: Path, tmp_path: Path, captures: bool) -> None:
-    """A file gives its run back byte for byte, without captures if they were left out, twice."""
+    """A file restores its run byte for byte, without captures if left out, any number of times."""
     share_runs(PAGE, [run], tmp_path / "a.html", captures=captures)
     assert (tmp_path / "a.html").read_text("utf-8").startswith("<html><body>A run.")
     for _ in range(2):
@@ -62,7 +62,7 @@ def test_what_is_read_is_what_was_shared(run: Path, tmp_path: Path, captures: bo
 
 
 def _tar(*members: tuple[str, int]) -> bytes:
-    """An archive of files of zeros."""
+    """Make an archive of files of zeros."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as made:
         for name, size in members:
@@ -111,7 +111,7 @@ def test_a_file_that_is_not_sound_leaves_nothing(
     damage: Callable[[bytes], bytes],
     sentence: str,
 ) -> None:
-    """A file that was cut, or made to harm, is refused with its name, and nothing of it is kept."""
+    """A truncated or malicious file is refused with its name, and leaves nothing."""
     monkeypatch.setattr(shared, "_ALWAYS_BYTES", 1 << 20)
     file = tmp_path / "a.html"
     share_runs(PAGE, [run], file, captures=True)
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_sound_leaves_nothing(
 
 @pytest.mark.slow
 def test_no_captures_no_series(run: Path, tmp_path: Path) -> None:
-    """A run whose captures were left out has metrics, and says what its series would take."""
+    """A run without captures has metrics, and its series name the command that makes them."""
     done = twoway("share", run, "--to", tmp_path / "a.html")
     assert (done.returncode, done.stdout) == (0, "")
     one = load(tmp_path / "a.html")
@@ -142,7 +142,7 @@ def test_no_captures_no_series(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
-    """Two shared files are compared as runs are: by metrics, and captures if both have them."""
+    """Two shared files are compared as runs: by metrics, and captures if both have them."""
     assert twoway("share", run, "--captures", "--to", tmp_path / "a.html").returncode == 0
     edit_json(run / "metrics.json", lambda m: m["metrics"]["goodput.first"].update(value=1.5))
     assert twoway("share", run, "--to", tmp_path / "b.html").returncode == 0

@@ -1,4 +1,4 @@
-"""Any file gets a sentence: it is sound and has a plan, or is refused; nothing else happens."""
+"""Any file is valid and has a plan, or is refused with a sentence; nothing else happens."""
 
 import contextlib
 import copy
@@ -30,7 +30,7 @@ SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-# An experiment with something of everything that can go wrong.
+# An experiment with all features that can be wrong.
 FULL: dict[str, Any] = {
     **SMALL,
     "source": {"paper": "kalampoukas", "where": "here"},
@@ -82,7 +82,7 @@ ANYTHING = st.recursive(
 
 
 def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all that a document holds."""
+    """Return the paths of all values in a document."""
     found = [path] if path else []
     if isinstance(document, list):
         document = dict(enumerate(document))
@@ -92,7 +92,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def harmed(data: st.DataObject, document: dict[str, Any]) -> dict[str, Any]:
-    """A document with one to three parts replaced, removed or added."""
+    """Return a document with one to three parts replaced, removed or added."""
     document = copy.deepcopy(document)
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(places(document) or [("schema",)]))
@@ -110,7 +110,7 @@ def harmed(data: st.DataObject, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(path: Path) -> None:
-    """Plan an experiment's first points, or have all that is wrong said."""
+    """Plan an experiment's first points, or return all its problems."""
     try:
         for name in islice(case_names(str(path)), 2):
             build_plan(load_case(name))
@@ -127,7 +127,7 @@ def check(path: Path) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_any_experiment(data: st.DataObject, tmp_path: Path) -> None:
-    """An experiment with any of its parts replaced has a plan, or is refused in printable words."""
+    """An experiment with any parts replaced has a plan, or is refused in printable words."""
     path = tmp_path / "any.yml"
     path.write_text(yaml.safe_dump(harmed(data, FULL), allow_unicode=True), encoding="utf-8")
     check(path)
@@ -136,7 +136,7 @@ def test_any_experiment(data: st.DataObject, tmp_path: Path) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_any_text(data: st.DataObject, tmp_path: Path) -> None:
-    """An experiment's text with any bytes cut out or put in has a plan, or is refused likewise."""
+    """An experiment's text with any bytes removed or added has a plan, or is refused likewise."""
     text = yaml.safe_dump(FULL, sort_keys=False).encode()
     at = data.draw(st.integers(0, len(text)))
     until = data.draw(st.integers(at, min(at + 40, len(text))))
@@ -152,7 +152,7 @@ def test_any_text(data: st.DataObject, tmp_path: Path) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_any_profile(data: st.DataObject, tmp_path: Path) -> None:
-    """A link profile with any of its parts replaced is read, or refused likewise."""
+    """A link profile with any parts replaced is read, or refused likewise."""
     known = data.draw(st.sampled_from(sorted(PROFILES.glob("*.yml"))))
     path = tmp_path / "any.yml"
     document = yaml.safe_load(known.read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from twoway.spec.reading import load_profile
 
 
 def _vet(tmp_path: Path, **changes: Any) -> str:
-    """What `twoway run` says of a file, which the test of all problems at once has it say."""
+    """Return `twoway run`'s output on a file; another test checks that it is complete."""
     path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
     with pytest.raises(SpecError) as raised:
         load_case(case_names(str(path))[0])
@@ -31,7 +31,7 @@ def _claims(*metrics: str | list[str]) -> dict[str, Any]:
 
 
 def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
-    """Of a value that may have one of several types all are said together, without their names."""
+    """A value of a wrong type gives one message for all allowed types, without their names."""
     axis = {"set": ["profile.forward.loss"], "to": {"random": {"percent": 1}}}
     said = _vet(tmp_path, matrix={"loss": axis})
     of_axis = [line for line in said.splitlines() if "matrix.loss.to.random: " in line]
@@ -47,7 +47,7 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
 
 
 def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
-    """A topology and a profile that are missing are named with all that there are."""
+    """A missing topology and profile are named with all that exist."""
     path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
     with pytest.raises(SpecError) as raised:
         load_case(str(path))
@@ -56,7 +56,7 @@ def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
 
 
 def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
-    """A field that is known elsewhere, and not here, is not suggested again."""
+    """A field that is known elsewhere, but not here, is not suggested."""
     claims = [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]
     said = _vet(tmp_path, claims=claims)
     assert 'claims.0.differs.0.metric: unknown field; did you mean "metrics"?' in said
@@ -159,7 +159,7 @@ def test_each_mistake_has_its_sentence(
 
 
 def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
-    """Three mistakes in one file give three lines in one go, and nothing is begun."""
+    """Three mistakes in one file give three lines at once, and nothing is begun."""
     mistakes = {"duration_s": -1, "warm_up_s": -2, "colour": "red"}
     path, results = write_experiment(tmp_path, SMALL | mistakes), tmp_path / "results"
     done = twoway("run", path, "--results", results)
@@ -170,7 +170,7 @@ def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
-    """An experiment that is not there, not YAML, or not a mapping is exit code 2."""
+    """An experiment that is missing, not YAML, or not a mapping gives exit code 2."""
     assert twoway("run", "no-such-experiment").returncode == 2
     broken = tmp_path / "broken.yml"
     broken.write_text("flows: [")
@@ -193,14 +193,14 @@ def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["latest", "calibration", "a b"])
 def test_ids_that_results_need_for_themselves(tmp_path: Path, name: str) -> None:
-    """An experiment may not be called what the results folder uses for other things."""
+    """An experiment may not have a name with another meaning in the results folder."""
     done = twoway("vet", write_experiment(tmp_path, SMALL, name))
     assert done.returncode == 2
     assert "cannot be an experiment's id" in done.stderr
 
 
 def test_every_point_that_is_wrong_is_named(tmp_path: Path) -> None:
-    """Vetting a sweep names each wrong value of an axis, not the first alone."""
+    """Vetting a sweep names each wrong value of an axis, not only the first."""
     axis = {"set": ["profile.reverse.queue_packets"], "to": [-5, "ten", 20]}
     done = twoway("vet", write_experiment(tmp_path, {**SMALL, "matrix": {"queue": axis}}))
     assert done.returncode == 2
@@ -223,7 +223,7 @@ def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_experiment_in_the_tree_is_sound() -> None:
-    """`twoway vet` accepts all that we ship."""
+    """`twoway vet` accepts all shipped experiments."""
     done = twoway("vet")
     assert done.returncode == 0, done.stderr
 
@@ -310,7 +310,7 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
     ],
 )
 def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) -> None:
-    """What is wrong with a channel is said with the field and the value."""
+    """A problem of a channel is reported with the field and the value."""
     path = tmp_path / "p.yml"
     path.write_text(f"schema: 1\ntitle: t\ndirections:\n  forward: {{delay_ms: 0, {fields}}}\n")
     with pytest.raises(SpecError) as caught:
@@ -319,7 +319,7 @@ def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) ->
 
 
 def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
-    """Slots that a pool does not have are refused with the field and the pool's number."""
+    """Slots beyond the pool's are refused with the field and the pool's number."""
     path = tmp_path / "p.yml"
     channel = "{slots: 21, pool: bus, owned_slots: 22}"
     path.write_text(
@@ -335,7 +335,7 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
 
 
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
-    """Parameters for a module not in use, or for what flows say, are refused by name."""
+    """Parameters of a module not in use, or of a value that flows set, are refused by name."""
     said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
     assert "modules.tcp_fast: no flow uses it; in use: tcp_fixed" in said
     assert "modules.tcp_fixed.windows: set by the flows' window_packets" in said

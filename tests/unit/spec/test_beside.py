@@ -1,4 +1,4 @@
-"""Profiles and topologies beside an experiment's file, and all that is wrong with one at once."""
+"""Profiles and topologies beside an experiment's file, and all problems of one at once."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def _problems(folder: Path, **changes: Any) -> list[str]:
 
 
 def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
-    """It is found without being in the checkout, and comes before one there."""
+    """A profile beside the file is found outside of the checkout, and precedes one in it."""
     document = yaml.safe_load((PROFILES / "atm-131mbit.yml").read_text())
     document["directions"]["forward"]["queue_packets"] = 7
     for name in ("mine", "atm-131mbit"):
@@ -33,13 +33,13 @@ def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
 
 
 def test_a_profile_is_not_the_experiments_own_file(tmp_path: Path) -> None:
-    """An experiment may be called as its profile in the checkout is."""
+    """An experiment may have the name of its profile in the checkout."""
     path = write_experiment(tmp_path, SMALL, name="atm-131mbit")
     assert load_case(str(path)).profile.title
 
 
 def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
-    """Mininet's prompt gets the program of a topology, wherever it lies; a run executes none."""
+    """Mininet's prompt gets the topology's program, from any folder; a run executes none."""
     program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
     (tmp_path / "mine.py").write_text(program)
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})))
@@ -49,7 +49,7 @@ def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
 
 
 def test_references_are_told_with_the_shape(tmp_path: Path) -> None:
-    """A field of the wrong type hides neither a wrong host nor a profile that is missing."""
+    """A field of the wrong type hides neither a wrong host nor a missing profile."""
     flow = {"name": "f", "from": "h1", "to": "h9", "congestion": "reno"}
     found = _problems(tmp_path, duration_s="long", flows=[flow], profile="none")
     assert found == [
@@ -60,14 +60,14 @@ def test_references_are_told_with_the_shape(tmp_path: Path) -> None:
 
 
 def test_contradictions_hide_no_references(tmp_path: Path) -> None:
-    """A rule between fields that is broken does not hide a topology that is missing."""
+    """A violated rule between fields does not hide a missing topology."""
     found = _problems(tmp_path, warm_up_s=9, topology={"name": "none"})
     assert found[0].startswith("warm_up_s: must be below duration_s")
     assert found[1] == "topology: topologies/none.py: no such topology"
 
 
 def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:
-    """Who forgets `parameters` is told where they belong."""
+    """A topology's own field without `parameters` gives a hint at the right place."""
     (found,) = _problems(tmp_path, topology={"name": "two_node", "hops": 3})
     assert found == (
         "topology.hops: unknown field; a topology's own fields go under parameters: {hops: 3}"

@@ -1,4 +1,4 @@
-"""Where the experiments' files are, and how they are found."""
+"""The places of the experiments' files, and the search for them."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_two_files_with_one_id_are_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_list_has_a_heading_for_each_folder() -> None:
-    """`twoway list` prints each folder's name and below it the folder's experiments."""
+    """`twoway list` prints each folder's name, followed by the folder's experiments."""
     lines = twoway("list").stdout.splitlines()
     headings = [line for line in lines if not line.startswith(" ")]
     assert headings == [f"{folder.name}/" for folder in FOLDERS]

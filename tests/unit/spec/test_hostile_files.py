@@ -1,4 +1,4 @@
-"""Files that are endless, huge, deep or not what they seem end with a sentence, at once."""
+"""Endless, huge, deep or disguised files end with a sentence, at once."""
 
 import copy
 from pathlib import Path
@@ -53,7 +53,7 @@ def _refused(folder: Path, text: str) -> str:
     ],
 )
 def test_unneeded_text_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
-    """Text that no experiment needs is refused in a sentence of its own, cut and printable."""
+    """Text that no experiment needs is refused in its own sentence, cut and printable."""
     assert sentence in _refused(tmp_path, text)
 
 
@@ -101,7 +101,7 @@ def _set(field: str, value: Any) -> dict[str, Any]:
 def test_excessive_numbers_are_refused(
     tmp_path: Path, change: dict[str, Any], sentence: str
 ) -> None:
-    """A number or a count beyond what any guest can run is refused before one is started."""
+    """A number or a count beyond any guest's limits is refused before a guest starts."""
     document = copy.deepcopy(SMALL) | change
     assert sentence in _refused(tmp_path, yaml.safe_dump(document))
 
@@ -116,7 +116,7 @@ def test_cells_need_a_link_of_cells(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_problems_are_counted(tmp_path: Path) -> None:
-    """Of a file with hundreds of problems fifty are said, and how many there are besides."""
+    """Of hundreds of problems in a file fifty are printed, with the number of the others."""
     text = BASE + "".join(f"x{number}: 1\n" for number in range(60))
     assert "10 problems more" in _refused(tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""The version of IP: what is refused, and what it changes in a plan."""
+"""The version of IP: refusals, and its effects on a plan."""
 
 import re
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_wrong_ipv6_names_its_field(
 
 
 def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
-    """A window of so many segments is offered in segments of each version's size."""
+    """A window in segments is offered in segments of each version's size."""
     stack = {"mtu_bytes": 9180, "ip": 6, "receive_window_packets": 10}
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "stack": stack})))
     routes = [
@@ -70,7 +70,7 @@ def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
 
 
 def test_without_ipv6_a_plan_turns_it_off(tmp_path: Path) -> None:
-    """A plan of IPv4 alone has no address of IPv6, turns it off, and has no time for reports."""
+    """A plan with only IPv4 has no IPv6 address, switches it off, and waits for no reports."""
     plan = build_plan(load_case(str(write_experiment(tmp_path, SMALL)))).model_dump_json()
     assert ("fd00" in plan, "sleep" in plan) == (False, False)
     settings = set(re.findall(r'"net\.ipv6\.([^"]*)":([^,}]*)', plan))

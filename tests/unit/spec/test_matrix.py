@@ -1,4 +1,4 @@
-"""Sweeps as files say them: the points there are, and every mistake by its name."""
+"""Sweeps in files: their points, and every mistake by its name."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
 
 
 def test_a_point_sets_flows_and_profile(tmp_path: Path) -> None:
-    """A point has its values in the flows and in one direction of the profile, and no other."""
+    """A point's values are set in the flows and in one direction of the profile only."""
     case = load_case(f"{_swept(tmp_path)}@window=8,delay=1.6")
     assert case.id == "small@window=8,delay=1.6"
     assert [flow.window_packets for flow in case.experiment.flows] == [8, 8]
@@ -57,14 +57,14 @@ def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
 
 
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
-    """An axis may set a field of a section that the file leaves to its defaults."""
+    """An axis may set a field of a section that the file leaves at its defaults."""
     matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
     case = load_case(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
     assert case.experiment.observe.tcp_info_ms == 5
 
 
 def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
-    """A claim with `at` is one of the points it names, by values of an axis."""
+    """A claim with `at` is about the points it names, by values of an axis."""
     said = {**CLAIMED, "at": {"window": 8, "delay": [0.8, 1.6]}, "elsewhere": "enough"}
     path = _swept(tmp_path, claims=[said], unclaimed=[{"at": {"window": 4}, "why": "enough"}])
     assert [len(load_case(name).claims) for name in case_names(path)] == [0, 0, 1, 1]
@@ -113,12 +113,12 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
-    """Each mistake in a sweep is told by field and value, and by point where it has one."""
+    """Each mistake in a sweep is reported by field and value, and by point if it has one."""
     assert any(found.startswith(problem) for found in problems_of(_swept(tmp_path, **fields)))
 
 
 def test_unknown_point(tmp_path: Path) -> None:
-    """A point that the matrix does not have is refused, and the values of each axis are named."""
+    """A point that the matrix does not have is refused, with the values of each axis."""
     with pytest.raises(SpecError) as caught:
         load_case(f"{_swept(tmp_path)}@window=5")
     assert 'no point "window=5"' in str(caught.value)
@@ -126,7 +126,7 @@ def test_unknown_point(tmp_path: Path) -> None:
 
 
 def test_values_of_some_axes_name_points(tmp_path: Path) -> None:
-    """A name with values of some axes, in any order, means all points that have these values."""
+    """A name with values of some axes, in any order, means all points with these values."""
     file = str(_swept(tmp_path))
     both = [f"{file}@window=8,delay=0.8", f"{file}@window=8,delay=1.6"]
     assert case_names(f"{file}@window=8") == both

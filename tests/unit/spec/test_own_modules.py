@@ -1,4 +1,4 @@
-"""Kernel modules of one's own: what their source says, and what is refused before anything runs."""
+"""Own kernel modules: facts from their source, and refusals before anything runs."""
 
 import os
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_all_paths_that_are_no_modules_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_leads_out_of_the_folder(tmp_path: Path, path: str, reason: str) -> None:
-    """A module has no file of another folder, by a path, by a link or by a folder that is one."""
+    """A module has no file of another folder: by path, by link or through a linked folder."""
     (tmp_path / "secret.h").write_text("secret")
     here = tmp_path / "here"
     for name in ("mine", "piped"):

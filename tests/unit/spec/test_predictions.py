@@ -1,4 +1,4 @@
-"""Theories applied to the experiments as they stand."""
+"""Theories applied to the experiments of the checkout."""
 
 import math
 
@@ -21,7 +21,7 @@ def _predicted(name: str) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", THEORIES)
 def test_predictions_are_metrics(name: str) -> None:
-    """Theories name nothing that is not measured, and give numbers."""
+    """Theories predict only measured metrics, and give numbers."""
     case = load_case(name)
     channels = [n for n, link in case.profile.directions.items() if link.elements.has(Channel)]
     known = metric_names(case.profile.directions, [c.name for c in case.connections], channels)

@@ -1,4 +1,4 @@
-"""Programs that an experiment names: what is refused before anything runs, and what is copied."""
+"""Programs of an experiment: refusals before anything runs, and copied files."""
 
 import base64
 from pathlib import Path
@@ -20,7 +20,7 @@ def _problems(folder: Path, *programs: dict[str, Any], **fields: Any) -> list[st
 
 
 def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
-    """Programs need no flow beside them; an experiment with neither is refused."""
+    """Programs need no flow; an experiment with neither is refused."""
     assert _problems(tmp_path, {}, flows=[]) == []
     assert _problems(tmp_path, flows=[]) == ["flows: must be 1 to 1000 connections together, got 0"]
 
@@ -60,7 +60,7 @@ def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
 def test_wrong_program_names_its_field(
     fields: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    """Each mistake is a sentence with its field and value; no file is of another folder."""
+    """Each mistake is a sentence with its field and value; no file is from another folder."""
     (tmp_path / "other").write_text("secret")
     folder = tmp_path / "here"
     (folder / "mine").mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_wrong_program_names_its_field(
 
 
 def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
-    """A file's content and its right to be run are in the plan, a folder's files by their paths."""
+    """A file's content and execute permission are in the plan, a folder's files by path."""
     (tmp_path / "site/deep").mkdir(parents=True)
     (tmp_path / "site/deep/page").write_bytes(b"\0\xff")
     (tmp_path / "tool").write_text("#!/bin/sh\n")
@@ -91,7 +91,7 @@ def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
 
 
 def test_hosts_have_names_where_there_are_programs() -> None:
-    """/etc/hosts is written for programs, and no plan without programs has such a step."""
+    """/etc/hosts is written for programs; a plan without programs has no such step."""
     writes = {
         name: [
             step.stdin

@@ -1,4 +1,4 @@
-"""What Mininet would run is read in strict forms, and nothing else of it reaches a plan."""
+"""Mininet's commands are read in strict forms, and nothing else of them reaches a plan."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def _lines(*commands: str, node: str = "r1") -> tuple[str, ...]:
 
 
 def test_commands_become_lines_for_ip() -> None:
-    """Addresses, routes and states keep their order, each once, with a twin in IPv6."""
+    """Addresses, routes and states keep their order, each once, with an IPv6 twin."""
     assert _lines(
         "ifconfig r1-eth0 10.0.1.1/24 up",
         "ifconfig r1-eth0 up",
@@ -89,7 +89,7 @@ PIECES = st.sampled_from(WORDS.split())
 
 @given(st.lists(PIECES, max_size=8).map(" ".join))
 def test_whatever_is_recorded_lines_are_of_known_words(command: str) -> None:
-    """From any words come lines of known words and own interfaces, or an error."""
+    """Any words give lines of known words and own interfaces, or an error."""
     try:
         lines = _lines(command)
     except SpecError:

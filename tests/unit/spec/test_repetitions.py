@@ -1,4 +1,4 @@
-"""Repetitions: what a seed changes, and what it does not."""
+"""Repetitions: the effects of a seed, and what it does not change."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ TWO: dict[str, Any] = SMALL | {
 
 
 def starts_s(case: Any) -> dict[str, float]:
-    """When each connection and UDP flow that draws no arrivals starts."""
+    """Return the start of each connection and UDP flow without random arrivals."""
     lasting = [each for each in case.connections if each.name.startswith("left")]
     found = {each.name: each.start_ns for each in lasting}
     found |= {each.name: each.start_ns for each in case.datagrams}
@@ -34,7 +34,7 @@ def starts_s(case: Any) -> dict[str, float]:
 
 
 def test_names_have_the_seed_last(tmp_path: Path) -> None:
-    """Points are named with each seed, as the file or the command line says, or with none."""
+    """Points are named with each seed, as the file or the command line says, or without one."""
     file = str(write_experiment(tmp_path, TWO))
     assert case_names(file) == [f"{file}@ecn=off", f"{file}@ecn=on"]
     wanted = [f"{file}@ecn={ecn},seed={seed}" for ecn in ("off", "on") for seed in (1, 2)]
@@ -47,7 +47,7 @@ def test_names_have_the_seed_last(tmp_path: Path) -> None:
 
 
 def test_the_first_seed_changes_nothing(tmp_path: Path) -> None:
-    """A plan with seed 1 is that without seeds, but for its point's name."""
+    """A plan with seed 1 equals that without seeds, except for its point's name."""
     file = str(write_experiment(tmp_path, TWO))
     plain, first = (
         build_plan(load_case(f"{file}@ecn=on{seed}")).model_dump() for seed in ("", ",seed=1")
@@ -79,7 +79,7 @@ def test_another_seed_draws_anew(tmp_path: Path) -> None:
 
 
 def test_a_draw_is_the_flows_own(tmp_path: Path) -> None:
-    """A flow starts when it did, whatever else the experiment has."""
+    """A flow's start does not depend on the other flows of the experiment."""
     alone = TWO | {"flows": TWO["flows"][:1], "datagrams": []}
     both, one = (
         starts_s(load_case(f"{write_experiment(tmp_path, each)}@ecn=on,seed=2"))
@@ -103,7 +103,7 @@ def test_how_late_a_flow_starts(tmp_path: Path, fields: dict[str, Any], most_s: 
 
 
 def test_a_seed_that_is_set_already(tmp_path: Path) -> None:
-    """Repetitions are refused where the file or an axis sets the seed."""
+    """Repetitions are refused if the file or an axis sets the seed."""
     axis = {"draw": {"set": ["seed"], "to": [1, 2]}}
     said = "seeds: the axis draw of matrix sets the seed already"
     assert problems_of(str(write_experiment(tmp_path, SMALL | {"seeds": 2, "matrix": axis}))) == [

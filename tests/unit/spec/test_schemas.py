@@ -1,4 +1,4 @@
-"""The schemas that editors read: those of the code, named by every file, kept by every file."""
+"""The schemas for editors are those of the code, named and met by every file."""
 
 import json
 from os.path import relpath
@@ -28,13 +28,13 @@ _LINE = "# yaml-language-server: $schema="
 
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_the_schema_is_that_of_the_code(kind: str) -> None:
-    """The published schema is what `twoway schema` prints; if not, `make schemas` writes it."""
+    """The published schema is the output of `twoway schema`; `make schemas` writes it."""
     assert (SCHEMAS / f"{kind}.json").read_text("utf-8") == twoway("schema", kind).stdout
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_every_file_names_its_schema_and_keeps_it(kind: str) -> None:
-    """The first line of each file leads to the schema of its kind, which it meets."""
+    """The first line of each file leads to the schema of its kind, which the file meets."""
     schema = SCHEMAS / f"{kind}.json"
     validator = jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8")))
     for path in FILES[kind]:
@@ -45,7 +45,7 @@ def test_every_file_names_its_schema_and_keeps_it(kind: str) -> None:
 
 
 def test_a_wrong_field_is_seen() -> None:
-    """The schema of experiments refuses a field that none has, and a text for a number."""
+    """The schema of experiments refuses an unknown field, and a text in place of a number."""
     validator = jsonschema.Draft202012Validator(json.loads(twoway("schema", "experiment").stdout))
     fields = read_document(FILES["experiment"][0])
     wrong = fields | {"durations": 1, "duration_s": "long"}
@@ -57,7 +57,7 @@ def test_a_wrong_field_is_seen() -> None:
 
 
 def test_new_files_name_their_schemas(tmp_path: Path) -> None:
-    """Both files of `twoway new` name a schema that is there, wherever they lie."""
+    """Both files of `twoway new` name an existing schema, from any folder."""
     assert twoway("new", "mine.yml", cwd=tmp_path).returncode == 0
     for name, kind in (("mine.yml", "experiment"), ("mine-link.yml", "profile")):
         line = (tmp_path / name).read_text("utf-8").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What a file says of its metrics: what is refused, and what reaches a run."""
+"""The statements of a file on its metrics: refusals, and the statements of a run."""
 
 import re
 from datetime import date
@@ -186,7 +186,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
-    """Each mistake in what is said is told by its field; what is left out needs its reason."""
+    """Each mistake in a statement is reported by its field; omitted points need a reason."""
     problems = problems_of(_swept(tmp_path, **fields))
     assert any(found.startswith(problem) for found in problems), problems
 
@@ -217,7 +217,7 @@ def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
 
 
 def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
-    """A typed value is a number in print, `printed` the paper's formula, and a bound is ours."""
+    """A typed value is a printed number, `printed` the paper's formula, and a bound is ours."""
     formula = {**CLAIMED, "value": "printed"}
     words = {**CLAIMED, "value": None, "precision": None, "at_most": 1}
     path = write_experiment(
@@ -228,7 +228,7 @@ def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
 
 
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
-    """A list has a value for each metric, a number one for all of them."""
+    """A list has a value for each metric; a number is for all of them."""
     path = _swept(tmp_path, findings=[FOUND])
     found = [[row.value for row in load_case(name).findings] for name in case_names(path)]
     assert found == [[0.5, 0.6], [0.7, 0.7]]
@@ -272,7 +272,7 @@ def test_a_run_is_completed_by_the_point(run: str, point: Point, full: str) -> N
 def test_what_a_claim_refers_to_exists(
     tmp_path: Path, differs: dict[str, Any], problem: str
 ) -> None:
-    """A run or metric that explains a difference and does not exist is named."""
+    """A missing run or metric that should explain a difference is named."""
     claim = {
         **CLAIMED,
         "differs": [{"why": "x", "removes": ["experiment.flows", *TIMES], **differs}],
@@ -319,7 +319,7 @@ def test_a_run_that_explains_removes_the_reason_alone(
 
 @pytest.mark.parametrize("reason", ["", "  "])
 def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
-    """A difference that is not compared, or not explained, for no reason at all is refused."""
+    """A difference that is not compared, or not explained, needs a reason."""
     claim = {**CLAIMED, "differs": [{"why": reason, "not_comparable": True}]}
     with pytest.raises(SpecError, match=r"claims\.0\.differs\.0\.why: "):
         load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))

@@ -1,4 +1,4 @@
-"""Suites of situations for congestion controls: those of the checkout, and what is refused."""
+"""Suites of situations for congestion controls: those of the checkout, and refusals."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
 
 @pytest.mark.parametrize("name", suite_names())
 def test_every_row_is_sound_at_every_point(name: str) -> None:
-    """Each row's experiment is sound at all points, has the metrics shown, and is listed."""
+    """Each row's experiment is valid at all points, has the metrics shown, and is listed."""
     suite = load_suite(name)
     rows = {row: each.shows for row, each in suite.said.rows.items() if each.shows}
     assert {path.stem for path in suite.folder.glob(f"{name}-*.yml")} == {*rows}
@@ -27,7 +27,7 @@ def test_every_row_is_sound_at_every_point(name: str) -> None:
 
 
 def test_another_control_has_the_same_points(tmp_path: Path) -> None:
-    """The rows of another control differ in the axis `control` and in its module alone."""
+    """The rows of another control differ only in the axis `control` and in its module."""
     suite = load_suite("quick")
     files = write_rows(suite, "vegas", None, tmp_path / "vegas")
     for ours, theirs in zip(suite.files, files, strict=True):
@@ -105,7 +105,7 @@ def test_a_suite_with_problems_is_refused(
 
 
 def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
-    """A row that says why no run shows it needs no file, and each of its cells says why."""
+    """A row with a reason for having no run needs no file, and each of its cells has the reason."""
     row = {"asks": "Is it kind?", "source": "us", "cannot": "nothing measures it"}
     suite = load_suite(_suite(tmp_path, rows={"mine-kind": row}))
     assert suite.files == []
@@ -116,7 +116,7 @@ def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
 
 
 def test_a_suite_that_is_none() -> None:
-    """An unknown suite is refused with those there are."""
+    """An unknown suite is refused with the names of all suites."""
     with pytest.raises(UsageError, match="nosuch: no such suite"):
         load_suite("nosuch")
 
@@ -134,7 +134,7 @@ def test_a_module_names_its_control(tmp_path: Path) -> None:
 
 
 def test_a_control_that_is_none() -> None:
-    """A name that the kernel has not is refused with the one that is close."""
+    """A name that the kernel does not have is refused with the closest one."""
     with pytest.raises(UsageError) as raised:
         control_of("vgas")
     assert str(raised.value) == "vgas: no such congestion control"
@@ -142,7 +142,7 @@ def test_a_control_that_is_none() -> None:
 
 
 def test_a_modules_sources_alone_are_written(tmp_path: Path) -> None:
-    """Beside the rows a module's sources alone are written, whatever its control is called."""
+    """Besides the rows only a module's sources are written, whatever its control's name."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "Kbuild").write_text("obj-m := tcp_own.o\n")
@@ -158,7 +158,7 @@ def test_a_modules_sources_alone_are_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "large"])
 def test_a_suites_folder_is_plain(tmp_path: Path, kind: str) -> None:
-    """A link that leads out of a suite's folder, a pipe and 16 MiB are refused unread."""
+    """A link out of a suite's folder, a pipe and 16 MiB are refused unread."""
     name = _suite(tmp_path)
     file = tmp_path / "mine/other"
     if kind == "link":

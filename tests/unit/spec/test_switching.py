@@ -1,4 +1,4 @@
-"""What links and switches join."""
+"""The segments that links and switches join."""
 
 from ipaddress import IPv4Interface
 
@@ -7,7 +7,7 @@ from twoway.spec.switching import joining_problems
 
 
 def _row(switches: int, hosts: int) -> list[Interface]:
-    """Both ends of the links of switches in a row, and of hosts at the first."""
+    """Return both ends of the links of switches in a row, and of hosts at the first."""
     links = [((f"s{n}", 0), (f"s{n + 1}", 1)) for n in range(switches - 1)]
     links += [((f"h{n}", 0), ("s0", n + 1)) for n in range(hosts)]
     found = []
@@ -20,7 +20,7 @@ def _row(switches: int, hosts: int) -> list[Interface]:
 
 
 def test_switches_have_a_bounded_number_of_routes() -> None:
-    """Of 250 switches with 200 hosts each may have a route to each host; of one more, none."""
+    """250 switches with 200 hosts may each have a route to each host; one more is refused."""
     for switches, problems in (
         (250, []),
         (

@@ -1,4 +1,4 @@
-"""A topology's Python runs in the sandbox, and what it says is checked like any other file."""
+"""A topology's Python runs in the sandbox, and its output is checked like any other file."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from twoway.spec import topology
 from twoway.spec.recorded import Bridge, Port, Up, read_commands
 from twoway.spec.topology import load_topology
 
-pytestmark = pytest.mark.slow  # a sandbox and Mininet, each time
+pytestmark = pytest.mark.slow  # each starts a sandbox and Mininet
 
-# A sound topology, to which a test adds what is wrong.
+# A valid topology, to which a test adds a fault.
 PAIR = """
 from mininet.topo import Topo
 class Pair(Topo):
@@ -30,7 +30,7 @@ topos = {"pair": Pair}
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of descriptions that nothing is in yet."""
+    """Make an empty cache of descriptions."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -66,7 +66,7 @@ def _problem(folder: Path, code: str) -> str:
 def test_a_topology_that_fails_is_an_error_of_its_file(
     tmp_path: Path, code: str, sentence: str
 ) -> None:
-    """Whatever a topology's code does, its file is named and the command goes on to its end."""
+    """Whatever a topology's code does, its file is named and the command ends normally."""
     if not sentence:
         code, sentence = f"{code}\ntopos = {{'pair': P}}", "c has no link"
     problem = _problem(tmp_path, code)
@@ -86,7 +86,7 @@ def test_a_topology_that_fails_is_an_error_of_its_file(
     ],
 )
 def test_names_and_addresses_are_checked(tmp_path: Path, old: str, new: str, sentence: str) -> None:
-    """A node's name that no interface can have, or an address that is none, is refused."""
+    """A node's name that no interface can have, or an invalid address, is refused."""
     path = tmp_path / "pair.py"
     path.write_text(PAIR.replace(old, new))
     with pytest.raises(SpecError) as caught:
@@ -196,7 +196,7 @@ NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the pl
 def test_what_a_topology_says_in_vain_is_refused(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    """What nothing carries out, and addresses and routes that lead nowhere, are named."""
+    """Settings without effect, and addresses and routes that lead nowhere, are named."""
     path = tmp_path / "line.py"
     assert old in LINE
     path.write_text(LINE.replace(old, new))
@@ -222,7 +222,7 @@ def test_what_a_topology_says_in_vain_is_refused(
 def test_a_way_that_does_not_lead_to_its_end_is_named(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    """A path without a route, in a circle, or over what is no router, is an error of its node."""
+    """A path without a route, in a circle, or over a node that does not forward is an error."""
     path = tmp_path / "line.py"
     path.write_text(LINE)
     graph = load_topology(path, {})
@@ -252,7 +252,7 @@ topos = {"switched": Switched}
 
 
 def test_switches_join_hosts(tmp_path: Path) -> None:
-    """Hosts get Mininet's addresses, and frames pass switches to each host alone."""
+    """Hosts get Mininet's addresses, and frames pass switches only to their host."""
     path = tmp_path / "switched.py"
     path.write_text(SWITCHED)
     graph = load_topology(path, {})
@@ -280,7 +280,7 @@ def test_mininets_own_example_is_a_network() -> None:
 
 
 def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> None:
-    """Without its defaultRoute a host of Mininet's linuxrouter.py reaches its network alone."""
+    """Without its defaultRoute a host of Mininet's linuxrouter.py reaches only its network."""
     path = tmp_path / "linuxrouter.py"
     example = Path(linuxrouter.__file__).read_text("utf-8")
     assert "defaultRoute='via 192.168.1.1'" in example
@@ -338,7 +338,7 @@ def test_what_switches_cannot_join_is_refused(
 
 @pytest.mark.parametrize("bridge", ["docker0", "s1\\", "'s1'", "s2"])
 def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
-    """No word of a topology but its switch's name becomes the bridge of a command."""
+    """No word of a topology except its switch's name becomes part of a bridge's command."""
     ports = {"s1": ["s1-eth1"]}
     assert read_commands("x.py", [("s1", "brctl addif s1 s1-eth1")], ports, [])["s1"]
     with pytest.raises(SpecError, match="a switch's bridge has its name, s1"):
@@ -346,7 +346,7 @@ def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
 
 
 def test_a_topology_reaches_nothing_of_the_users(tmp_path: Path) -> None:
-    """A topology's code can neither write a file nor read one that is not the distribution's."""
+    """A topology's code can write no file, and read only those of the distribution."""
     secret, mark = tmp_path / "secret", tmp_path / "mark"
     secret.write_text("the user's")
     code = f"""
@@ -366,7 +366,7 @@ raise ValueError(f"ways out: {{found}}")
 
 
 def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The description of a file that has not changed is kept, and a changed file is loaded."""
+    """The description of an unchanged file is kept, and a changed file is loaded."""
     path = tmp_path / "pair.py"
     path.write_text(PAIR)
     graph = load_topology(path, {})

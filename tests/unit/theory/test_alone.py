@@ -1,4 +1,4 @@
-"""One flow alone: bounds of its round trip and of the time in which its link idles, by hand."""
+"""One flow alone: bounds of its round trip and of the link's idle time, by hand."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ def _setup(point: str) -> Setup:
     [
         # 10 ms, 100 segments of 0.24 ms and an ACK of 52 bytes; 10, 20 and 40 fill a pipe of 42.7.
         ("control=cubic,line=fast", {"rtt_p95.flow": 34.00832, "idle_s": 4 * 0.01024832}),
-        # Six times 200 ms and two trips, and 10 and 20 fill a pipe of 17.7.
+        # Six times 200 ms and two round trips; 10 and 20 fill a pipe of 17.7.
         ("control=bbr,line=slow", {"rtt_p95.flow": 1400.416, "idle_s": 1.2 + 14 * 0.212416}),
-        # Three segments of 12 ms wait; the window grows by one in each of 17.7 trips.
+        # Three segments of 12 ms wait; the window grows by one in each of 17.7 round trips.
         (
             "control=vegas,line=slow",
             {"rtt_p95.flow": 1400.416, "idle_s": 0.212416**2 / 0.012, "rtt_median.flow": 248.416},
@@ -30,7 +30,7 @@ def _setup(point: str) -> Setup:
     ],
 )
 def test_bounds(point: str, expected: dict[str, float]) -> None:
-    """A full buffer bounds the round trip, and growing windows the time in which a link idles."""
+    """A full buffer bounds the round trip, and growing windows the link's idle time."""
     found = predict(_setup(point))
     found["idle_s"] = 60 * (1 - found.pop("utilisation.forward"))
     assert found == pytest.approx(expected, rel=1e-9)

@@ -79,7 +79,7 @@ def test_figure_4_jumps_once_and_by_little() -> None:
     own=st.integers(1, 300),
 )
 def test_equivalent_node_is_equivalent(rates: list[float], buffers: list[int], own: int) -> None:
-    """Node and chain fill at the same burst; and that of one node is the node itself."""
+    """Node and chain fill at the same burst; a chain of one node is the node itself."""
     main = Node(1, own)
     chain = [Node(r, b) for r, b in zip(sorted(rates, reverse=True), buffers, strict=False)]
     node = equivalent(chain, main)
@@ -126,7 +126,7 @@ def test_slow_upstream_nodes_only_help() -> None:
 
 
 def _loses(main_packets: float, upstream_packets: float) -> list[bool]:
-    """Whether slow start loses, at mu' from 1.02 to 1.98 mu."""
+    """Tell whether slow start loses, at mu' from 1.02 to 1.98 mu."""
     main = Node(MU, main_packets)
     return [
         loses_in_slow_start(PIPE, [Node(MU * ratio, upstream_packets)], main)
@@ -137,7 +137,7 @@ def _loses(main_packets: float, upstream_packets: float) -> list[bool]:
 def test_figure_7_has_the_papers_three_shapes() -> None:
     """As mu' falls from 2 mu: B' = 80 ends the losses, 45 ends and restarts them, 20 keeps them.
 
-    With B = 50, which the paper does not give: below mu T / 3 = 68, as it says of its own.
+    B = 50, which the paper does not give, is below mu T / 3 = 68, as the paper says.
     """
     large, medium, small = (_loses(50, upstream)[::-1] for upstream in (80, 45, 20))
     for shape, turns in ((large, 1), (medium, 2), (small, 0)):
@@ -148,13 +148,13 @@ def test_figure_7_has_the_papers_three_shapes() -> None:
 @settings(deadline=None)
 @given(main=st.integers(1, 400), upstream=st.integers(1, 400))
 def test_safe_buffers_are_safe_at_every_rate(main: int, upstream: int) -> None:
-    """Inside figure 6's exact region slow start loses nothing, whatever mu' is."""
+    """Inside figure 6's exact region slow start loses nothing at any mu'."""
     assume(is_safe(PIPE, main, upstream))
     assert not any(_loses(main, upstream))
 
 
 def test_figure_6_region() -> None:
-    """B > mu T / 3 and B' > (mu T + B) / 4, which meet where they are equal."""
+    """B > mu T / 3 and B' > (mu T + B) / 4 meet where they are equal."""
     least_main, least_upstream = least_buffers(PIPE, PIPE / 3)
     assert least_main == pytest.approx(68.36, abs=5e-3)
     assert least_upstream == pytest.approx(least_main)
@@ -162,7 +162,7 @@ def test_figure_6_region() -> None:
 
 
 def test_figure_2_moves_the_queue() -> None:
-    """1.6 Mbit/s is above R_CA, so that W_max falls by 100 - 50 packets when it replaces 1.5."""
+    """1.6 Mbit/s is above R_CA, so W_max falls by 100 - 50 packets when it replaces 1.5."""
     assert avoidance_rate(PIPE, Node(1.5, 50)) == pytest.approx(1.5073, abs=5e-5)
     assert largest_window(PIPE, Node(MU, 100)) == pytest.approx(305.1, abs=0.05)
     assert largest_window(PIPE, Node(MU, 50)) == pytest.approx(255.1, abs=0.05)
@@ -172,7 +172,7 @@ def test_figure_2_throughput() -> None:
     """The cycle gives a little more than ns did: 1.401 to 1.371 and 1.288 to 1.247 Mbit/s.
 
     Our cycle repeats; theirs begin with a slow start to an unknown threshold, which costs a share
-    that they do not tell. The fall from one to the other, 9.0 %, is then one of 8.1 %.
+    that they do not give. The fall from one to the other, 9.0 %, is then one of 8.1 %.
     """
     first, second = (
         tahoe_cycle(Path(MU, TRIP_S, buffer)).rate * PACKET_BIT / 1e6 for buffer in (100, 50)
@@ -186,7 +186,7 @@ def test_figure_2_throughput() -> None:
 def test_slow_start_loss_costs_throughput() -> None:
     """The single-node model of figure 4 underestimates: 0.856 against 1.177 Mbit/s.
 
-    Its second slow start loses as well: 56 packets are still more than W_B = 52.
+    Its second slow start also loses: 56 packets are still more than W_B = 52.
     """
     path = Path(MU, TRIP_S, 20)
     lossy = tahoe_cycle(path, loss_window(40)).rate * PACKET_BIT / 1e6
@@ -198,7 +198,7 @@ def test_slow_start_loss_costs_throughput() -> None:
 def test_a_timer_after_slow_start_costs_more() -> None:
     """With a threshold of 2, avoidance starts at once, and the cycle is 28 s longer.
 
-    From 2 to 56.3 takes 54.3 round trips of 0.56 s, less slow start's log2(28.1) = 4.8.
+    From 2 to 56.3 takes 54.3 round trips of 0.56 s, minus slow start's log2(28.1) = 4.8.
     """
     path = Path(MU, TRIP_S, 20)
     again, waiting = (tahoe_cycle(path, 57, timer_s) for timer_s in (None, 0.76))
@@ -208,7 +208,7 @@ def test_a_timer_after_slow_start_costs_more() -> None:
 
 @given(buffer=st.floats(0, 2000))
 def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
-    """Half of mu T + B covers mu T if B does; then Reno never idles, and Tahoe always gets less."""
+    """If B covers mu T, so does half of mu T + B; then Reno never idles, and Tahoe gets less."""
     path = Path(MU, TRIP_S, buffer)
     rate = reno_cycle(path).rate
     assert (rate > MU * (1 - 1e-9)) == (buffer >= PIPE * (1 - 1e-6))
@@ -226,7 +226,7 @@ def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
     ],
 )
 def test_sampled_rates_average_to_the_cycles(cycle: Cycle) -> None:
-    """What a cycle delivers in steps adds up to its packets, and never exceeds the bottleneck."""
+    """The packets delivered in a cycle's steps add up, and never exceed the bottleneck's rate."""
     edges = np.linspace(0, 3 * cycle.duration_s, 301)
     rates = cycle.rates(edges)
     assert rates.mean() == pytest.approx(cycle.rate)
@@ -244,7 +244,7 @@ def test_delivery_of_each_phase_ends_with_its_packets() -> None:
 
 
 def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
-    """Figure 2's path; a queue's limit is one more than B, for the packet in transmission."""
+    """Make figure 2's path; a queue's limit is B plus one, for the packet in transmission."""
 
     def link(mbit: float, delay_s: float, limit: int) -> Link:
         rate = mbit * 1e6
@@ -260,7 +260,7 @@ def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
 
 
 def test_one_node_gives_cycle_and_trip() -> None:
-    """What one node gives: the cycle of B = 50 and a trip with all transmission times."""
+    """A path with one node has the cycle of B = 50 and a trip with all transmission times."""
     values = predict("barakat", _setup("tahoe", None))
     trip_s = 0.56 + PACKET_BIT / 1.5e6 + 320 / 1e9
     lost = loss_window(100)
@@ -278,7 +278,7 @@ def test_prediction_with_nodes_upstream() -> None:
     )
     assert behind < alone
     reno = [predict("barakat", _setup("reno", m))["efficiency.flow"] for m in (None, 3000)]
-    assert reno[0] == pytest.approx(reno[1], abs=1e-5)  # 3 Gbit/s adds 1.4 us of trip
+    assert reno[0] == pytest.approx(reno[1], abs=1e-5)  # 3 Gbit/s adds 1.4 us to the round trip
     assert reno[0] > alone / 1.5
 
 

@@ -1,4 +1,4 @@
-"""RFC 9438's mean windows of one loss in N packets, by hand, and by cycles of whole segments."""
+"""RFC 9438's mean windows for one loss in N packets, by hand and by cycles of segments."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def _setup(point: str) -> Setup:
 
 
 def test_windows_are_those_of_the_rfc() -> None:
-    """Of a trip of 0.1 s CUBIC has 1.054 (N T)^(3/4), 187 segments at 10^-4, and Reno has 122."""
+    """At a trip of 0.1 s CUBIC has 1.054 (N T)^(3/4), 187 segments at 10^-4, and Reno has 122."""
     assert cubic_window(10, 0.1) == pytest.approx(1.054, abs=0.0005)
     assert cubic_window(10_000, 0.1) == pytest.approx(187.4, abs=0.05)
     assert reno_window(10_000) == pytest.approx(122.5, abs=0.05)
@@ -47,12 +47,12 @@ def test_cubic_has_its_mean_over_a_cycle(packets: int) -> None:
     ],
 )
 def test_throughput_is_a_window_a_trip(point: str, mbit: float) -> None:
-    """What is not lost of a mean window arrives in each round trip; CUBIC's is Reno's at least."""
+    """A mean window without losses arrives in each round trip; CUBIC's is at least Reno's."""
     assert predict(_setup(point)) == {"throughput.flow": pytest.approx(mbit, rel=1e-4)}
 
 
 def test_cubic_without_its_region_is_slower_near() -> None:
-    """A segment in 1000 lost 40 ms away, the cubic function alone has 16.8 segments a trip."""
+    """At one loss in 1000 and 40 ms, the cubic function alone has 16.8 segments a round trip."""
     near, far = (_setup(f"control=cubic,lost=1000-{place}") for place in ("near", "far"))
     alone = counted_loss_cubic.predict(near)["throughput.flow"]
     assert alone == pytest.approx(16.80 * 0.999 * 0.012 / 0.0401232, rel=1e-3)
@@ -62,7 +62,7 @@ def test_cubic_without_its_region_is_slower_near() -> None:
 
 
 def test_other_networks_are_refused() -> None:
-    """Losses by chance, other controls, delayed ACKs and full links have another mean."""
+    """Random losses, other controls, delayed ACKs and full links have another mean."""
     setup = _setup("control=cubic,lost=10000-far")
     there, (flow,) = setup.links["forward"], setup.connections
     by_chance = replace(there, elements=Elements([Loss(percent=1)]))

@@ -1,4 +1,4 @@
-"""The closed forms of UDP on a link, beside a simulation that knows none of them."""
+"""The closed forms of UDP on a link, against an independent simulation."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ WINDOW_S, PATHS = 100, 100
 
 
 def _mean_waits(load: float) -> np.ndarray:
-    """Mean waits over the window, of as many sample paths, by Lindley's recursion."""
+    """Return mean waits over the window, for some sample paths, by Lindley's recursion."""
     source, means = np.random.default_rng(1), []
     for _ in range(PATHS):
         gaps = source.exponential(SERVICE_S / load, int(load * (WINDOW_S + 20) / SERVICE_S))
@@ -22,7 +22,7 @@ def _mean_waits(load: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("rate", "load"), [(4, 0.5), (6.4, 0.8)])
 def test_an_m_d_1_queue(rate: float, load: float) -> None:
-    """Prediction and tolerance of udp-poisson are a simulation's mean and four deviations of it."""
+    """Prediction and tolerance of udp-poisson are a simulation's mean and four deviations."""
     case = load_case(f"udp-poisson@rate={rate:g},buffer=1000")
     (prediction,) = case.predictions
     waits = _mean_waits(load)
@@ -32,6 +32,6 @@ def test_an_m_d_1_queue(rate: float, load: float) -> None:
 
 @pytest.mark.parametrize(("rate", "loss"), [(6, 0), (10, 0.2), (16, 0.5)])
 def test_a_full_queue(rate: int, loss: float) -> None:
-    """A link of 8 Mbit/s loses what is above its rate, and nothing below."""
+    """A link of 8 Mbit/s loses the rate above its own, and nothing below."""
     (prediction,) = load_case(f"udp-loss@rate={rate}").predictions
     assert prediction.value == pytest.approx(loss)

@@ -1,4 +1,4 @@
-"""The DTM channel's estimator and slots, and what is predicted of experiments with one."""
+"""The DTM channel's estimator and slots, and predictions for experiments with one."""
 
 import math
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_step_response(share: float, seconds: float) -> None:
 
 @pytest.mark.parametrize("shift", [0, 1, 3, 5])
 def test_step_response_is_the_allocators(shift: int) -> None:
-    """The estimator itself passes 90 % of a step in the sample that the closed form says."""
+    """The estimator itself passes 90 % of a step in the sample of the closed form."""
     step = 10**9  # bit/s, large enough that whole bits do not matter
     allocator = Allocator(0, 20, _channel(rate={**RATE, "shift_up": shift}))
     count = 0
@@ -71,7 +71,7 @@ def test_asymmetric_shifts() -> None:
 
 @pytest.mark.parametrize(("rounding", "slots"), [("up", 12), ("nearest", 12), ("down", 11)])
 def test_slots_of_figure_4(rounding: str, slots: int) -> None:
-    """5 Mbit/s are 9.77 slots and with margin and half the corridor 11.52, whole up: 12."""
+    """5 Mbit/s are 9.77 slots and with margin and half the corridor 11.52, rounded up 12."""
     channel = _channel(rate={**RATE, "rounding": rounding})
     assert slots_for(5_000_000, channel) == slots
 
@@ -82,7 +82,7 @@ def test_figure_4_has_a_mbit_to_spare() -> None:
     assert slots * SLOT_BIT - 5_000_000 == 1_144_000
 
 
-# Slots of 1 kbit/s, with margin and corridor of as many kbit/s as they have in slots of 512.
+# Slots of 1 kbit/s, with margin and corridor of as many kbit/s as with slots of 512.
 UNROUNDED = {**RATE, "margin_slots": 384, "corridor_slots": 1024}
 WHOLE = {"grain_kbit": 512}
 
@@ -106,7 +106,7 @@ def test_whole_slots_of_figure_4(rounding: str, slots: int) -> None:
 
 @pytest.mark.parametrize(("pace", "at_s"), [("apart", [1.0, 2.1]), ("grid", [1.0, 3.0])])
 def test_once_a_second(pace: str, at_s: list[float]) -> None:
-    """A change that is due at 2.1 s comes then, or with a grid of seconds at 3 s."""
+    """A change due at 2.1 s comes then, or with a grid of seconds at 3 s."""
     rates = [10**6] * 20 + [10**7] * 30
     channel = _channel(10, {**RATE, "shift_up": 0, "shift_down": 0, "pace": pace})
     assert [at for at, _ in allocate(rates, channel)[1:]] == at_s
@@ -114,9 +114,9 @@ def test_once_a_second(pace: str, at_s: list[float]) -> None:
 
 @given(bit=st.integers(0, 10**8))
 def test_margin_lies_above_the_corridor(bit: int) -> None:
-    """Rounded up, slots hold the corridor's upper edge with the margin on top, less than one more.
+    """Rounded up, slots hold the corridor's upper edge plus the margin, and less than one more.
 
-    Hence the allocation never cuts off a rate that its corridor allows.
+    So the allocation never limits a rate within its corridor.
     """
     slots = slots_for(bit, _channel())
     assert 1.75 * SLOT_BIT <= slots * SLOT_BIT - bit < 2.75 * SLOT_BIT
@@ -124,9 +124,9 @@ def test_margin_lies_above_the_corridor(bit: int) -> None:
 
 @given(bit=st.integers(64, 10**8), start=st.integers(1, 300), shift=st.integers(0, 6))
 def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> None:
-    """After any start a constant rate ends with slots for an estimate half a corridor off at most.
+    """After any start a constant rate ends with slots for an estimate at most half a corridor off.
 
-    A shift leaves up to 2^6 - 1 bit/s undone, by which the estimate may miss the rate.
+    A shift leaves up to 2^6 - 1 bit/s, by which the estimate may miss the rate.
     """
     channel = _channel(start, {**RATE, "shift_up": shift, "shift_down": shift})
     changes = allocate([bit] * 3000, channel)
@@ -169,14 +169,14 @@ def test_bounds_and_signalling() -> None:
 
 @pytest.mark.parametrize(("bit", "slots"), [(0, 0), (1, 1), (512_000, 1), (512_001, 2)])
 def test_whole_slots(bit: int, slots: int) -> None:
-    """Rounded up, a slot is begun by its first bit/s; down, it is ended by its last."""
+    """Rounding up, a slot begins with its first bit/s; rounding down, it ends with its last."""
     assert whole_slots(bit) == slots
     assert whole_slots(bit, "down") == bit // 512_000
     assert whole_slots(511_999, "down") == 0
 
 
 def _setup(limit: int, congestion: str, dtm: Channel, delay_s: float = 0.025) -> Setup:
-    """dtm-fig4's path: 5 Mbit/s, then the channel, with a delay each way, packets of 1040 bytes."""
+    """Make dtm-fig4's path: 5 Mbit/s, then the channel, with delays, packets of 1040 bytes."""
     bit = 1040 * 8
 
     def link(mbit: float, delay_s: float, packets: int) -> Link:
@@ -195,7 +195,7 @@ def _setup(limit: int, congestion: str, dtm: Channel, delay_s: float = 0.025) ->
 
 
 def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
-    """Two channels of a pool of 20 slots, two slots each at first, of which each owns some."""
+    """Make two channels of a pool of 20 slots, with two slots each at first, and some owned."""
     dtm = _channel(slots=2, pool="bus", owned_slots=owned)
     rate = 2 * SLOT_BIT
     node = Link(
@@ -219,7 +219,7 @@ def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
 
 @pytest.mark.parametrize(("owned", "slots"), [(0, (18, 2)), (1, (18, 2)), (5, (15, 5))])
 def test_prediction_for_a_bus(owned: int, slots: tuple[int, int]) -> None:
-    """The later node has what it owns, at least what it began with, the earlier all the rest."""
+    """The later node has its own slots, at least the initial ones, the earlier node the rest."""
     values = predict("dtm_bus", _bus(owned))
     assert (values["slots_min.one"], values["slots_max.two"]) == slots
     assert values["throughput.two"] == slots[1] * 0.512
@@ -235,7 +235,7 @@ NEAREST = _channel(rate={**RATE, "rounding": "nearest"})
 
 
 def test_prediction_for_figures_2_and_4() -> None:
-    """To the nearest, 5 Mbit/s end with 11 slots or 12: slow start and its losses decide."""
+    """To the nearest, 5 Mbit/s end with 11 or 12 slots, depending on slow start's losses."""
     values = predict("dtm", _setup(50, "reno", NEAREST))
     assert (values["slots_min.channel"], values["slots_max.channel"]) == (11, 12)
     assert not values.keys() & {"slots_mean.channel", "capacity.channel", "reallocations.channel"}
@@ -244,7 +244,7 @@ def test_prediction_for_figures_2_and_4() -> None:
 
 
 def test_slots_have_a_mean_where_no_start_matters() -> None:
-    """With 5 ms each way and 10 packets of queue, rounded up: 11 slots from any start on."""
+    """With 5 ms in each direction and a queue of 10, rounded up: 11 slots from any start."""
     values = predict("dtm", _setup(10, "reno", _channel(), 0.005))
     assert values["slots_mean.channel"] == values["slots_min.channel"] == 11
     assert values["capacity.channel"] == pytest.approx(11 * 0.512)
@@ -271,7 +271,7 @@ def test_printed_formula_for_slots() -> None:
     ("delay_s", "slots"), [(0.01, (10, 12)), (0.025, (10, 11)), (0.05, (9, 11))]
 )
 def test_prediction_for_figure_5(delay_s: float, slots: tuple[int, int]) -> None:
-    """With 10 packets of queue the rate and so the slots are the lower the longer the delay is."""
+    """With a queue of 10 packets, a longer delay means a lower rate and fewer slots."""
     values = predict("dtm", _setup(10, "reno", NEAREST, delay_s))
     assert 4 < values["throughput.flow"] < 5
     assert (values["slots_min.channel"], values["slots_max.channel"]) == slots
@@ -283,7 +283,7 @@ def test_prediction_for_figure_5(delay_s: float, slots: tuple[int, int]) -> None
     delay_ms=st.integers(10, 60),
 )
 def test_no_past_leaves_a_cycles_range(before: list[int], phase_s: float, delay_ms: int) -> None:
-    """After any rates before, Reno's cycle has slots within the range that is predicted."""
+    """After any earlier rates, Reno's cycle has slots within the predicted range."""
     setup = _setup(10, "reno", NEAREST, delay_ms / 1e3)
     values = predict("dtm", setup)
     cycle = flow_cycle(setup, setup.connections[0])

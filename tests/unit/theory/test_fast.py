@@ -36,9 +36,9 @@ def _mbit(settled: Equilibrium) -> list[float]:
     return [rate * DATA_BIT / 1e6 for rate in settled.rates]
 
 
-# Tables 1 and 2: alphas of F and of B, capacities in Mbit/s, throughputs in the order of the
-# flows, bottlenecks and utilisations by data. Printed to 0.1 Mbit/s or better, and to 0.1 % but
-# for example 1 (25 %) and 3 (88 %). Example 4's order there is flow 1, flow 2, flow 3: F, B, F.
+# Tables 1 and 2: alphas of F and of B, capacities in Mbit/s, throughputs in the order of the flows,
+# bottlenecks and utilisations by data. Printed to 0.1 Mbit/s or better, and to 0.1 % except example
+# 1 (25 %) and 3 (88 %). Example 4's order there is flow 1, flow 2, flow 3: F, B, F.
 EXAMPLES = [
     (([100, 200], []), (100, 1), [8.3, 16.7], (False, True), (0.25, 0)),
     (([300, 200], [100]), (100, 100), [59.5, 39.7, 19.84], (True, False), (0.992, 0.198)),
@@ -56,7 +56,7 @@ def test_examples_of_the_paper(
     where: tuple[bool, bool],
     data: tuple[float, float],
 ) -> None:
-    """Theorem 1 gives each printed rate, bottleneck and utilisation to the last digit printed."""
+    """Theorem 1 gives each printed rate, bottleneck and utilisation to the last printed digit."""
     flows = [_flow(direction, alpha) for direction in Direction for alpha in alphas[direction]]
     settled = equilibrium(flows, (mbit[0] * 1e6, mbit[1] * 1e6))
     assert _mbit(settled) == pytest.approx(rates, abs=0.05)
@@ -64,7 +64,7 @@ def test_examples_of_the_paper(
     assert settled.data_share == pytest.approx(data, abs=0.005)
 
 
-# Table 3: the analysis of Table 2 over its simulation, less 1, in per cent to two digits.
+# Table 3: the analysis of Table 2 over its simulation, minus 1, in per cent to two digits.
 TABLE_3 = [
     ([59.5, 39.7, 19.84], [57, 38, 20], [4.39, 4.47, 0.8]),
     ([29.4, 8.8], [28.3, 8.6], [3.89, 2.32]),
@@ -108,14 +108,14 @@ def test_a_bottleneck_is_full_and_nothing_is_overfull(
 
 @given(alphas=st.lists(st.integers(1, 500), min_size=1, max_size=6))
 def test_free_acks_leave_one_way_traffic_alone(alphas: list[int]) -> None:
-    """Without ACKs' time, flows one way share the link as their alphas: FAST's own theorem."""
+    """Without ACKs' time, flows in one direction share the link as their alphas: FAST's theorem."""
     settled = equilibrium([Flow(FORWARD, a, DATA_BIT, 0) for a in alphas], (10e6, 1e6))
     assert _mbit(settled) == pytest.approx([10 * a / sum(alphas) for a in alphas])
 
 
 @given(alpha=st.integers(1, 500), count=st.integers(1, 8))
 def test_mirrored_flows_are_equal(alpha: int, count: int) -> None:
-    """Alike both ways, all flows get c / (1 + b) together, each way (example 5's form)."""
+    """Equal flows get c / (1 + b) together in each direction (example 5's form)."""
     flows = [_flow(direction, alpha) for direction in Direction for _ in range(count)]
     settled = equilibrium(flows, (10e6, 10e6))
     assert settled.is_bottleneck == (True, True)
@@ -125,7 +125,7 @@ def test_mirrored_flows_are_equal(alpha: int, count: int) -> None:
 
 @given(n=st.integers(0, 30), m=st.integers(0, 30))
 def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
-    """F is the bottleneck of flows that are alike from n = theta m on, the paper's (17)."""
+    """F is the bottleneck of equal flows from n = theta m on, the paper's (17)."""
     if n + m == 0:
         return
     capacity = (10e6, 20e6)
@@ -135,7 +135,7 @@ def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
 
 
 def test_the_dividing_line_needs_small_acks() -> None:
-    """An ACK of half a packet makes the slower of 1 and 2 Mbit/s the bottleneck of any flows."""
+    """An ACK of half a packet makes the slower of 1 and 2 Mbit/s the bottleneck for any flows."""
     assert slope((1e6, 2e6), 0) == 0.5
     assert slope((2e6, 1e6), 0.25) == pytest.approx(1.75 / 0.5)
     for capacity in ((1e6, 2e6), (2e6, 1e6)):
@@ -145,7 +145,7 @@ def test_the_dividing_line_needs_small_acks() -> None:
 
 
 # Each start's queue and the shares of the link, in units of alpha and of the link: those of the
-# golden ratio for two; the others as the equation sum 1 / (q - e) = 1 has it.
+# golden ratio for two; the others from the equation sum 1 / (q - e) = 1.
 LATE = [
     (1, 1.0, [1.0]),
     (2, 2.618, [0.382, 0.618]),
@@ -156,7 +156,7 @@ LATE = [
 
 @pytest.mark.parametrize(("count", "queue", "shares"), LATE)
 def test_late_flows_take_more(count: int, queue: float, shares: list[float]) -> None:
-    """Flows that measure the others' queue as propagation queue more and get more of the link."""
+    """Flows that measure others' queue as propagation queue more and get more of the link."""
     settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * count, (10e6, 10e6))
     assert settled.queueing_s * 10e6 / DATA_BIT / 100 == pytest.approx(queue, abs=5e-4)
     assert [mbit / 10 for mbit in _mbit(settled)] == pytest.approx(shares, abs=6e-4)
@@ -171,7 +171,7 @@ def test_second_of_two_late_is_the_golden_ratio() -> None:
 
 
 def test_starting_together_is_theorem_1() -> None:
-    """Flows that start at once measure an empty link, and nobody takes more."""
+    """Flows that start at once measure an empty link, and have equal shares."""
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30)]
     assert persistent_congestion([flows], (100e6, 10e6)) == equilibrium(flows, (100e6, 10e6))
 
@@ -192,7 +192,7 @@ def test_refuses_no_capacity(capacity: tuple[float, float]) -> None:
 def test_bunches_cost_more_on_longer_and_more_balanced_links(
     propagation_s: float, third: int, share: float
 ) -> None:
-    """Example 4 loses nothing; longer ways do, the more the nearer both directions are to full."""
+    """Example 4 loses nothing; longer paths do, the more the closer both directions are to full."""
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
     settled = equilibrium(flows, (100e6, 10e6))
     found = bunched(settled, flows, (100e6, 10e6), propagation_s)
@@ -227,7 +227,7 @@ def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
 
 
 def test_one_way_has_no_bunches_to_meet() -> None:
-    """Without opposite data ACKs are not held up, however long the way."""
+    """Without opposite data ACKs are not delayed, however long the path."""
     flows = [_flow(FORWARD, 30)]
     settled = equilibrium(flows, (10e6, 10e6))
     assert bunched(settled, flows, (10e6, 10e6), 1.0) is settled
@@ -255,7 +255,7 @@ FIRST, SECOND = _connection("first", "forward", 100), _connection("second", "rev
 
 
 def test_prediction_for_example_3() -> None:
-    """What fast-ex3 expects of theory: 29.412 and 8.8235 Mbit/s, the slow direction full."""
+    """The theory of fast-ex3 gives 29.412 and 8.8235 Mbit/s, the slow direction full."""
     values = predict("fast", _setup(EXAMPLE_3, [FIRST, SECOND], 20_000))
     assert values["throughput.first"] == pytest.approx(29.412, abs=5e-4)
     assert values["throughput.second"] == pytest.approx(8.8235, abs=5e-5)
@@ -270,7 +270,7 @@ def test_prediction_for_example_3() -> None:
 
 
 def test_prediction_for_example_5() -> None:
-    """What fast-ex5 expects of theory: 9.6154 Mbit/s, 15.46 packets each, both ways full."""
+    """The theory of fast-ex5 gives 9.6154 Mbit/s, 15.46 packets each, both directions full."""
     links = {"forward": _link(10, 0.001), "reverse": _link(10, 0.001)}
     first = FIRST.model_copy(update={"alpha_packets": 30})
     values = predict("fast", _setup(links, [first, SECOND], 2_000))
@@ -281,7 +281,7 @@ def test_prediction_for_example_5() -> None:
 
 
 def test_prediction_for_one_way() -> None:
-    """One way, alpha packets less those whose ACKs are in transmission wait in the one queue."""
+    """In one direction, alpha packets without those of ACKs in transmission are in one queue."""
     links = {"forward": _link(10, 0.010), "reverse": _link(10, 0.010)}
     values = predict("fast", _setup(links, [FIRST], 20_000))
     assert values["throughput.first"] == pytest.approx(10)
@@ -294,7 +294,7 @@ def test_prediction_for_one_way() -> None:
 def test_prediction_where_base_rtt_is_measured(
     starts: tuple[int, int], rates: tuple[float, float]
 ) -> None:
-    """Without a given base RTT the later flow of example 3 gets more than its theorem has."""
+    """Without a given base RTT the later flow of example 3 gets more than by its theorem."""
     late = [
         each.model_copy(update={"start_ns": START_NS + start * 10**9})
         for each, start in zip((FIRST, SECOND), starts, strict=True)
@@ -314,7 +314,7 @@ def test_prediction_depends_on_pacing(pacing: bool, full: float) -> None:
 
 
 def test_constant_rates_come_off_the_link() -> None:
-    """1.3 Mbit/s of other traffic leave Theorem 1 8.7 Mbit/s, still full (section 5.2)."""
+    """1.3 Mbit/s of other traffic leave 8.7 Mbit/s for Theorem 1, still full (section 5.2)."""
     crossing = _connection("film", "reverse", None, congestion="reno", rate_mbit=1.3)
     values = predict("fast", _setup(EXAMPLE_3, [FIRST, SECOND, crossing], 20_000))
     assert values["throughput.second"] == pytest.approx(8.8235 * 0.87, abs=5e-5)

@@ -1,4 +1,4 @@
-"""FAST's Markov chain against queues with known answers, a simulation, and its own error bound."""
+"""FAST's Markov chain against queues with known answers, a simulation, and its error bound."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ MBIT = 1e6
 
 
 def _figure_5(rate: float) -> Arrivals:
-    """The traffic of the paper's figure 5, flows of 1 Mbit on links of 1 and 2 Mbit/s."""
+    """Make the traffic of the paper's figure 5, flows of 1 Mbit on links of 1 and 2 Mbit/s."""
     return Arrivals(rate, rate, MBIT, MBIT, 2 * MBIT, 0.04)
 
 
@@ -25,7 +25,7 @@ def test_one_way_is_a_processor_sharing_queue(load: float) -> None:
 
 
 def test_acks_as_large_as_data_make_one_queue() -> None:
-    """With b = 1 and equal rates both ways all flows share one processor: M/M/1 of their sum."""
+    """With b = 1 and equal rates all flows share one processor: M/M/1 of their sum."""
     solved = fractions(Arrivals(0.3, 0.2, MBIT, MBIT, MBIT, 1), 100)
     assert solved.empty == pytest.approx(0.5, abs=1e-12)
     assert solved.mean_forward == pytest.approx(0.6, abs=1e-12)
@@ -33,7 +33,7 @@ def test_acks_as_large_as_data_make_one_queue() -> None:
 
 
 def test_directions_are_names() -> None:
-    """The link turned round has the two fractions and the two means exchanged."""
+    """Turning the link round exchanges the two fractions and the two means."""
     one = fractions(Arrivals(0.4, 0.3, MBIT, MBIT, 2 * MBIT, 0.04), 40)
     other = fractions(Arrivals(0.3, 0.4, MBIT, 2 * MBIT, MBIT, 0.04), 40)
     assert one.forward == pytest.approx(other.backward)  # no state below 40 is on the line
@@ -45,7 +45,7 @@ def test_directions_are_names() -> None:
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.65])
 def test_error_bounds_what_truncation_does(rate: float) -> None:
-    """Cutting off at 25 and at 40 flows changes no fraction by more than the bound says."""
+    """Truncating at 25 and at 40 flows changes no fraction by more than the bound."""
     exact = fractions(_figure_5(rate), 100)
     for largest in (25, 40):
         cut = fractions(_figure_5(rate), largest)
@@ -62,7 +62,7 @@ def test_bound_says_where_it_is_no_theorem() -> None:
 
 
 def test_figure_5_has_the_papers_shape() -> None:
-    """Empty falls with load, F rises to almost always; B rises and falls again between."""
+    """The empty share falls with load, F rises to almost always; B rises and falls between."""
     solved = [fractions(_figure_5(rate), 100) for rate in (0.02, 0.3, 0.6, 0.8, 0.9)]
     empty = [each.empty for each in solved]
     forward = [each.forward for each in solved]
@@ -108,7 +108,7 @@ def test_chain_agrees_with_a_simulation_of_it() -> None:
 
 
 def test_bound_by_hand() -> None:
-    """With one flow at most, on 1 and 2 bit/s: 0.1 a second of each find the other with p.
+    """With at most one flow, on 1 and 2 bit/s, 0.1 per second of each find the other with p.
 
     p is 0.1 and 0.05 over 1.15; a flow on F is at height 1, one on B at 1/2, and V falls by 0.85.
     """
@@ -139,7 +139,7 @@ def test_loads_count_acks() -> None:
 
 
 def test_refuses_overload() -> None:
-    """At and above a load of 1 there is no equilibrium to compute."""
+    """At and above a load of 1 there is no equilibrium."""
     with pytest.raises(ValueError, match=r"loads must be below 1, got 1\.000 forward"):
         fractions(Arrivals(1, 0, MBIT, MBIT, 2 * MBIT, 0), 10)
     with pytest.raises(ValueError, match=r"loads must be below 1, got 1\.040 forward"):

@@ -18,13 +18,13 @@ ACK_SHARE = 0.04
 
 
 def test_one_transfer_has_the_link() -> None:
-    """A megabit at a megabit per second takes a second, and nothing is there before it."""
+    """A megabit at a megabit per second takes a second, and nothing precedes it."""
     found = list(stretches([Transfer(FORWARD, 2, 1e6)], FIGURE_5, ACK_SHARE))
     assert found == [Stretch(0, 2, (0, 0)), Stretch(2, 3, (1, 0))]
 
 
 def test_two_share_until_one_is_done() -> None:
-    """Two of one direction have half each; what the first leaves behind the second gets alone."""
+    """Two in one direction have half each; when the first ends, the second has the rest alone."""
     transfers = [Transfer(FORWARD, 0, 1e6), Transfer(FORWARD, 0.5, 1e6)]
     found = [s for s in stretches(transfers, FIGURE_5, ACK_SHARE) if s.stop_s > s.start_s]
     assert found == [
@@ -35,7 +35,7 @@ def test_two_share_until_one_is_done() -> None:
 
 
 def test_opposite_transfers_have_the_slower_ones_rate() -> None:
-    """One each way both send at c_F / (1 + b), and the faster direction is not the bottleneck."""
+    """One in each direction both send at c_F / (1 + b); the faster one is not the bottleneck."""
     transfers = [Transfer(FORWARD, 0, 1e6), Transfer(BACKWARD, 0, 2e6)]
     found = [s for s in stretches(transfers, FIGURE_5, ACK_SHARE) if s.stop_s > s.start_s]
     assert [s.flows for s in found] == [(1, 1), (0, 1)]
@@ -93,7 +93,7 @@ def test_prediction_is_of_the_steady_window() -> None:
 
 
 def test_prediction_is_about_transfers_alone() -> None:
-    """A flow without end is refused by name."""
+    """A flow without an end is refused by name."""
     setup = _setup(120_000, 240_000)
     endless = setup.connections[1].model_copy(update={"transfer_bytes": None})
     with pytest.raises(ValueError, match="left-1 is none"):

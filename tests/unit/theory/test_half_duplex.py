@@ -1,4 +1,4 @@
-"""Fixed windows over a half-duplex link: what is predicted, and where nothing is."""
+"""Fixed windows over a half-duplex link: predictions, and refusals."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ def _predicted(name: str, **changes: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
 def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
-    """A data packet and its ACK, or half of one, have a gap each."""
+    """A data packet and its ACK, or half of one, have one gap each."""
     found = _predicted(f"half-duplex@gap_us=200,acks={acks},traffic=one-way")
     both = DATA + GAP + share * (ACK + GAP)
     assert found["throughput.download"] == pytest.approx(0.012 / both)
@@ -36,7 +36,7 @@ def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
 
 
 def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
-    """Both connections have in all what one has alone."""
+    """Both connections together have as much as one alone."""
     name = "half-duplex@gap_us=200,acks=delayed,traffic="
     alone, found = _predicted(f"{name}one-way"), _predicted(f"{name}two-way")
     assert found["throughput.download"] == found["throughput.upload"]
@@ -52,7 +52,7 @@ def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
 def test_the_model_meets_the_closed_form_at_a_common_start(
     window: int, delay_ms: float, gap_us: int, acks: str, share: float
 ) -> None:
-    """Data of both ends, then their ACKs or the delay of the first, whichever takes longer."""
+    """A round is the data of both ends, then their ACKs or the first one's delay if longer."""
     setup = _setup(f"half-duplex@gap_us=0,acks={acks},traffic=two-way")
     found = predict(
         "half_duplex",
@@ -107,19 +107,19 @@ ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
     ],
 )
 def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str) -> None:
-    """The theory refuses what it does not cover, with a sentence."""
+    """The theory refuses setups that it does not cover, with a sentence."""
     with pytest.raises(ValueError, match=sentence):
         _predicted(name, **changes)
 
 
 def test_other_theories_have_no_shared_medium() -> None:
-    """A theory of links with a medium for each direction predicts nothing of a half-duplex one."""
+    """A theory of separate media for each direction predicts nothing for a half-duplex link."""
     with pytest.raises(ValueError, match="a medium for each direction; half_duplex has one"):
         predict("ack_clock", _setup(ONE_WAY))
 
 
 def test_windows_that_queues_do_not_hold() -> None:
-    """Windows of more packets than a queue has places are not predicted: packets are dropped."""
+    """Windows of more packets than a queue holds are not predicted, because packets are dropped."""
     setup = _setup(ONE_WAY)
     links = {name: replace(link, buffer_packets=59) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="windows of 60 packets overflow a queue"):

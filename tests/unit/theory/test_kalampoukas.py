@@ -1,4 +1,4 @@
-"""Kalampoukas's closed forms: worked numbers, and an independent packet-level model."""
+"""Kalampoukas's closed forms, against worked numbers and an independent packet-level model."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -40,7 +40,7 @@ def test_section_5_2_has_its_efficiency_and_queue() -> None:
         (28, 15, 0, (13, 13)),  # section 5.2
         (28, 15, 3, (16, 10)),
         (28, 9, 4, (23, 15)),  # section 5.4, with the phase that has its 23
-        (8, 5, 7, (6, 0)),  # no queue is less than none
+        (8, 5, 7, (6, 0)),  # no queue is below zero
     ],
 )
 def test_lemma_2_alternates_from_the_starts(
@@ -54,7 +54,7 @@ def test_lemma_2_alternates_from_the_starts(
     assert [expected] * 2 == [tuple(map(int, each)) for each in queues]
     if sum(expected) < window:
         return
-    # A segment is stored before it is forwarded: in whole slots the data take one less to arrive.
+    # A segment is stored before it is forwarded, so data takes one whole slot less to arrive.
     outcomes = simulate((_even(window, delay), late), (Fraction(400), Fraction(800)))
     for outcome in outcomes:
         assert set(outcome.cluster_peaks[2:]) == set(expected)
@@ -71,7 +71,7 @@ def test_compression_needs_more_than_the_round_trip() -> None:
 
 
 def test_lemma_5_in_each_region() -> None:
-    """Over a trip of 5 segments of 2: a window of 20 leaves 2.5 on the way, less of each other."""
+    """Over a trip of 5, with segments of 2, a window of 20 leaves 2.5 on the path."""
     large, small, other = _uneven(20, 2, 3), _uneven(10, 1, 2), _uneven(4, 2, 3)
     assert kalampoukas.printed_queue_bound(large, small) == Fraction(35, 2)
     assert kalampoukas.printed_queue_bound(small, large) == 10
@@ -79,7 +79,7 @@ def test_lemma_5_in_each_region() -> None:
 
 
 def test_lemma_2_with_unequal_rates() -> None:
-    """A segment of 2 and a start 1 late leave 6.5 of a window of 8; the next queue is none."""
+    """A segment of 2 and a start 1 late leave 6.5 of a window of 8; the next queue is empty."""
     late = _uneven(8, 2, 5, start=1)
     queues = kalampoukas.printed_queues(late, _uneven(6, 1, 4))
     assert queues == (Fraction(13, 2), Fraction(0))
@@ -93,7 +93,7 @@ def test_alone_a_window_waits_for_its_first_ack() -> None:
 
 
 def test_acks_that_go_first_wait_for_one_segment() -> None:
-    """Windows then have the efficiency of one connection alone, less a segment's time at most."""
+    """Such windows have the efficiency of one connection alone, minus at most a segment's time."""
     side = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
     watched = 100 * kalampoukas.one_way_cycle(side, side)
     outcome, _ = simulate((side, side), (watched, 2 * watched))
@@ -140,7 +140,7 @@ def test_model_is_busy_as_the_closed_form_says(
 def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
     windows: tuple[int, int], rate: Fraction, delay: Fraction
 ) -> None:
-    """Both sides have one cycle, that of the longer round trip even without compression."""
+    """Both nodes have one cycle, that of the longer round trip even without compression."""
     ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
     one = Side(windows[0], 1 / rate, ack / rate, delay)
     two = Side(windows[1], Fraction(1), ack, delay)
@@ -153,7 +153,7 @@ def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
 
 @given(window=st.integers(1, 40), delay=st.fractions(0, 20, max_denominator=9))
 def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
-    """Alone, a connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
+    """A single connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
     side = Side(window, Fraction(1), FREE, delay)
     alone = kalampoukas.one_way_efficiency(side, side)
     assert alone == min(window / (2 * delay + 1), Fraction(1))
@@ -169,7 +169,7 @@ def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fr
 def test_free_acks_leave_the_printed_theorem(
     windows: tuple[int, int], data: Fraction, delay: Fraction
 ) -> None:
-    """Without ACK time, Theorem 2 is what is left unless a segment's round trip takes longest."""
+    """Without ACK time, Theorem 2 remains unless a segment's round trip takes longest."""
     one = Side(windows[0], data, FREE, delay)
     two = Side(windows[1], Fraction(1), FREE, delay)
     longest = kalampoukas.cycle(one, two)
@@ -186,6 +186,6 @@ def test_one_way_form_is_half_of_the_window_over_the_delay() -> None:
 
 
 def test_queue_bound_of_equal_windows_leaves_out_the_pipe() -> None:
-    """Lemma 4: of two windows of 8 with 2 slots each way a queue has 12, not one window of 8."""
+    """Lemma 4: two windows of 8 with 2 slots in each direction make a queue of 12, not of 8."""
     one, two = (Side(8, Fraction(1), FREE, Fraction(2)) for _ in range(2))
     assert kalampoukas.printed_queue_bound(one, two) == 12

@@ -1,4 +1,4 @@
-"""Predictions and printed forms for Kalampoukas's experiments as they stand."""
+"""Predictions and printed forms for Kalampoukas's experiments of the checkout."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_printed_gain_is_57_of_95_mbit() -> None:
 
 
 def test_start_up_ends_where_fixed_windows_begin() -> None:
-    """At the ramp's last rate slow start has what windows of 28 have, and says no queue."""
+    """At the ramp's last rate slow start ends like windows of 28, without predicted queues."""
     ramp = predict("kalampoukas_ramp", _setup("kalampoukas-acr"))
     fixed = predict("kalampoukas", _setup("kalampoukas-5.2"))
     assert ramp["efficiency.left"] == pytest.approx(fixed["efficiency.left"], rel=3e-4)
@@ -63,7 +63,7 @@ def test_start_up_ends_where_fixed_windows_begin() -> None:
 
 
 def test_lemma_5_has_room_for_the_segment_in_transmission() -> None:
-    """The bound is the lemma's and one segment; the model keeps it, in some queues exactly."""
+    """The bound is the lemma's plus one segment; the model keeps it, in some queues exactly."""
     room = []
     for window in (6, 14, 30):
         for rate in (24.48, 73.44, 220.32):
@@ -76,7 +76,7 @@ def test_lemma_5_has_room_for_the_segment_in_transmission() -> None:
 
 
 def test_ack_queues_bring_one_way_efficiency_back() -> None:
-    """With ACKs in a queue of their own an efficiency is that of one connection alone, nearly."""
+    """With ACKs in a queue of their own the efficiency is nearly that of a single connection."""
     name = "kalampoukas-remedies@window=28,acks={},opposite={}"
     shared = predict("kalampoukas", _setup(name.format("shared", 1)))["efficiency.left"]
     alone = predict("kalampoukas", _setup(name.format("shared", 0)))["efficiency.left"]

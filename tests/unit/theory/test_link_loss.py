@@ -1,4 +1,4 @@
-"""Gilbert's model is of losses by chance, with a constant share."""
+"""Gilbert's model is for random losses with a constant share."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -
 
 
 def test_a_path_over_several_links_is_refused() -> None:
-    """A theory of one link says nothing of a connection over two."""
+    """A theory of one link predicts nothing for a connection over two."""
     setup = _setup("link-loss@control=reno,burst=1,seed=1")
     (flow,) = setup.connections
     over_two = flow.model_copy(update={"directions": ("forward", "reverse")})

@@ -20,7 +20,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _sides(name: str) -> tuple[Side, Side]:
-    """The two sides of an experiment, from its file and its profile's."""
+    """Return the two nodes of an experiment, from its file and its profile's."""
     experiment = _load(experiment_files()[name])
     directions = _load(PROFILES / f"{experiment['profile']}.yml")["directions"]
     mtu = experiment["stack"]["mtu_bytes"]
@@ -52,7 +52,7 @@ EXPERIMENTS = (
 
 
 def _measured_cycle(one: Side, two: Side) -> list[Fraction]:
-    """Mean distance of the model's busy periods, per side, over pairs and exactly."""
+    """Return the mean distance of the model's busy periods, per node, over pairs and exactly."""
     period = cycle(one, two)
     outcomes = simulate((one, two), (20 * period, 60 * period))
     cycles = []
@@ -98,6 +98,6 @@ def test_model_reaches_the_queues_that_experiments_expect(
 )
 def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction) -> None:
     """For equal windows that fill the pipe, the model sends W segments in W + D + a, exactly."""
-    assume(window > delay + 1)  # else no ack compression: the paper's condition (2.1)
+    assume(window > delay + 1)  # otherwise no ACK compression: the paper's condition (2.1)
     side = Side(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
     assert _measured_cycle(side, side) == [cycle(side, side)] * 2

@@ -34,7 +34,7 @@ def test_first_loss_is_at_the_papers_window(rate: float) -> None:
 
 
 def test_a_window_of_one_more_in_each_round_trip() -> None:
-    """Without losses all arrives in order, and avoidance ends where pipe and queue are full."""
+    """Without losses all data arrives in order, and avoidance ends with pipe and queue full."""
     course = simulate([Hop(_service_ns(1.5), 51)], 557_269_333, 200_000_000_000)
     assert course.arrived_ns == sorted(course.arrived_ns)
     after_start = [window for time, window in course.windows if time > 60_000_000_000]
@@ -43,7 +43,7 @@ def test_a_window_of_one_more_in_each_round_trip() -> None:
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_three_duplicates_are_sooner_than_the_timer(fast: bool) -> None:
-    """A loss in avoidance is repaired after a round trip of 31 ms, or after 200 ms and more."""
+    """A loss in avoidance is repaired after a round trip of 31 ms, or after at least 200 ms."""
     course = simulate([Hop(1_000_000, 11)], 20_000_000, 2_000_000_000, fast_retransmit=fast)
     in_slow_start_ns = course.lost_ns[0] + 100_000_000
     lost_ns = next(at for at in course.lost_ns if at > in_slow_start_ns)
@@ -54,7 +54,7 @@ def test_three_duplicates_are_sooner_than_the_timer(fast: bool) -> None:
 
 
 def _chain(congestion: str = "tahoe_rto") -> Setup:
-    """Figure 4 with three nodes of 17 packets before a bottleneck of 20."""
+    """Make figure 4 with three nodes of 17 packets before a bottleneck of 20."""
     names = [*(f"node{i}" for i in (1, 2, 3)), "bottleneck"]
     rates = [2.625, 2.25, 1.875, 1.5]
     links = {
@@ -67,7 +67,7 @@ def _chain(congestion: str = "tahoe_rto") -> Setup:
 
 
 def test_three_nodes_lose_where_the_inequality_says_they_do_not() -> None:
-    """The printed cycle has no loss in slow start at n = 3, the packets have four."""
+    """The printed cycle has no loss in slow start at n = 3; the packets have four."""
     values, forms = predict("tahoe_chain", _chain()), printed("tahoe_chain", _chain())
     assert forms["sawtooth_efficiency.flow"] == pytest.approx(0.785, abs=1e-3)
     assert forms["first_loss_window.flow"] == pytest.approx(114)
@@ -85,7 +85,7 @@ def test_it_is_about_one_tahoe() -> None:
 
 
 def test_the_file_has_what_the_model_computes() -> None:
-    """The values kept for figure 4 with three nodes are those of the model as it is."""
+    """The values kept for figure 4 with three nodes are those of the present model."""
     case = load_case("barakat-fig4@nodes=3")
     given = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
     kept = tables.look_up(tahoe_chain.NAME, tahoe_chain.parameters(given))

@@ -1,4 +1,4 @@
-"""The packet-level model of Zhang's network: its table, its parts, and what it says of timers."""
+"""The packet-level model of Zhang's network: its table, its parts, and its timers."""
 
 import math
 from collections import Counter
@@ -42,13 +42,13 @@ SAMPLE = [
 
 
 def setup(name: str) -> Setup:
-    """What theories get of an experiment's point."""
+    """Return the setup that theories get for an experiment's point."""
     case = load_case(name)
     return setup_of(case.experiment, case.profile, case.graph, list(case.connections))
 
 
 def victims(outcome: Outcome) -> list[list[int]]:
-    """Who loses in each epoch, drop by drop."""
+    """Return the connections that lose in each epoch, drop by drop."""
     network = outcome.network
     gap = sum(s.link.delay_ns + s.link.limit * s.link.data_ns for s in network.sides)
     drops = sorted((d for s in network.sides for d in s.drops), key=lambda drop: drop[0])
@@ -66,7 +66,7 @@ def test_tables_have_every_point(theory: ModuleType, name: str) -> None:
 
 @pytest.mark.parametrize(("theory", "name"), SAMPLE)
 def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> None:
-    """Each value of these rows comes out of the model again, to the digits kept."""
+    """The model reproduces each value of these rows, to the digits kept."""
     given = setup(name)
     kept = tables.look_up(theory.NAME, theory.parameters(given))
     assert kept == pytest.approx(theory.compute(given), rel=1e-5)
@@ -74,7 +74,7 @@ def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> No
 
 @pytest.mark.slow
 def test_the_mean_of_starts_has_its_first_start() -> None:
-    """The first of the random starts comes out of the model again."""
+    """The model reproduces the first of the random starts."""
     given = setup("zhang-fig3@buffer=30")
     starts = random_starts(given, 0, tahoe_starts.WITHIN_S)
     assert tahoe_starts.first_start(given) == pytest.approx(
@@ -84,7 +84,7 @@ def test_the_mean_of_starts_has_its_first_start() -> None:
 
 @pytest.mark.parametrize("name", POINTS[tahoe_starts])
 def test_tolerances_are_three_deviations(name: str) -> None:
-    """Where starts are random, a prediction's tolerance is three deviations, rounded up."""
+    """With random starts, a prediction's tolerance is three deviations, rounded up."""
     deviations = tahoe_starts.deviations(setup(name))
     for each in load_case(name).predictions:
         assert each.tolerance is not None
@@ -112,7 +112,7 @@ def test_pairs_of_drops_by_turns() -> None:
 
 
 def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
-    """With 4.3BSD's timer lines are 70 % busy, and 132 of 207 epochs have two drops."""
+    """With 4.3BSD's timer links are 70 % busy, and 132 of 207 epochs have two drops."""
     given = replace(setup("zhang-fig4-5@buffer=20"), modules={"tcp_tahoe": {"timer": "bsd"}})
     outcome = outcome_of(given)
     busy = [outcome.metrics()[f"utilisation.{way}"] for way in ("forward", "reverse")]
@@ -151,7 +151,7 @@ def test_thresholds_of_two_rules(cwnd: int, offered: int, paper: int, bsd: int) 
 
 
 def test_delayed_acks() -> None:
-    """After the first 16 every second segment is acknowledged, a lone one after 40 ms."""
+    """After the first 16 every second segment is acknowledged, a single one after 40 ms."""
     receiver = Receiver(delays=True)
     assert [receiver.take(n, n) for n in range(QUICK)] == list(range(1, QUICK + 1))
     assert [receiver.take(n, n) for n in range(QUICK, QUICK + 4)] == [None, 18, None, 20]

@@ -14,7 +14,7 @@ LINKS = {"forward": {"delay": {"schedule": [[0, 10], [1, 20]], "repeat_s": None}
 
 
 def _worst(travelled_ns: list[int], connections: int = 1) -> FidelityRow:
-    """The check of packets sent each half second, and how long each travels; -1: it is lost."""
+    """Check packets sent each half second with given delays; -1 means that it is lost."""
     sent_ns = [START_NS + row * 500 * MS for row in range(len(travelled_ns))]
     behind = packets(time_ns=sent_ns, seq=range(len(sent_ns)))
     came = [row for row, took_ns in enumerate(travelled_ns) if took_ns >= 0]
@@ -26,7 +26,7 @@ def _worst(travelled_ns: list[int], connections: int = 1) -> FidelityRow:
 
 
 def test_packets_travel_for_as_long_as_the_table_says() -> None:
-    """A packet has the delay of the time at which it leaves; one that is lost has none."""
+    """A packet has the delay of the time at which it leaves; a lost one has none."""
     sound = _worst([10 * MS, 10 * MS, 20 * MS, -1])
     assert sound.check == "forward: worst error of the delays of 3 packets, ns"
     assert (sound.value, sound.bound, sound.verdict) == (0, "0", Verdict.PASS)
@@ -43,7 +43,7 @@ def test_a_nanosecond_off_fails() -> None:
 
 
 def test_no_packet_is_off() -> None:
-    """On a link that nothing leaves no delay is wrong, and a link of one delay has no check."""
+    """A link without departures has no wrong delay; a link with a constant one has no check."""
     for connections in (0, 1):
         nothing = _worst([], connections)
         assert nothing.check == "forward: worst error of the delays of 0 packets, ns"

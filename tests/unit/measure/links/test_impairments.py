@@ -15,7 +15,7 @@ MS = 1_000_000
 def _measured(
     came_ms: list[int], payload: list[int], arrivals: int, *, impaired: bool = True
 ) -> tuple[float, ...]:
-    """The metrics of packets that left their last queue a millisecond after each other."""
+    """Return the metrics of packets that left their last queue one millisecond apart."""
     rows = range(len(came_ms))
     behind = packets(time_ns=[row * MS for row in rows], seq=rows, payload_bytes=payload)
     came = [row for row in rows if came_ms[row] >= 0]
@@ -32,7 +32,7 @@ def _measured(
 
 
 def test_each_impairment_by_hand() -> None:
-    """Delays of 10, 12 and 9 ms; the last data overtake, a lost one and an ACK do not count."""
+    """Delays of 10, 12 and 9 ms; the last data overtakes, a lost packet and an ACK do not count."""
     jitter, overtaking, copies = _measured([10, 13, -1, 15, 12], [1, 1, 1, 0, 0], 6)
     assert jitter == pytest.approx(1, rel=1e-12)
     assert overtaking == 0
@@ -43,13 +43,13 @@ def test_each_impairment_by_hand() -> None:
 
 
 def test_arrival_with_another_overtakes_nothing() -> None:
-    """Two data packets that arrive at one instant, in their order, are in order; 0 is a time."""
+    """Two data packets that arrive together, in their order, are in order; 0 is a valid time."""
     jitter, overtaking, copies = _measured([0, 3, 3], [1, 1, 1], 3)
     assert jitter == pytest.approx(math.sqrt(2 / 3), rel=1e-12)  # of 0, 2 and 1 ms
     assert (overtaking, copies) == (0, 0)
 
 
 def test_no_data_no_impairment() -> None:
-    """Where no data packet arrives, or a link has no impairments, there is nothing to tell."""
+    """The metrics are undefined if no data packet arrives, or a link has no impairments."""
     assert np.isnan(_measured([-1, 5], [1, 0], 1)).all()
     assert np.isnan(_measured([10, 5], [1, 1], 3, impaired=False)).all()

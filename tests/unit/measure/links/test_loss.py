@@ -1,4 +1,4 @@
-"""Losses on a link, and how far they are from what a profile says."""
+"""Losses on a link, and their deviation from the profile's."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from twoway.measure.links.loss import check, deviations, link_loss
 
 
 def test_single_losses() -> None:
-    """Of 10 000 packets 110 lost where 100 are expected is a standard deviation too many."""
+    """110 lost packets of 10 000, with 100 expected, are one standard deviation too many."""
     alone = Loss(percent=1)
     share, length = deviations(alone, 0.011, 10_000, 1 / 0.99, 100)
     assert share == pytest.approx(0.001 / math.sqrt(0.01 * 0.99 / 10_000))
@@ -45,11 +45,11 @@ def _measured(
     payload: list[int] | None = None,
     under_way: int = 0,
 ) -> tuple[float, ...]:
-    """The metrics of packets of which some are lost, and the last may still be under way."""
+    """Return the metrics of packets with some lost, and the last possibly under way."""
     rows = range(len(lost))
     behind = packets(time_ns=rows, seq=rows, payload_bytes=payload or [1] * len(lost))
     arrived = behind.where(np.flatnonzero(~np.array(lost)))
-    # Captures end with a packet of another connection, later than what is still under way.
+    # Captures end with a packet of another connection, later than the packets under way.
     last = packets(time_ns=[len(lost) - under_way])
     links: dict[str, dict[str, Any]] = {
         "forward": {"loss": said},
@@ -68,7 +68,7 @@ def test_bursts_are_counted_from_their_first() -> None:
 
 
 def test_only_data_that_had_its_time_counts() -> None:
-    """An ACK, and a packet still under way as the captures end, are neither sent nor lost."""
+    """An ACK, and a packet under way when the captures end, count neither as sent nor as lost."""
     found = _measured([True, False, True, True, True], payload=[9, 9, 9, 0, 9], under_way=1)
     assert found[:2] == (2 / 3, 1)
     assert np.isnan(_measured([True], payload=[0])).all()
@@ -78,7 +78,7 @@ def test_only_data_that_had_its_time_counts() -> None:
 
 
 def test_losses_are_compared_with_the_profile() -> None:
-    """Where the profile says how many, the deviations are those of this share and these bursts."""
+    """If the profile gives numbers, the deviations are from its share and its bursts."""
     said = {"percent": 25, "burst_packets": 2}
     found = _measured([True, False, True, True], said=said)
     assert found[2:] == deviations(Loss(percent=25, burst_packets=2), 0.75, 4, 1.5, 2)
@@ -87,7 +87,7 @@ def test_losses_are_compared_with_the_profile() -> None:
 def _checked(
     said: dict[str, Any], time_ms: list[int], lost: list[int], seen_ms: int | None = None
 ) -> list[FidelityRow]:
-    """The check of packets that left a queue at some times; some of them did not arrive."""
+    """Check packets that left a queue at some times, with some that did not arrive."""
     rows = range(len(time_ms))
     behind = packets(
         time_ns=[ms * 10**6 for ms in time_ms], seq=rows, payload_bytes=[1] * len(rows)
@@ -100,7 +100,7 @@ def _checked(
 
 
 def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
-    """Of nine packets each third is lost, or still under way; others are six contradictions."""
+    """Each third of nine packets is lost or under way; other losses are six contradictions."""
     (row,) = _checked({"every": 3}, [*range(9)], [2, 5, 8])
     assert row.check == "forward: packets of 9 whose loss contradicts the count"
     assert (row.value, row.verdict) == (0, Verdict.PASS)
@@ -115,7 +115,7 @@ def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
 
 
 def test_losses_by_schedule_have_the_chances_of_its_shares() -> None:
-    """None, then all, then half are lost; 1 ms behind a change and after traffic packets may be."""
+    """None, then all, then half are lost; within 1 ms of a change and after traffic any may be."""
     said = {"schedule": [[0, 0], [1, 100], [2, 50]]}
     times = [500, 999, 1000, 1001, 1500, 2000, 2001, 2500, STOP_NS // 10**6]
     (row,) = _checked(said, times, [3, 4, 6])

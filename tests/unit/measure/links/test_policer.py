@@ -1,4 +1,4 @@
-"""What a policer refuses, by hand."""
+"""The refusals of a policer, by hand."""
 
 import math
 
@@ -16,7 +16,7 @@ POLICER: dict[str, float] = {"rate_mbit": 8, "burst_bytes": 2000}
 
 
 def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLICER) -> float:
-    """The share lost of four frames at once, where two do not leave, and of one later."""
+    """Return the share lost of four frames at once, two of which do not leave, and one later."""
     entered = [0, 0, 0, 0, 5 * MS]
     view = queue_view(passage_of(entered, [MS, 2 * MS, -1, -1, 6 * MS], frame_bytes=[1000] * 5))
     links = {"forward": {"policer": policer}}
@@ -26,7 +26,7 @@ def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLI
 
 
 def test_share_of_what_comes_in_the_steady_window() -> None:
-    """Two of four that come at once are lost, none of the later; a window is half open."""
+    """Two of four simultaneous packets are lost, none of the later; a window is half open."""
     assert _share(0, 6 * MS) == 2 / 5
     assert _share(0, 5 * MS) == 2 / 4
     assert _share(1, 6 * MS) == 0
@@ -35,7 +35,7 @@ def test_share_of_what_comes_in_the_steady_window() -> None:
 
 
 def test_a_drop_at_a_full_queue_is_not_the_policers() -> None:
-    """A packet that is lost where the queue has no place is the queue's drop, not the policer's."""
+    """A packet lost while the queue is full is the queue's drop, not the policer's."""
     passed = passage_of([0, 1, 2], [MS, 2 * MS, -1], frame_bytes=[1000] * 3)
     analysis = analysis_of(links={"forward": {"policer": POLICER}}, steady_ns=0, stop_ns=MS)
     shares = [
@@ -46,7 +46,7 @@ def test_a_drop_at_a_full_queue_is_not_the_policers() -> None:
 
 
 def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
-    """The check of three frames at once and a bucket for two, by what becomes of them."""
+    """Check three frames at once and a bucket for two, with given fates."""
     view = queue_view(passage_of([0, 0, 0], left_ns, frame_bytes=[1000] * 3))
     kernel = {"dev": "r1-eth1", "kind": "clsact"}
     counts = {"before": [kernel | {"drops": 0}], "after": [kernel | {"drops": counted}]}
@@ -57,7 +57,7 @@ def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
 
 
 def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
-    """What the bucket refuses must be dropped, and the kernel must have counted as many drops.
+    """Frames that the bucket refuses must be dropped, and the kernel must have counted as many.
 
     A packet that the bucket passes may be dropped by the queue behind it.
     """
@@ -72,7 +72,7 @@ def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
 
 
 def test_no_policer_refuses_nothing() -> None:
-    """Where there is no policer there is no share."""
+    """Without a policer the share is undefined."""
     assert math.isnan(_share(0, 6 * MS, policer=None))
 
 

@@ -15,13 +15,13 @@ from twoway.measure.queues import Occupancy, Passage
 
 
 def departures(kinds: str) -> Passage:
-    """Packets that leave a second apart from 0 on: D is data, a is an acknowledgement."""
+    """Make packets that leave one second apart from 0 on: D is data, a is an acknowledgement."""
     times = list(range(len(kinds)))
     return passage_of(times, times, payload_bytes=[int(kind == "D") for kind in kinds])
 
 
 def as_pairs(periods: BusyPeriods) -> list[tuple[int, int]]:
-    """Start and segments of each."""
+    """Return start and segments of each."""
     return list(zip(periods.start_ns.tolist(), periods.segments.tolist(), strict=True))
 
 
@@ -36,7 +36,7 @@ def test_start_of_capture_is_no_start() -> None:
 
 
 def test_window_takes_starts() -> None:
-    """A period belongs to the window in which it starts, though an ACK before it does not."""
+    """A period belongs to the window in which it starts, even if the ACK before it does not."""
     everything = departures("aDDaDaDDDaDa")
     assert as_pairs(busy_periods(everything, 4, 11)) == [(4, 1), (6, 3)]
     assert as_pairs(busy_periods(everything, 5, 11)) == [(6, 3)]
@@ -45,7 +45,7 @@ def test_window_takes_starts() -> None:
 
 @given(st.text("Da", max_size=40), st.integers(0, 40), st.integers(0, 40))
 def test_by_grouping(kinds: str, start: int, stop: int) -> None:
-    """Start and length are those of the runs that grouping the departures finds."""
+    """Start and length are those of the runs found by grouping the departures."""
     runs = [list(group) for _, group in groupby(enumerate(kinds), key=lambda pair: pair[1])]
     found = [(run[0][0], len(run)) for run in runs[1:] if run[0][1] == "D"]
     found = [(at, length) for at, length in found if start <= at < stop]
@@ -67,14 +67,14 @@ def test_dropped_packets_separate_nothing() -> None:
     ],
 )
 def test_cycle_is_over_pairs(starts_s: list[int], cycle_s: float) -> None:
-    """The mean cycle spans an even number of periods, as these alternate in length."""
+    """The mean cycle spans an even number of periods, because these alternate in length."""
     starts = np.array(starts_s) * 1_000_000_000
     assert BusyPeriods(starts, np.ones_like(starts)).cycle_s() == cycle_s
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_no_cycle(count: int) -> None:
-    """Fewer than three starts do not make a cycle."""
+    """Fewer than three starts make no cycle."""
     starts = np.arange(count)
     assert np.isnan(BusyPeriods(starts, starts).cycle_s())
 
@@ -83,7 +83,7 @@ RUN = analysis_of(stop_ns=1000)
 
 
 def test_peaks_that_alternate() -> None:
-    """Of busy periods with peaks of 2, 5, 4, 1 and 9 every second one is 4 and 3 in the median."""
+    """For peaks of 2, 5, 4, 1 and 9 the medians of odd and even busy periods are 4 and 3."""
     entered, kinds = [0], [0]
     for at, peak in enumerate((2, 5, 4, 1, 9, 7), start=1):
         entered += [100 * at] * (peak + 1)
@@ -94,7 +94,7 @@ def test_peaks_that_alternate() -> None:
 
 
 def test_idle_periods_have_an_end() -> None:
-    """A queue that is empty from 10 to 20 and from 35 to 70 ns was idle twice; what is cut is not.
+    """A queue empty from 10 to 20 and from 35 to 70 ns was idle twice; cut ones do not count.
 
     An instant between two packets is no idle period.
     """

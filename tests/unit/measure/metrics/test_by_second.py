@@ -17,7 +17,7 @@ KBIT = 125  # bytes
 
 
 def sender(*kbit: int, start_s: float = 0, **fields: Any) -> Ends:
-    """A connection whose receiver gets so much, in a segment, in each second from 0."""
+    """Make a connection whose receiver gets given bytes, in one segment, in each second from 0."""
     at = [int((second + 0.5) * S) for second, each in enumerate(kbit) if each]
     sizes = [each * KBIT for each in kbit if each]
     arrived = packets(
@@ -27,17 +27,17 @@ def sender(*kbit: int, start_s: float = 0, **fields: Any) -> Ends:
 
 
 def run_of(*connections: Ends, steady_s: float = 0, stop_s: float = 5) -> Analysis:
-    """A run of some connections."""
+    """Make a run of some connections."""
     return analysis_of(*connections, steady_ns=int(steady_s * S), stop_ns=int(stop_s * S))
 
 
 def of(analysis: Analysis, estimator: Any) -> list[list[float]]:
-    """What an estimator says of each connection."""
+    """Return an estimator's values for each connection."""
     return [[*estimator.measure(analysis, view)] for view in analysis.connections.values()]
 
 
 def test_goodput_of_the_worst_and_the_best_second() -> None:
-    """The extremes are of whole seconds of the steady window, silent ones included."""
+    """The extremes are over whole seconds of the steady window, with silent ones."""
     analysis = run_of(sender(9, 4, 0, 6, 8), steady_s=0.5, stop_s=4.9)
     assert of(analysis, goodput_by_second) == [[0, 6e-3]]
 
@@ -60,14 +60,14 @@ def test_no_whole_second_has_no_value() -> None:
 
 
 def test_the_least_share() -> None:
-    """A share is of the connections in the same queue; where none has goodput there is none."""
+    """A share is among the connections in the same queue; without goodput it is undefined."""
     opposite = sender(9, 9, 9, 9, directions=["back"], direction="back")
     analysis = run_of(sender(1, 3, 0, 1), sender(3, 1, 0, 1), opposite, stop_s=4)
     assert of(analysis, share_least) == [[0.25], [0.25], [1]]
 
 
 def test_convergence_from_the_latest_start() -> None:
-    """Both of two are fair from one second on, and the time begins as the second of them starts."""
+    """Two shares are fair from one second on; the time begins when the second of them starts."""
     analysis = run_of(sender(100, 100, 90, 56, 54), sender(0, 0, 10, 44, 46, start_s=1.5))
     assert of(analysis, convergence_time) == [[2.5], [2.5]]
 
@@ -80,20 +80,20 @@ def test_fair_is_within_a_tenth(more: int, less: int, time_s: float) -> None:
 
 
 def test_alone_is_not_convergence() -> None:
-    """A connection that always has its queue alone has no time of convergence."""
+    """A connection that is always alone in its queue has no time of convergence."""
     opposite = sender(1, 1, directions=["back"], direction="back")
     analysis = run_of(sender(1, 1), opposite, stop_s=2)
     assert np.isnan(of(analysis, convergence_time)).all()
 
 
 def test_jain_by_second() -> None:
-    """Two that take turns have the index 1/2 in each second, though their goodputs are equal."""
+    """Two that alternate have the index 1/2 in each second, though their goodputs are equal."""
     analysis = run_of(sender(8, 0, 8, 0, 1), sender(0, 8, 0, 8, 1))
     assert jain_by_second(analysis.seconds).tolist() == [0.5, 0.5, 0.5, 0.5, 1]
     assert fairness_by_second.measure(analysis) == (0.5, 0.5)
 
 
 def test_jain_needs_two_and_goodput() -> None:
-    """Seconds with one sender, or with none that has goodput, have no index."""
+    """Seconds with fewer than two senders, or without goodput, have no index."""
     analysis = run_of(sender(8, 3, 0, 8), sender(0, 1, 0, 8, start_s=1), stop_s=4, steady_s=1)
     assert fairness_by_second.measure(analysis) == pytest.approx((0.9, 0.8))

@@ -1,4 +1,4 @@
-"""Clusters of data in what leaves a queue, by hand."""
+"""Clusters of data among the packets that leave a queue, by hand."""
 
 import math
 from dataclasses import replace
@@ -13,12 +13,12 @@ from twoway.measure.metrics.clustering import clusters
 
 
 def _measured(order: str, window: int = 2) -> tuple[float, ...]:
-    """The metrics of packets a of a connection, of its FIN f, and x of others, as they leave."""
+    """Return the metrics of packets in order: a of a connection, its FIN f, x of others."""
     rows = range(len(order))
     payload = [int(name != "f") for name in order]
     passed = passage_of(rows, rows, payload)
     passed = replace(passed, packets=replace(passed.packets, flow=np.array([*order]) == "x"))
-    # From the first instant on, segments of a window are sent and all but these acknowledged.
+    # From the start on, segments of a window are sent and all but these acknowledged.
     number = window + 1
     sent = packets(time_ns=[0] * number, seq=range(number), payload_bytes=[1] * number)
     mine = Ends(sent=sent, acks_in=packets(time_ns=[0], ack=[1]))
@@ -28,14 +28,14 @@ def _measured(order: str, window: int = 2) -> tuple[float, ...]:
 
 
 def test_clusters_by_hand() -> None:
-    """xaaxaaax: of five, three follow their own; two clusters of 2.5 are those of 5/2 windows."""
+    """xaaxaaax: of five, three follow their own; two clusters of 2.5 come from 5/2 windows."""
     assert _measured("xaaxaaax") == pytest.approx((3 / 5, 5 / 2, 2 / (5 / 2)), rel=1e-12)
     assert _measured("xaaxaaax", window=5)[2] == pytest.approx(2)
     assert _measured("xaaxaaax", window=0)[2] == pytest.approx(2 / 5)
 
 
 def test_what_leaves_first_has_nothing_before_it() -> None:
-    """Whether the first packet of the window follows its own cannot be seen: it does not count."""
+    """The window's first packet does not count, because its predecessor is not seen."""
     assert _measured("aaxa")[:2] == (1 / 2, 2)
     assert np.isnan(_measured("a")).all()
     assert np.isnan(_measured("xx")).all()
@@ -45,5 +45,5 @@ def test_what_leaves_first_has_nothing_before_it() -> None:
 
 
 def test_only_data_make_clusters() -> None:
-    """A FIN between two clusters parts them, and is none of their packets."""
+    """A FIN between two clusters separates them, and belongs to neither."""
     assert _measured("xafa")[:2] == (0, 1)

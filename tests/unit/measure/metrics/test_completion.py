@@ -1,4 +1,4 @@
-"""How long transfers take: to the arrival of the last byte that was missing."""
+"""Completion times of transfers: until the last missing byte arrives."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from twoway.measure.metrics.completion import completion_time, completion_times
 
 
 def _transfer(size: int | None, time_ns: list[int], seq: list[int]) -> Ends:
-    """A transfer of a size, and when its segments of 100 bytes arrive."""
+    """Make a transfer of a size, with arrivals of its segments of 100 bytes."""
     arrived = packets(time_ns=time_ns, seq=seq, payload_bytes=[100] * len(seq))
     return Ends(arrived=arrived, fields={"transfer_bytes": size, "start_ns": 1000})
 
@@ -41,7 +41,7 @@ def test_unlimited_or_unfinished_has_no_time() -> None:
 
 
 def test_all_transfers_together() -> None:
-    """Of three transfers two are complete; median and percentile are theirs, others' none."""
+    """If two of three transfers are complete, median and percentile are over these two."""
     found = _completions(
         _transfer(100, [2000], [0]),
         _transfer(100, [4000], [0]),
@@ -52,7 +52,7 @@ def test_all_transfers_together() -> None:
 
 
 def test_no_transfer_is_complete() -> None:
-    """Where no transfer is complete the share is 0, and where there is none it is not defined."""
+    """If no transfer is complete the share is 0; without transfers it is undefined."""
     unfinished = _completions(_transfer(200, [2000], [0]))
     assert np.isnan(unfinished[:2]).all()
     assert unfinished[2] == 0
@@ -60,7 +60,7 @@ def test_no_transfer_is_complete() -> None:
 
 
 def test_what_came_before_the_start_does_not_count() -> None:
-    """Bytes count from the start on: those of the instant before it are of no transfer."""
+    """Bytes count from the start on: those of the instant before belong to no transfer."""
     before, at = _transfer(100, [999, 5000], [0, 100]), _transfer(100, [1000, 5000], [0, 100])
     assert _completion(before) == 4e-6
     assert _completion(at) == 0
@@ -69,6 +69,6 @@ def test_what_came_before_the_start_does_not_count() -> None:
 
 
 def test_data_may_begin_anywhere() -> None:
-    """A first byte of any number, and a byte more than asked for, change nothing."""
+    """The number of the first byte, and a byte beyond the size, change nothing."""
     view = _transfer(150, [2000, 3000], [(1 << 32) - 100, 0])
     assert _completion(view) == 2e-6

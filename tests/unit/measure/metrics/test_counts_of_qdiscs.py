@@ -1,4 +1,4 @@
-"""What is read from the kernel's counts, and from a program's times: marks and run times."""
+"""Metrics from the kernel's counts, and from a program's times: marks and run times."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from twoway.measure.metrics.programs import run_time
 
 
 def _marked(folder: Path, before: Any, after: Any) -> float:
-    """The marks of forward's queue, if its qdiscs count so before traffic and after."""
+    """Return the marks of forward's queue from counts of its qdiscs before and after traffic."""
     write_run(folder)
     for when, counts in (("before", before), ("after", after)):
         (folder / f"qdisc/r1-{when}.json").write_text(json.dumps(counts))
@@ -27,7 +27,7 @@ def _marked(folder: Path, before: Any, after: Any) -> float:
 
 
 def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
-    """Marks since before the traffic count, of all parts of the interface's qdiscs, by any name."""
+    """Marks since before the traffic count, over all parts of the interface's qdiscs."""
     dev = {"dev": "r1-eth1"}
     before = [{**dev, "marked": 2}, {**dev, "ecn_mark": 0}]
     after = [
@@ -39,12 +39,12 @@ def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
 
 
 def test_a_queue_without_such_a_count_has_no_marks(tmp_path: Path) -> None:
-    """A drop-tail queue counts no marks, which is not the same as none."""
+    """A drop-tail queue has no count of marks, which differs from a count of 0."""
     assert np.isnan(_marked(tmp_path, [{"dev": "r1-eth1"}], [{"dev": "r1-eth1", "drops": 3}]))
 
 
 def test_a_program_runs_from_its_start_to_its_end() -> None:
-    """The time is that of a program that ends by itself; one that is asked to has none."""
+    """The run time is that of a program that ends by itself; others have none."""
     program = ProgramRun(
         name="a",
         host="h1",

@@ -34,7 +34,7 @@ NONE = packets(time_ns=[])
 def _view(
     sent_ns: list[int], arrived: dict[int, int], queued: tuple[int, ...] = ()
 ) -> DatagramView:
-    """A flow whose packets have numbers, of which some arrive, in the order of these times."""
+    """Make a flow whose numbered packets arrive in the order of the given times, or not at all."""
     in_order = sorted(arrived, key=lambda number: arrived[number])
     return join(
         FLOW,
@@ -49,7 +49,7 @@ def _measured(view: DatagramView, steady_ns: int, stop_ns: int) -> tuple[float, 
 
 
 def test_each_packet_finds_its_arrival() -> None:
-    """Packets are joined by what they hold, also where one overtakes another."""
+    """Packets are joined by their content, even if one overtakes another."""
     view = _view([0, 10, 20], {0: 105, 2: 106})
     assert view.arrived_ns.tolist() == [105, -1, 106]
     assert view.lost.tolist() == [False, True, False]
@@ -57,7 +57,7 @@ def test_each_packet_finds_its_arrival() -> None:
 
 
 def test_what_is_still_queued_is_not_lost() -> None:
-    """A packet in a queue as the captures end counts neither as lost nor among those sent."""
+    """A packet in a queue when the captures end counts neither as lost nor as sent."""
     view = _view([0, 10, 20, 30], {0: 50}, queued=(3,))
     assert view.lost.tolist() == [False, True, True, False]
     assert _measured(view, 0, 40)[1] == 2 / 3
@@ -72,7 +72,7 @@ def test_jitter_is_that_of_the_rfc() -> None:
 
 
 def test_only_the_steady_window_counts() -> None:
-    """Rate, loss, delay and jitter are of the packets that are sent after warm-up."""
+    """Rate, loss, delay and jitter are over the packets sent after warm-up."""
     view = _view([0, 1000, 2000, 3000, 4000], {1: 6000, 3: 10_000, 4: 10_500})
     found = _measured(view, 1000, 4000)
     expected = (3 * 8e6 / 3000, 1 / 3, 6e-6, 6.9e-6, 2e-6 / 16 / 2)
@@ -85,7 +85,7 @@ def test_what_arrives_at_the_first_instant_arrives() -> None:
 
 
 def test_a_flow_of_which_nothing_arrives() -> None:
-    """Without an arrival all is lost, and there is no delay; without a packet there is no loss."""
+    """Without an arrival all packets are lost; without a packet nothing is lost."""
     assert _measured(_view([0, 1], {}), 0, 2)[1] == 1
     assert np.isnan(_measured(_view([0, 1], {}), 0, 2)[2:]).all()
     assert np.isnan(_measured(_view([0], {0: 1}), 5, 9)[1:]).all()

@@ -1,4 +1,4 @@
-"""Epochs of drops: how many, how large, how far apart, and what of it is a connection's."""
+"""Epochs of drops: their number, size and spacing, and a connection's part."""
 
 from dataclasses import replace
 
@@ -12,12 +12,12 @@ from queue_columns import passage_of, queue_of
 from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.congestion_epochs import epoch_losses, queue_epochs
 
-# Drops in ns, of which two are ACKs: with a round trip of 10 ns three epochs, of 3, 2 and 1.
+# Drops in ns, two of them ACKs: with a round trip of 10 ns three epochs, of 3, 2 and 1.
 DROPS = packets(time_ns=[0, 4, 10, 30, 36, 100], payload_bytes=[9, 0, 9, 9, 0, 9])
 
 
 def _analysis(drops: Packets) -> Analysis:
-    """A run with these drops, whose longest round trip is 10 ns."""
+    """Make a run with these drops, whose longest round trip is 10 ns."""
     dropped = replace(passage_of([], []), packets=drops, left_ns=np.full(len(drops), -1))
     view = queue_view(dropped, queue_of(delay_ns=10, limit_packets=0))
     return analysis_of(Ends(), queues={"forward": view})
@@ -38,7 +38,7 @@ def test_losses_in_an_epoch() -> None:
 
 
 def test_no_drops_no_epochs() -> None:
-    """Without drops there are no epochs, and nothing to say of one."""
+    """Without drops there are no epochs, and the other metrics are undefined."""
     nothing = _analysis(packets(time_ns=[]))
     count, *others = queue_epochs.measure(nothing, nothing.queues["forward"])
     assert count == 0

@@ -13,18 +13,18 @@ def _largest(passed: Passage, steady_ns: int = 0, stop_ns: int = 100_000) -> flo
     return found
 
 
-# A link takes 1 us for a frame of 1 byte: three ACKs back to back, data, two with 2 us between.
+# A link takes 1 us for a frame of 1 byte: three ACKs back to back, data, two 2 us apart.
 LEFT_NS = [1_000, 2_000, 3_000, 9_000, 20_000, 22_000, 25_000]
 PAYLOAD = [0, 0, 0, 9, 0, 0, 0]
 
 
 def test_largest_bunch_of_a_queue() -> None:
-    """ACKs at most two of their times apart are one bunch; data between others end it."""
+    """ACKs at most two of their times apart are one bunch; data between others ends it."""
     assert _largest(passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD)) == 3
 
 
 def test_bunches_are_those_of_the_steady_window() -> None:
-    """ACKs that left before the steady window, or as it ended, do not count."""
+    """ACKs that left before the steady window, or at its end, do not count."""
     passed = passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD)
     assert _largest(passed, steady_ns=2_000, stop_ns=20_000) == 2
     assert _largest(passed, stop_ns=3_000) == 2
@@ -32,11 +32,11 @@ def test_bunches_are_those_of_the_steady_window() -> None:
 
 
 def test_the_smallest_ack_sets_the_distance() -> None:
-    """Among ACKs of 1 and 3 bytes, as those with SACK, a bunch's are 2 us apart at most."""
+    """With ACKs of 1 and 3 bytes, as with SACK, those of a bunch are at most 2 us apart."""
     left_ns, sizes = [1_000, 3_000, 6_000], [1, 1, 3]
     assert _largest(passage_of([0] * 3, left_ns, [0] * 3, sizes)) == 2
 
 
 def test_no_acks_no_bunch() -> None:
-    """A queue that only data pass has a largest bunch of none."""
+    """A queue that only data passes has a largest bunch of 0."""
     assert _largest(passage_of([0], [1_000])) == 0

@@ -1,4 +1,4 @@
-"""Which losses end a window's cycle, and what is measured between them."""
+"""The losses that end a window's cycle, and measurements between them."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ S = 1_000_000_000
         ([50, 150, 155, 250, 255], [150, 250]),  # slow start loses as well
         ([55, 105, 155, 255, 305], [155, 255, 305]),  # half as long still is one
         ([150, 205, 300], [150, 300]),  # a bit more than a third as long is none
-        ([110, 210, 400], [110, 210]),  # the window has its start, not its end
+        ([110, 210, 400], [110, 210]),  # the window includes its start, not its end
         ([120], [120]),
         ([], []),
     ],
@@ -27,7 +27,7 @@ S = 1_000_000_000
 def test_losses_after_the_longest_intervals_end_cycles(
     loss_s: list[int], ends_s: list[int]
 ) -> None:
-    """Of the losses from 110 s on those count that come half the longest interval after another."""
+    """Losses from 110 s on count if they follow another by half the longest interval."""
     loss_ns = np.array(loss_s, dtype=np.int64) * S
     assert cycle_ends(loss_ns, 0, (110 * S, 400 * S)).tolist() == [at * S for at in ends_s]
 
@@ -35,7 +35,7 @@ def test_losses_after_the_longest_intervals_end_cycles(
 def _sawtooth(
     monkeypatch: pytest.MonkeyPatch, loss_s: list[int], peak: int | None
 ) -> tuple[float, ...]:
-    """The metrics of a segment each second, on a link that takes half a second for one."""
+    """Return the metrics of a segment each second, on a link that takes half a second for one."""
     frame_bytes = 500
     arrived = packets(
         time_ns=[at * S for at in range(100)],
@@ -58,7 +58,7 @@ def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_loss_is_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With fewer than two losses there is neither period nor efficiency; without data no peak."""
+    """With fewer than two losses period and efficiency are undefined; without data the peak."""
     period, efficiency, peak = _sawtooth(monkeypatch, [10], 7)
     assert np.isnan([period, efficiency]).all()
     assert peak == 7

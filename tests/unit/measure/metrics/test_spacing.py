@@ -1,4 +1,4 @@
-"""Which ACKs are compressed, at the edges."""
+"""Compressed ACKs at the limits of the definition."""
 
 import numpy as np
 from column_run import Ends, analysis_of
@@ -8,7 +8,7 @@ from twoway.measure.metrics.acks import spacing
 
 
 def test_compressed_is_below_three_quarters() -> None:
-    """Of gaps of 100 ns those of 74 and 0 on arrival are compressed; 75, 100 and -1 are not."""
+    """Gaps of 74 and 0 ns on arrival, from 100 ns, are compressed; 75, 100 and -1 are not."""
     arrived_ns = np.cumsum([1000, 74, 75, 0, 100, -1]).tolist()
     sent = packets(time_ns=range(0, 600, 100), ack=range(6))
     analysis = analysis_of(Ends(acks_out=sent, acks_in=packets(time_ns=arrived_ns, ack=range(6))))

@@ -1,4 +1,4 @@
-"""Plateaus, periods, epochs and synchronisation of queues that are drawn by hand."""
+"""Plateaus, periods, epochs and synchronisation of queues drawn by hand."""
 
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from twoway.measure.queues import Occupancy
 
 
 def square_wave(high: int, low: int, half_ns: int, cycles: int, delay_ns: int = 0) -> Occupancy:
-    """A queue that is high, then low, for the same time, again and again, from a time on."""
+    """Make a queue that is alternately high and low for equal times, from a time on."""
     edges = np.arange(2 * cycles) * half_ns + delay_ns
     return Occupancy(edges, np.where(np.arange(2 * cycles) % 2, low, high))
 
@@ -35,7 +35,7 @@ def test_alternation_is_one_plateau() -> None:
 
 
 def test_plateaus_of_any_queue() -> None:
-    """Plateaus are those that a walk from packet to packet finds, whatever the queue does."""
+    """Plateaus are those that a walk from packet to packet finds, for any queue."""
     random = np.random.default_rng(3)
     for _ in range(50):
         packets = np.abs(np.cumsum(random.integers(-1, 2, 200)))
@@ -54,7 +54,7 @@ def test_plateaus_of_any_queue() -> None:
 
 
 def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[float, ...]:
-    """The metrics of a queue with these levels from 10 to 400 us, whose data take 5 or 10 us."""
+    """Return the metrics of a queue with these levels from 10 to 400 us."""
     us, levels = np.array(steps, dtype=np.int64).T
     view = queue_view(
         passage_of([0] * 3, [0] * 3, [payload, payload, 0], frame_bytes=[5, 10, 90]),
@@ -67,14 +67,15 @@ def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[flo
 def test_levels_of_plateaus() -> None:
     """Plateaus of 5, 20, 8, 30, 4 and 13: 20 and 30 are above both neighbours, 8 and 4 below.
 
-    That of 50, for two transmissions, is none. What the steady window cuts short is none either.
+    The one of 50, for two transmissions, is none. Stretches cut by the steady window are none
+    either.
     """
     steps = [(0, 90), (20, 5), (50, 20), (90, 8), (130, 50), (150, 30), (200, 4), (240, 13)]
     assert _plateau_levels([*steps, (290, 9)]) == (25, 6)
 
 
 def test_plateaus_without_neighbours() -> None:
-    """The first and the last are no high or low ones; without data a queue has no plateaus."""
+    """The first and the last plateau are neither high nor low; without data there are none."""
     assert np.isnan(_plateau_levels([(20, 5), (50, 20), (90, 25), (130, 50), (170, 0)])).all()
     high, low = _plateau_levels([(20, 5), (50, 20), (90, 2), (130, 7)])
     assert high == 20
@@ -96,7 +97,7 @@ def test_square_wave_period_to_a_bin() -> None:
 
 
 def test_period_of_a_fading_wave() -> None:
-    """Of a wave that comes six times, each lower, the period is to the next, not to a later one."""
+    """The period of a wave that falls over six cycles is one cycle, not several."""
     wave = square_wave(20, 0, 500_000_000, 6)
     heights = wave.packets - wave.packets * np.arange(12) // 24
     fading = Occupancy(wave.time_ns, heights)
@@ -104,20 +105,20 @@ def test_period_of_a_fading_wave() -> None:
 
 
 def test_half_a_wave_has_no_period() -> None:
-    """A queue that rises once within the window has no lag beyond zero that correlates."""
+    """A queue that rises once within the window correlates at no lag above zero."""
     once = Occupancy(np.array([0, 500_000_000]), np.array([0, 9]))
     assert np.isnan(period_s(once, 0, 1_000_000_000))
 
 
 def test_constant_has_no_period() -> None:
-    """A queue that never changes repeats nothing."""
+    """A queue that never changes has no period."""
     still = Occupancy(np.array([0]), np.array([4]))
     assert np.isnan(period_s(still, 0, 1_000_000_000))
 
 
 @pytest.mark.parametrize(("delay_ns", "index"), [(0, 1), (500, -1), (250, 0)])
 def test_synchronisation_in_phase_is_one(delay_ns: int, index: int) -> None:
-    """In phase is 1, half a cycle later -1, a quarter 0, each without error."""
+    """The index is 1 in phase, -1 half a cycle later, 0 a quarter later, each without error."""
     first = square_wave(9, 1, 500, 200)
     second = square_wave(30, 20, 500, 201, delay_ns - 1000)
     found, error = synchronisation(first, second, 0, 100_000)
@@ -126,7 +127,7 @@ def test_synchronisation_in_phase_is_one(delay_ns: int, index: int) -> None:
 
 
 def test_synchronisation_error() -> None:
-    """A queue that is in phase for half of the time, then out of phase, is neither, by a third."""
+    """A queue in phase for half of the time, then out of phase, has index 0, with error 1/3."""
     first = square_wave(9, 1, 500, 100)
     turned = np.where(first.time_ns < 50_000, first.packets, 10 - first.packets)
     found, error = synchronisation(first, Occupancy(first.time_ns, turned), 0, 100_000)
@@ -135,7 +136,7 @@ def test_synchronisation_error() -> None:
 
 
 def test_two_queues_are_compared() -> None:
-    """With one queue or three nothing is in phase, and no link is busy with another."""
+    """With one queue or three the metrics of phase and of joint use are undefined."""
     wave = queue_view(all_packets=square_wave(9, 0, 500, 200))
     metrics: tuple[Any, ...] = (queue_correlation, peak_ratio, phase, pendulum)
     for number in (1, 2, 3):
@@ -150,7 +151,7 @@ def test_two_queues_are_compared() -> None:
 
 
 def test_epoch_period() -> None:
-    """The mean time from the first drop of an epoch to that of the next."""
+    """The period is the mean time from the first drop of an epoch to that of the next."""
     time_ns = np.array([0, 1, 2, 10, 30, 31]) * 1_000_000_000
     epochs = congestion_epochs(time_ns, np.zeros(6, dtype=np.int64), 2_000_000_000)
     assert epochs.drops.tolist() == [3, 1, 2]

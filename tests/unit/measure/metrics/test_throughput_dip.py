@@ -1,4 +1,4 @@
-"""How deep a throughput falls for a second, by hand."""
+"""The dip of a throughput in any second, by hand."""
 
 import math
 
@@ -13,7 +13,7 @@ S = 1_000_000_000
 
 
 def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = None) -> float:
-    """The dip of data that come at these times of a steady window that begins at 7 s."""
+    """Return the dip of data at these times of a steady window that begins at 7 s."""
     sizes = frame_bytes or [104] * len(came_s)
     came_ns = [7 * S + round(at * S) for at in came_s]
     data = packets(time_ns=came_ns, payload_bytes=sizes, frame_bytes=sizes)
@@ -37,7 +37,7 @@ def test_sizes_are_those_on_the_link() -> None:
 
 
 def test_a_rest_of_a_second_is_left_out() -> None:
-    """Of 2.9 s the last nine tenths of a second, in which nothing comes, are no part."""
+    """The last nine tenths of a second of 2.9 s, without packets, do not count."""
     assert _dip([0.5, 1.5], 2.9) == 0
 
 

@@ -1,4 +1,4 @@
-"""Windows over time: how they grow."""
+"""Windows over time: the law of their growth."""
 
 import math
 from itertools import pairwise
@@ -38,7 +38,7 @@ def test_growth_needs_a_cycle() -> None:
 
 
 def _with_window(window: list[int]) -> Ends:
-    """A connection whose window has one of these lengths for ten seconds, then the next."""
+    """Make a connection whose window has each of these lengths for ten seconds."""
     sent_s, acked_s = [0] * window[0], [-1]
     for at, (before, now) in enumerate(pairwise(window), start=1):
         (sent_s if now > before else acked_s).append(10 * at)
@@ -50,7 +50,7 @@ def _with_window(window: list[int]) -> Ends:
 
 
 def test_pairs_of_many_windows() -> None:
-    """Of more connections than can all be paired, first, last and ones between are."""
+    """If there are too many connections to pair all, the first, the last and some between are."""
     up, down = _with_window([1, 2, 1, 2]), _with_window([2, 1, 2, 1])
     few = [up] * (MOST - 1) + [down]
     correlated = (math.comb(MOST - 1, 2) - (MOST - 1)) / math.comb(MOST, 2)

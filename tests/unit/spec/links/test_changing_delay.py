@@ -60,7 +60,7 @@ def test_contradictory_delay_names_its_field(fields: dict[str, Any], sentence: s
 
 
 def test_a_delay_of_several_queues_is_refused() -> None:
-    """Where two clients' packets share a delay, none can tell the order in which they came."""
+    """If two clients' packets share a delay, their order cannot be known."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     found = placement_problems(_profile(("down", "up")), graph)
     assert "directions.down.delay: takes a direction with one queue, and with delays" in found[0]

@@ -56,7 +56,7 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
 
 
 def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
-    """A lap has grants for 1500 bytes; the rate is their mean, the highest that of a full ms."""
+    """A lap has grants for 1500 bytes; the rate is their mean, the peak that of a full ms."""
     link = _direction(tmp_path, {"grants": {"every_ms": 0.3, "bytes": 400}})
     rate = link.elements.find(Rate)
     assert rate is not None
@@ -121,7 +121,7 @@ def test_contradictory_rate_names_its_field(
     ],
 )
 def test_files_that_are_no_traces(tmp_path: Path, content: str, sentence: str) -> None:
-    """The line and what it has are said."""
+    """An invalid line is reported with its content."""
     (tmp_path / "cell").write_text(content)
     with pytest.raises(SpecError, match=r"forward\.rate\.mahimahi: cell: ") as caught:
         _load(tmp_path, {"mahimahi": "cell"})
@@ -132,6 +132,6 @@ def test_files_that_are_no_traces(tmp_path: Path, content: str, sentence: str) -
     "field", [{"aqm": "codel"}, {"ack_queue": "own"}, {"cell_bytes": 48}, {"rate_mbit": 1}]
 )
 def test_what_a_changing_rate_excludes(tmp_path: Path, field: dict[str, Any]) -> None:
-    """No other queue, no cells, no second rate."""
+    """It excludes other queues, cells, and a second rate."""
     with pytest.raises(SpecError, match=r"a rate that changes has one|got rate_mbit and rate"):
         _load(tmp_path, {"schedule": [[0, 8]]}, **field)

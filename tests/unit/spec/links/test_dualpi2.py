@@ -11,7 +11,7 @@ from twoway.paths import PROFILES
 
 @pytest.mark.parametrize("kernel", [None, "guest", "newest"])
 def test_dualpi2_takes_the_newest_kernel(tmp_path: Path, kernel: str | None) -> None:
-    """An experiment on the guest's own kernel is refused a dualpi2, with what may have it."""
+    """dualpi2 is refused on the guest's own kernel, with a hint at the kernel that has it."""
     profile = yaml.safe_load((PROFILES / "access-8mbit.yml").read_text())
     profile["directions"]["forward"]["aqm"] = "dualpi2"
     (tmp_path / "dual.yml").write_text(yaml.safe_dump(profile))

@@ -1,4 +1,4 @@
-"""Half-duplex links: what a profile says becomes two queues on a medium, or is refused."""
+"""Half-duplex links: a profile becomes two queues on a medium, or is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_both_ends_are_on_one_medium(tmp_path: Path) -> None:
 
 
 def test_each_link_is_a_medium() -> None:
-    """Links are numbered, and the queues at both ends of one have its number and namespace."""
+    """Links are numbered, and the queues at both ends of one share its number and namespace."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 3})
     places = media(graph)
     for direction in ("down", "up"):
@@ -55,7 +55,7 @@ def test_each_link_is_a_medium() -> None:
 
 
 def test_a_medium_has_two_ends(tmp_path: Path) -> None:
-    """A topology with a queue at one end of a link alone cannot be half-duplex."""
+    """A topology with a queue at only one end of a link cannot be half-duplex."""
     profile = _load(tmp_path, {"gap_us": 0})
     graph = load_topology(TOPOLOGIES / "two_node.py", {})
     assert placement_problems(profile, graph) == []
@@ -130,7 +130,7 @@ def test_an_axis_sets_what_both_directions_share(tmp_path: Path) -> None:
 
 
 def test_other_backends_have_no_medium() -> None:
-    """Backends whose clock goes on, and runs over several hosts, refuse a half-duplex link."""
+    """Backends with a real clock, and runs over several hosts, refuse a half-duplex link."""
     case = load_case("half-duplex-turns@turn=1")
     for backend in ("qemu", "native"):
         with pytest.raises(UsageError, match="half_duplex: not possible with the backend"):

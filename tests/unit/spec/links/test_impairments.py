@@ -1,4 +1,4 @@
-"""Jitter, overtaking and copies: what netem is told, and what is refused."""
+"""Jitter, overtaking and copies: netem's arguments, and refusals."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def _profile(**fields: Any) -> Profile:
     ],
 )
 def test_netem_is_told(given: dict[str, Any], said: str) -> None:
-    """Behind the delay; a rate that takes no time keeps the order of packets with jitter."""
+    """The delay's netem has them; a rate that takes no time keeps packets in order."""
     profile = _profile(impairments=given)
     assert profile_problems(profile) == []
     shaper = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))[1]
@@ -36,7 +36,7 @@ def test_netem_is_told(given: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_read_back() -> None:
-    """Jitter in s and shares must be those that were set."""
+    """Jitter in s and shares must read back as they were set."""
     given = {"jitter_ms": 4, "jitter_reorders": True, "reorder_percent": 1, "duplicate_percent": 2}
     impairments = _profile(impairments=given).directions["forward"].elements.find(Impairments)
     assert impairments is not None

@@ -1,4 +1,4 @@
-"""Losses of a link: what netem is told, and what of it must be read back."""
+"""Losses of a link: netem's arguments, and the values to read back."""
 
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,19 @@ from twoway.spec.topology import load_topology
 
 
 def test_single_losses() -> None:
-    """Without bursts each packet is lost by itself."""
+    """Without bursts losses are independent."""
     loss = Loss(percent=0.1)
     assert loss.arguments == ("loss", "random", "0.1%")
     assert loss.readback() == ((("options", "loss-random", "loss"), 0.001),)
 
 
 def test_small_shares_are_read_back_as_netem_has_them() -> None:
-    """A share is a 32-bit number there: of 0.001 % the sixth digit is another."""
+    """A share of netem's is a 32-bit number: 0.001 % differs in the sixth digit."""
     assert Loss(percent=0.001).readback() == ((("options", "loss-random", "loss"), 1.00001e-05),)
 
 
 def test_bursts_keep_the_share() -> None:
-    """A link that enters bursts of 4 with chance e and leaves them with 1/4 loses e / (e + 1/4)."""
+    """Bursts of 4, entered with probability e and left with 1/4, lose e / (e + 1/4)."""
     loss = Loss(percent=20, burst_packets=4)
     enter, leave = loss.chances()
     assert leave == 0.25
@@ -48,7 +48,7 @@ def test_bursts_keep_the_share() -> None:
 
 
 def test_one_in_a_number_is_counted_by_an_action() -> None:
-    """The kernel's counter drops each N-th packet, and netem none."""
+    """The kernel's counter drops every N-th packet, and netem none."""
     loss = Loss(every=4)
     assert (loss.arguments, loss.readback(), loss.share, loss.mean_burst) == ((), (), 0.25, 1)
     assert loss.lines("r1-eth0") == (
@@ -85,7 +85,7 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
     ],
 )
 def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], problem: str) -> None:
-    """A share, a count and a schedule exclude each other, and each has fields of its own."""
+    """A share, a count and a schedule exclude each other, and each has its own fields."""
     direction = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8, "loss": loss}
     profile = Profile.model_validate(
         {"schema": 1, "title": "t", "directions": {"forward": direction}}
@@ -94,7 +94,7 @@ def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], proble
 
 
 def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
-    """What netem has is set before the traffic, and changed at each time until the traffic ends."""
+    """The first share of netem is set before the traffic, and changed until it ends."""
     loss = {"schedule": [[0, 0], [0.5, 2.5]], "repeat_s": 0.8}
     plan = build_plan(load_case(str(_experiment(tmp_path, loss, 1.5))))
     queues = (s for s in plan.setup if isinstance(s, Check) and "tc" in s.run)
@@ -110,7 +110,7 @@ def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
 
 
 def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
-    """A schedule that repeats more often than a run's processes allow is refused, with a number."""
+    """A schedule with more changes than a run's processes allow is refused, with a number."""
     loss = {"schedule": [[0, 0], [0.001, 1]], "repeat_s": 0.002}
     load_case(str(_experiment(tmp_path, loss, 1)))
     with pytest.raises(SpecError) as caught:
@@ -120,7 +120,7 @@ def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
 
 
 def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
-    """An experiment whose link loses packets there, and none back."""
+    """Make an experiment whose link loses packets forward, and none in reverse."""
     line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
     directions = {"forward": line | {"loss": loss}, "reverse": line}
     profile = {"schema": 1, "title": "t", "directions": directions}
@@ -131,7 +131,7 @@ def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
 
 
 def test_a_count_is_of_one_place() -> None:
-    """Where a direction has delays at two places, packets of neither are counted together."""
+    """If a direction has delays at two places, its losses cannot be counted."""
     line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
     directions = {"forward": line | {"loss": {"every": 9}}, "reverse": line}
     profile = Profile.model_validate({"schema": 1, "title": "t", "directions": directions})

@@ -1,4 +1,4 @@
-"""Policers: what tc is told, and what is refused."""
+"""Policers: tc's arguments, and refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def _document(**fields: Any) -> dict[str, Any]:
 
 
 def test_tc_is_told() -> None:
-    """The bucket is at the way out of the queue's interface, and takes frames of any size."""
+    """The bucket is on egress of the queue's interface, and accepts frames of any size."""
     profile = Profile.model_validate(_document())
     assert profile_problems(profile) == []
     shaper = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))[0]

@@ -1,4 +1,4 @@
-"""What may stand together on a link."""
+"""Elements that may combine on a link."""
 
 import itertools
 from typing import Any
@@ -54,7 +54,7 @@ def test_each_stands_alone(name: str) -> None:
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(FEATURES, 2)], ids="-".join)
 def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
-    """Two of different stages stand together; the second of one stage is refused."""
+    """Two of different stages combine; the second of one stage is refused."""
     one, other = pair
     assert (not _problems(*pair)) == (other in TOGETHER.get(one, ()))
 
@@ -76,5 +76,5 @@ def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
     ],
 )
 def test_the_first_says_why(names: list[str], sentences: list[str]) -> None:
-    """Each field that cannot stand is refused once, with the reason of the first of its stage."""
+    """Each refused field is named once, with the reason of the first of its stage."""
     assert _problems(*names) == [f"directions.forward{sentence}" for sentence in sentences]

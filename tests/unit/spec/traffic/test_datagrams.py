@@ -1,4 +1,4 @@
-"""UDP flows: what is refused, and what their source is told."""
+"""UDP flows: refusals, and the options of their source."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def test_wrong_datagram_flow_names_its_field(
 
 
 def test_names_are_of_one_thing(tmp_path: Path) -> None:
-    """A UDP flow, a TCP flow and a program do not share a name."""
+    """A UDP flow, a TCP flow and a program may not share a name."""
     path = _write(tmp_path, {}, {}, flows=SMALL["flows"])
     assert problems_of(str(path)) == ['datagrams.1.name: "udp" is used twice']
 
@@ -74,7 +74,7 @@ def test_a_source_is_told_all(tmp_path: Path) -> None:
 def test_a_theory_says_where_it_holds(
     flows: list[dict[str, Any]], problem: str, tmp_path: Path
 ) -> None:
-    """The closed forms are of a flow that is alone in one queue, does not pause, and fits."""
+    """The closed forms are for a flow that is alone in one queue, does not pause, and fits."""
     row = {"metric": "datagram_delay.udp", "value": "theory", "tolerance": 0, "why": "a test"}
     path = _write(tmp_path, *flows, theory="datagrams", predictions=[row])
     (found,) = problems_of(str(path))

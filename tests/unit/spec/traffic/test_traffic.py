@@ -1,4 +1,4 @@
-"""Films and transfers are drawn as their papers say, from a seed."""
+"""Films and transfers are drawn by their papers' rules, from a seed."""
 
 import statistics
 
@@ -16,12 +16,12 @@ TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 
 
 def span(seconds: float) -> Span:
-    """A flow of so many seconds, with packets of 1500 bytes."""
+    """Make a flow of some seconds, with packets of 1500 bytes."""
     return Span(seconds, 1500, 1460)
 
 
 def test_a_kind_is_a_file() -> None:
-    """Each kind of traffic, found by its file alone, is a field of a flow: one and no other."""
+    """Each kind of traffic, found by its file alone, is a field of a flow; one is allowed."""
     assert [*kinds()] == ["rate_mbit", "film", "transfer", "transfers"]
     values = {"rate_mbit": 3, "film": FILM, "transfer": {"bytes": 9}, "transfers": TRANSFERS}
     ends = {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}
@@ -46,7 +46,7 @@ def test_a_film_is_larger_with_headers() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 70, 10_000])
 def test_film_has_its_mean_rate(seconds: float) -> None:
-    """However long, frames add up to the mean rate, each rounded to a byte."""
+    """Frames of a film of any length add up to the mean rate, each rounded to a byte."""
     film = Film.model_validate(FILM)
     sizes = film.frame_bytes(seconds)
     assert len(sizes) == seconds * 25
@@ -69,7 +69,7 @@ def test_film_is_of_groups() -> None:
 
 
 def test_transfers_are_poisson_and_exponential() -> None:
-    """Of 20 000, gaps and sizes have the mean that is given and a deviation as large."""
+    """20 000 gaps and sizes have the given mean and a deviation of the same size."""
     found = Transfers(per_s=20, mean_bytes=50_000).arrivals(span(1000))
     gaps = np.diff([after_s for after_s, _ in found])
     sizes = [payload_bytes for _, payload_bytes in found]
@@ -79,7 +79,7 @@ def test_transfers_are_poisson_and_exponential() -> None:
 
 
 def test_another_seed_is_another_series() -> None:
-    """A seed gives one series, again and again, and another seed another."""
+    """A seed always gives the same series, and another seed another."""
     films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
     assert films[0] == films[1] != films[2]
     arrivals = [
@@ -90,7 +90,7 @@ def test_another_seed_is_another_series() -> None:
 
 @pytest.mark.slow
 def test_sizes_of_three_distributions() -> None:
-    """Of the same arrivals, sizes are equal, exponential or Pareto's, with the mean asked for."""
+    """Sizes are equal, exponential or Pareto's, with the given mean, for equal arrivals."""
     long = span(10_000)
     drawn = {
         sizes: Transfers.model_validate({**TRANSFERS, "sizes": sizes, "shape": shape}).arrivals(
@@ -107,6 +107,6 @@ def test_sizes_of_three_distributions() -> None:
         error = 4 * deviation / len(sizes[name]) ** 0.5
         assert sizes[name].mean() == pytest.approx(50_000, rel=error)
     assert sizes["pareto"].min() >= 50_000 * 2 / 3
-    # One in eight has twice the least, and more.
+    # One in eight is at least twice the least.
     share = np.mean(sizes["pareto"] > 2 * 50_000 * 2 / 3)
     assert share == pytest.approx(1 / 8, rel=4 * (7 / len(starts[0])) ** 0.5)
