@@ -112,7 +112,12 @@ def make_card(
     for row, asked in suite.said.rows.items():
         if asked.cannot:
             lines.append(_without_run(row, asked, columns))
-        for place, by_control in _places(runs.get(row, ())).items():
+        units = {
+            n: each.unit for run in runs.get(row, ()) for n, each in run.metrics.metrics.items()
+        }
+        places = _places(runs.get(row, ()))
+        for place in dict.fromkeys((*places, *_failed_places(row, failed))):
+            by_control = places.get(place, {})
             why = {each: _why(row, each, place, failed) for each in columns}
             for shown in asked.shows:
                 cells = {
@@ -126,7 +131,7 @@ def make_card(
                         asks=asked.asks,
                         source=asked.source,
                         metric=shown.metric,
-                        unit=runs[row][0].metrics.metrics[shown.metric].unit,
+                        unit=units.get(shown.metric, "1"),
                         better=shown.better,
                         cells=_with_standing(cells, shown.better),
                     )
@@ -179,8 +184,18 @@ def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
 
 def _place(result: Result) -> str:
     """Return the name of a run's point without its control and seed."""
-    axes = {axis: value for axis, value in result.point.items() if axis not in (AXIS, SEED)}
-    return ", ".join(f"{axis} {label(value)}" for axis, value in axes.items())
+    return _named((axis, label(value)) for axis, value in result.point.items())
+
+
+def _named(axes: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{axis} {value}" for axis, value in axes if axis not in (AXIS, SEED))
+
+
+def _failed_places(row: str, failed: Iterable[str]) -> list[str]:
+    """List the places of a row at which a point has no run."""
+    points = (name.partition("@")[2] for name in failed if name.startswith(f"{row}@"))
+    axes = ([axis.partition("=") for axis in point.split(",")] for point in points)
+    return list(dict.fromkeys(_named((axis, value) for axis, _, value in each) for each in axes))
 
 
 def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
@@ -196,9 +211,10 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
     """Make a control's cell from its runs; if it has none, write the reason."""
     values = [v for each in results if (v := each.metrics.metrics[metric].value) is not None]
     doubts = [
-        each.verdicts.headline
+        f"not to be believed: {check.check}: {check.value}, bound {check.bound}"
         for each in results
-        if any(fails(check) for check in each.verdicts.fidelity)
+        for check in each.verdicts.fidelity
+        if fails(check)
     ]
     rows = [row for each in results for row in each.verdicts.claims if row.metric == metric]
     said = dict.fromkeys(

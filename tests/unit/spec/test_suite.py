@@ -115,6 +115,17 @@ def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
     assert card_table(card)[1].startswith("kind: no run shows it ")
 
 
+def test_a_point_that_no_control_ran_is_on_the_card() -> None:
+    """A point at which all controls failed has its line, and each cell its reason."""
+    suite = load_suite("quick")
+    point = "line=20mbit-100ms,buffer=1bdp"
+    failed = {f"quick-alone@control={each},{point}": f"{each} panicked" for each in ("reno", "bbr")}
+    lines = make_card(suite, suite.said.columns, [], failed).lines
+    assert [line.at for line in lines] == ["line 20mbit-100ms, buffer 1bdp"] * 2
+    doubts = {control: cell.doubt for control, cell in lines[0].cells.items()}
+    assert doubts == {"reno": "reno panicked", "cubic": "not run", "bbr": "bbr panicked"}
+
+
 def test_a_suite_that_is_none() -> None:
     """An unknown suite is refused with the names of all suites."""
     with pytest.raises(UsageError, match="nosuch: no such suite"):
