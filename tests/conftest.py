@@ -14,19 +14,19 @@ from running import SMALL, write_experiment
 from twoway.guest.cache import Guest, find_guest
 from twoway.guest.source import Flavour
 
-# Hundreds of tests run `twoway`; a machine may forbid that it is compiled but once.
+# Hundreds of tests run `twoway`, and a machine may limit it to one compilation.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Timing is never asserted: a loaded machine takes what it takes for an example of Hypothesis's.
+# Timing is never asserted: an example of Hypothesis's may take any time on a loaded machine.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 _HERE = Path(__file__).parent
-# What takes longest begins first, so that no worker is left with it when the others have ended.
+# The longest files begin first, so that no worker is left with one at the end.
 _FIRST = ("lab", "guest", "slow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `guest` what takes the fixture `guest`; order the files."""
+    """Mark tests with the fixture `guest` as `guest`; order the files."""
     for item in items:
         if "guest" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
@@ -42,9 +42,9 @@ def _rank(item: pytest.Item) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a worker all tests of a file if it has fixtures of the scope "module", else any test.
+    """Give a worker all tests of a file with fixtures of the scope "module", else any test.
 
-    A fixture of the scope "session" is made by each worker, unless it uses `sharing.once`.
+    Each worker makes its own fixture of the scope "session", unless it uses `sharing.once`.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
@@ -61,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let LAYER=sanitized and LAYER=newest put the same tests to another kernel."""
+    """Add the option by which LAYER=sanitized and LAYER=newest run the tests on another kernel."""
     parser.addoption(
         "--guest", choices=get_args(Flavour), default="guest", help="the guest that tests run in"
     )
@@ -69,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def guest(pytestconfig: pytest.Config) -> Guest:
-    """The guest that `make setup` or `make test LAYER=...` built."""
+    """Return the guest that `make setup` or `make test LAYER=...` built."""
     flavour = pytestconfig.getoption("guest")
     built = find_guest(flavour)
     if built is None:
@@ -82,7 +82,7 @@ def guest(pytestconfig: pytest.Config) -> Guest:
 def sound_documents(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Hold the documents of every run that tests of a guest or a lab make to their schemas."""
+    """Check the documents of every run made by tests of a guest or a lab against their schemas."""
     if not any(request.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab")):
         yield
         return
@@ -94,5 +94,5 @@ def sound_documents(
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """An experiment file with a short two-way exchange."""
+    """Make an experiment file with a short two-way exchange."""
     return write_experiment(tmp_path, SMALL)

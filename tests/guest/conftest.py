@@ -1,4 +1,4 @@
-"""Runs that several tests look at, each carried out once for all of pytest's workers."""
+"""Runs that several tests use, each carried out once for all of pytest's workers."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sharing import once
 
 @pytest.fixture(scope="session")
 def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of SMALL with one claim, as a user runs it; not to be changed."""
+    """Make a run of SMALL with one claim, as a user runs it; tests must not change the folder."""
     assert guest
     document = {**SMALL, "claims": [CLAIMED]}
 
@@ -21,7 +21,7 @@ def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def paper_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of kalampoukas-5.2; not to be changed."""
+    """Make a run of kalampoukas-5.2; tests must not change the folder."""
     assert guest
 
     def run(folder: Path) -> None:
@@ -32,7 +32,7 @@ def paper_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sweep_results(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of a sweep of SWEPT, of which tests have copies: by identity they are kept."""
+    """Make a sweep of SWEPT; tests get copies of its results, which are kept by identity."""
     assert guest
 
     def sweep(folder: Path) -> None:

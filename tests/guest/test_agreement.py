@@ -1,8 +1,8 @@
 """Estimators of one quantity agree on the same traffic, however it was captured.
 
-The captures of two runs are cut to the steady window and measured as a stranger's would be: one
-alone with the links' rates given, and both. Packets under way at the window's ends are in one
-estimate and not in another: a window's worth in all (EDGE).
+The captures of two runs are cut to the steady window and measured as a stranger's: one alone with
+the links' rates given, and both. Packets under way at the window's ends are in one estimate and not
+in another: together a window's worth (EDGE).
 """
 
 import struct
@@ -61,7 +61,7 @@ FROM_PAIR = {
         "alternating_victims": 0.0,
     },
 }
-# From the capture near the data's source, where bunches arrive, and near their sink.
+# From the capture near the data's source, where bunches arrive, and near its sink.
 FROM_ONE = {
     "ack_bunch_mean": ("source", 0.0),
     "ack_bunch_max": ("source", 0.0),
@@ -70,7 +70,7 @@ FROM_ONE = {
     "rtt_median": ("source", BIN),
     "rtt_p95": ("source", BIN),
     "rtt_p99": ("source", BIN),
-    # What was sent before the cut is not known to be sent again.
+    # Packets sent before the cut are not known, so their retransmissions are not.
     "retransmissions": ("source", 0.02),
     "retransmitted": ("source", 0.02),
     "goodput": ("sink", 0.0),
@@ -98,7 +98,7 @@ class Measured:
     ways = ("forward", "reverse")
 
     def of_direction(self, document: dict[str, Any], view: ConnectionView) -> dict[str, Any]:
-        """Find what a document says of a connection's data."""
+        """Return a document's metrics of a connection's data."""
         wanted = view.connection
         data = f"{wanted.source}:{wanted.source_port}", f"{wanted.destination}:{wanted.port}"
         for flow in document["flows"]:
@@ -110,14 +110,14 @@ class Measured:
 
 
 def one(path: Path, given: Given) -> dict[str, Any]:
-    """Measure a capture; the handshake, which is cut off, would tell that ACKs end their path."""
+    """Measure one capture; without the handshake, which is cut off, its vantage is unknown."""
     found = measure(Capture(path), given)
     np.nan_to_num(found.facts.tap_at, copy=False, nan=0.0)
     return document(found)
 
 
 def within(path: Path, target: Path, window: tuple[int, int]) -> Path:
-    """Write the packets of a capture that fall within a window; a nanosecond pcap."""
+    """Write the packets of a capture within a window; a nanosecond pcap."""
     raw = zstandard.ZstdDecompressor().stream_reader(path.open("rb")).read()
     kept, at = [raw[:24]], 24
     while at < len(raw):
@@ -131,13 +131,13 @@ def within(path: Path, target: Path, window: tuple[int, int]) -> Path:
 
 @pytest.fixture(scope="module", params=[SMALL, TAHOE], ids=["fixed windows", "Tahoe"])
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """A run of two connections that go opposite ways."""
+    """Make a run of two connections in opposite directions."""
     folder = tmp_path_factory.mktemp("agreement")
     return Measured(run_small(write_experiment(folder, request.param), folder / "r"), folder)
 
 
 def link_bytes(view: QueueView, frame_bytes: int) -> float:
-    """Size of a frame on a queue's link."""
+    """Return the size of a frame on a queue's link."""
     return float(view.queue.service_ns(frame_bytes)) * view.queue.rate_bit / 8e9
 
 
@@ -151,7 +151,7 @@ def agree(name: str, run: float | None, captures: dict[str, Any], within: float)
 
 
 def test_two_captures_are_as_the_run(measured: Measured) -> None:
-    """Both hosts' captures tell of queues, ACKs and losses what the run's taps tell."""
+    """Both hosts' captures give the same queues, ACKs and losses as the run's taps."""
     for way, direction in zip(("a_to_b", "b_to_a"), Measured.ways, strict=True):
         for name, off in FROM_PAIR["queue"].items():
             value = measured.run[f"{name}.{direction}"]
@@ -165,7 +165,7 @@ def test_two_captures_are_as_the_run(measured: Measured) -> None:
 
 
 def test_one_capture_is_as_the_run(measured: Measured) -> None:
-    """One host's capture tells of ACKs and goodput what the run's taps tell."""
+    """One host's capture gives the same ACKs and goodput as the run's taps."""
     for name, view in measured.analysis.connections.items():
         ends = {"source": view.connection.source_interface, "sink": view.connection.sink_interface}
         for metric, (tap, off) in FROM_ONE.items():
@@ -176,7 +176,7 @@ def test_one_capture_is_as_the_run(measured: Measured) -> None:
 def test_one_capture_counts_frames(measured: Measured) -> None:
     """Throughput, efficiency and utilisation from one capture are of frames as captured.
 
-    On the links of the runs frames are longer or shorter, at most as much as an ACK relatively.
+    On the links of the runs frames have other sizes, by at most the relative difference of an ACK.
     """
     for name, view in measured.analysis.connections.items():
         found = measured.of_direction(measured.one[view.connection.sink_interface], view)
@@ -192,9 +192,9 @@ def test_one_capture_counts_frames(measured: Measured) -> None:
 
 
 def test_one_capture_of_new_data(measured: Measured) -> None:
-    """One capture sees compression of ACKs of new data; the run counts duplicates, too.
+    """One capture shows compression of ACKs of new data; the run also counts duplicates.
 
-    So the shares differ by no more than the share of ACKs that acknowledge nothing new.
+    So the shares differ by at most the share of ACKs that acknowledge nothing new.
     """
     for name, view in measured.analysis.connections.items():
         found = measured.of_direction(measured.one[view.connection.source_interface], view)
@@ -209,7 +209,7 @@ def test_one_capture_of_new_data(measured: Measured) -> None:
 
 
 def test_the_bound_without_link_headers(measured: Measured) -> None:
-    """From one capture the bound is of IP packets, and of all ACKs' mean number of segments."""
+    """From one capture the bound is for IP packets, and for all ACKs' mean number of segments."""
     for name, view in measured.analysis.connections.items():
         found = measured.of_direction(measured.one[view.connection.source_interface], view)
         bound = measured.run[f"compression_factor_bound.{name}"]
@@ -220,9 +220,9 @@ def test_the_bound_without_link_headers(measured: Measured) -> None:
 
 
 def test_the_period_of_a_steady_oscillation(measured: Measured) -> None:
-    """Run and captures find one period, to a bin of either, where the queue repeats itself.
+    """Run and captures find one period, to a bin of each, if the queue is periodic.
 
-    With losses it does so only nearly, and the highest of nearly equal peaks decides.
+    With losses it is only nearly periodic, and the highest of nearly equal peaks decides.
     """
     if not measured.run["congestion_epochs"]:
         for way, direction in zip(("a_to_b", "b_to_a"), Measured.ways, strict=True):
@@ -233,7 +233,7 @@ def test_the_period_of_a_steady_oscillation(measured: Measured) -> None:
 
 
 def test_the_tap_is_not_the_bottleneck(measured: Measured) -> None:
-    """One capture names what it sees of a pendulum after the tap, and claims no pendulum index."""
+    """One capture names its view of a pendulum after the tap, and gives no pendulum index."""
     for said in measured.one.values():
         assert "tap_pendulum_index" in said["metrics"]
         assert "pendulum_index" not in said["metrics"]

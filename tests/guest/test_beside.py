@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_a_run_of_files_outside_the_checkout(tmp_path: Path) -> None:
-    """The guest builds a topology that is in the plan alone, and all checks hold."""
+    """The guest builds a topology from the plan alone, and all checks hold."""
     program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
     (tmp_path / "mine.py").write_text(program)
     shutil.copy(PROFILES / "atm-131mbit.yml", tmp_path / "my-line.yml")

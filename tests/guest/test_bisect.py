@@ -1,4 +1,4 @@
-"""`twoway bisect`, over a made history of the kernel's source that has one change in TCP."""
+"""`twoway bisect`, over a made history of the kernel's source with one change in TCP."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ _LEFT_OUT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
 
 @pytest.fixture(scope="module", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache for kernels that no other test wants, gone at the end with its gigabyte."""
+    """Make a cache for kernels of this test only; its gigabyte is removed at the end."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
@@ -48,7 +48,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A repository of the kernel's source, with a tag for each commit of HISTORY and one before."""
+    """Make a repository of the kernel's source, with a tag for each commit of HISTORY."""
     folder = tmp_path_factory.mktemp("history")
     (tarball,) = Path("/usr/src").glob("linux-source-6.12.tar.*")
     excluded = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
@@ -101,7 +101,7 @@ def test_the_change_is_found(history: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_told_apart_is_named(history: Path, tmp_path: Path) -> None:
-    """A commit that does not compile is skipped; if it may be the one, it is said to be."""
+    """A commit that does not compile is skipped; if it may be the one, that is reported."""
     done = _bisect(tmp_path, history, "c3", "c6")
     assert done.returncode == 2
     said = done.stderr.rpartition("or is the one:")[2]
@@ -122,7 +122,7 @@ def test_what_cannot_be_told_apart_is_named(history: Path, tmp_path: Path) -> No
 def test_a_wrong_end_is_refused(
     history: Path, tmp_path: Path, good: str, bad: str, sentence: str
 ) -> None:
-    """Both ends must be commits, the good one before the bad one; nothing is run otherwise."""
+    """Both ends must be commits, the good one before the bad one; otherwise nothing is run."""
     done = _bisect(tmp_path, history, good, bad)
     assert (done.returncode, sentence in done.stderr) == (2, True)
     assert not (tmp_path / "results").exists()

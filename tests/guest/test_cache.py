@@ -1,4 +1,4 @@
-"""A cache of which something is broken is named, and what is broken is built again."""
+"""A cache with a damaged file is reported, and that file is built again."""
 
 import shutil
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from twoway.progress import Steps
 
 @pytest.fixture
 def copied(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
-    """The guest in a cache of the test's own, with the digests that a build leaves."""
+    """Make the guest in a cache of the test's own, with the digests that a build writes."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     kernel = cache / "twoway/kernel" / guest.kernel.parent.parent.name
@@ -55,7 +55,7 @@ HARM: dict[str, tuple[Callable[[Guest], Path], Callable[[Path], Any], str]] = {
 
 @pytest.mark.parametrize("harm", HARM)
 def test_what_is_broken_is_named(copied: Guest, harm: str) -> None:
-    """A file of the cache that was cut, changed or lost is named, and what builds it again."""
+    """A truncated, changed or lost file of the cache is named, with the command that builds it."""
     path_of, break_it, sentence = HARM[harm]
     path = path_of(copied)
     break_it(path)
@@ -66,7 +66,7 @@ def test_what_is_broken_is_named(copied: Guest, harm: str) -> None:
 
 
 def test_no_command_ends_with_a_traceback(copied: Guest, tmp_path: Path) -> None:
-    """With a broken cache doctor says what is wrong, and run ends with the same sentence."""
+    """With a damaged cache doctor names the damage, and run ends with the same sentence."""
     _cut(copied.kernel)
     sentence = f"{copied.kernel}: changed since it was built"
     doctor = twoway("doctor")
@@ -81,7 +81,7 @@ def test_no_command_ends_with_a_traceback(copied: Guest, tmp_path: Path) -> None
 def test_what_is_broken_is_built_again(
     copied: Guest, harm: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A build keeps what is sound, says what is not, and leaves a guest that is."""
+    """A build keeps sound files, names damaged ones, and leaves a sound guest."""
     path_of, break_it, _ = HARM[harm]
     kernel, programs = copied.kernel.parent.parent, copied.programs
     sound = {name: shutil.copytree(name, f"{name}.sound") for name in (kernel, programs)}

@@ -1,4 +1,4 @@
-"""What the guest's tcpdump writes, as the analysis of captures reads it."""
+"""The files that the guest's tcpdump writes, as the analysis reads them."""
 
 from pathlib import Path
 
@@ -28,8 +28,8 @@ def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
 def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
     """One host's capture of Kalampoukas's symmetric case has his bunches, factor, cycle and rate.
 
-    ACKs of a window's 13 that wait come at their transmission time, 9180/40 closer than data; the
-    histogram's bins are 1/128 wide; the capture has the start-up, too.
+    Waiting ACKs of a window's 13 come at their transmission time, 9180/40 closer than data; the
+    histogram's bins are 1/128 wide; the capture includes the start-up.
     """
     found = analyse(paper_run / "pcap/h1-eth0.pcap.zst")["flows"][0]
     forward = {name: metric["value"] for name, metric in found["forward"].items()}
@@ -41,5 +41,5 @@ def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
 
 
 def test_a_verdict_alone_is_not_against_both(paper_run: Path) -> None:
-    """What both hosts' captures call compressed one host's calls bunched, and not spaced."""
+    """ACKs compressed by both hosts' captures are bunched by one host's, and not spaced."""
     assert list(told(paper_run)) == [("compressed", "bunched")] * 2

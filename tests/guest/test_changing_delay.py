@@ -1,4 +1,4 @@
-"""A delay that changes: each packet travels as long as the table says."""
+"""A delay that changes: each packet travels for the time that the table gives."""
 
 import math
 from pathlib import Path
@@ -26,7 +26,7 @@ def _delays(folder: Path) -> list[Any]:
 
 
 def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over a handover no packet's delay is off, and a table 1 ns off is noticed."""
+    """Over a handover no packet's delay is wrong, and a table with an error of 1 ns fails."""
     flows = [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
         {"name": "right", "from": "h2", "to": "h1", "congestion": "bbr"},

@@ -1,4 +1,4 @@
-"""A link that changes by a table: each packet leaves when the table says."""
+"""A link that changes by a table: each packet leaves when the table allows."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_a_trace_of_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a trace of 9000 steps, with losses and small packets, no departure is off by 1 ns."""
+    """With 9000 steps, losses and small packets, every departure is exact to 1 ns."""
     lines = [ms for ms in range(1, 12_500) if ms % 25 > 6 for _ in range(1 + ms % 7 // 5)]
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in lines))
     line = {"rate_mbit": 10, "delay_ms": 10, "queue_packets": 40, "overhead_bytes": -14}

@@ -1,6 +1,6 @@
-"""Checksums that the guest's kernel has computed itself, which it does not check (vm/patches).
+"""Checksums of packets from the guest's own kernel, which it does not check (vm/patches).
 
-But for those of packets that netem corrupts.
+Packets that netem corrupts are the exception.
 """
 
 from pathlib import Path
@@ -18,8 +18,8 @@ ip -netns one address add 10.9.0.1/24 dev one0; ip -netns one link set one0 up
 ip -netns two address add 10.9.0.2/24 dev two0; ip -netns two link set two0 up
 ip -netns one neigh add 10.9.0.2 lladdr 2:0:0:0:0:2 dev one0
 """
-# One datagram whose checksum the sender's interface leaves to the kernel, and one that a program
-# has made with a wrong one.
+# One datagram whose checksum the sender's interface leaves to the kernel, and one with a wrong
+# checksum by a program.
 SCRIPT = """
 PYTHONPATH=/mnt/twoway/vm/guest /mnt/venv/bin/python - > /mnt/run/said <<'END'
 import socket, struct
@@ -60,7 +60,7 @@ END
 
 
 def test_a_checksum_is_right_and_a_programs_own_is_checked(guest: Guest, tmp_path: Path) -> None:
-    """A checksum by the kernel is right on the wire; a wrong one by a program is dropped."""
+    """A checksum by the kernel is right on the wire; a packet with a wrong one is dropped."""
     assert said_in_guest(guest, tmp_path / "run", HOSTS + SCRIPT) == [
         "sum True",
         "sum False",

@@ -1,4 +1,4 @@
-"""The guest's virtual clock, as the series in vm/patches/upstream makes it, on the bare kernel."""
+"""The guest's virtual clock of the series in vm/patches/upstream, on the bare kernel."""
 
 import contextlib
 import re
@@ -17,7 +17,7 @@ PATIENCE_S = 300
 MACHINE = (
     "mem=128M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 panic=-1"
 )
-# Options of the kernel that say which clock. {folder} has the socket of the external one.
+# Options of the kernel that choose the clock. {folder} has the socket of the external one.
 CLOCKS = {
     "infinite": "time-travel=inf-cpu",
     "infinite, calls cost": "time-travel=inf-cpu time-travel-cost=syscall",
@@ -26,13 +26,13 @@ CLOCKS = {
     "host": "",
 }
 EXACT = ["infinite", "infinite, calls cost", "external"]
-# A message between a kernel and its scheduler, and what it may ask for: linux/um_timetravel.h.
+# A message between a kernel and its scheduler, and its requests: linux/um_timetravel.h.
 MESSAGE = struct.Struct("=IIQ")
 ACK, REQUEST, WAIT, GET, UPDATE, RUN = 0, 2, 3, 4, 5, 6
 
 
 def _schedule(listener: socket.socket) -> None:
-    """Be the scheduler of a single kernel: it runs whenever it asks to."""
+    """Schedule a single kernel: it runs whenever it asks to."""
     now = wanted = 0
     kernel, _ = listener.accept()
     with kernel, contextlib.suppress(ConnectionError):
@@ -61,7 +61,7 @@ def scheduler(folder: Path) -> Iterator[None]:
 
 
 def boot(guest: Guest, folder: Path, options: str, script: str = "") -> str:
-    """Boot the bare kernel on the host's files with a script as init; what its console has."""
+    """Boot the bare kernel on the host's files with a script as init; return its console."""
     init = folder / "init"
     init.write_text(
         f"#!/bin/sh\nmount -t proc proc /proc\n{script}\necho ended\necho o > /proc/sysrq-trigger\n"
@@ -86,7 +86,7 @@ def boot(guest: Guest, folder: Path, options: str, script: str = "") -> str:
 
 @pytest.fixture(scope="session")
 def selftest(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The series' selftest, compiled."""
+    """Return the series' selftest, compiled."""
     selftests = guest.kernel.parent.parent / "source/tools/testing/selftests"
     program = tmp_path_factory.mktemp("selftest") / "time_travel"
     subprocess.run(
@@ -107,7 +107,7 @@ def test_the_kernel_boots_without_warning(guest: Guest, tmp_path: Path, clock: s
 def test_timers_are_exact_for_a_process(
     guest: Guest, tmp_path: Path, selftest: Path, clock: str
 ) -> None:
-    """The series' selftest passes whatever it is that takes time."""
+    """The series' selftest passes with each cost of time."""
     console = boot(guest, tmp_path, CLOCKS[clock], str(selftest))
     assert "pass:3 fail:0" in console
 
@@ -134,14 +134,14 @@ def test_time_moves_as_the_kernel_sees_it(guest: Guest, tmp_path: Path, clock: s
 def test_malformed_options_are_refused(
     guest: Guest, tmp_path: Path, option: str, refusal: str
 ) -> None:
-    """An option that is no number or no known word ends the boot with a sentence."""
+    """An option with an invalid number or word ends the boot with a sentence."""
     console = boot(guest, tmp_path, f"time-travel=inf-cpu {option}")
     assert refusal in console
     assert "ended\n" not in console
 
 
 def test_an_unknown_mode_is_warned_of(guest: Guest, tmp_path: Path) -> None:
-    """A mode of time travel that there is not boots with the host's clock, and the kernel warns."""
+    """An unknown mode of time travel boots with the host's clock, and the kernel warns."""
     console = boot(guest, tmp_path, "time-travel=inf-cpuu")
     assert "time-travel: no such mode: 'inf-cpuu', the clock is the host's" in console
     assert "ended\n" in console
@@ -150,7 +150,7 @@ def test_an_unknown_mode_is_warned_of(guest: Guest, tmp_path: Path) -> None:
 def test_a_seed_is_all_that_is_random(guest: Guest, tmp_path: Path) -> None:
     """Two boots with a seed draw the same numbers, another seed draws others; the kernel warns."""
     script = "od -An -tx8 -N16 /dev/urandom | sed 's/^/drawn/'"
-    # Of the second, the first step of splitmix64 leads to a state of zero.
+    # The first step of splitmix64 turns the second seed into a state of zero.
     seeds = ("1", "1", str(2**64 - 0x9E3779B97F4A7C15))
     consoles = []
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""Runs side by side: what differs is named, what is the same is said to be."""
+"""Comparing runs: differences are named, and equality is reported."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def _compared(results: Path, *names: str) -> tuple[int, Comparison]:
 
 
 def test_two_runs_of_the_same_are_the_same(results: Path) -> None:
-    """Of two runs of one plan all metrics and captures are the same, and the exit code is 0."""
+    """Two runs of one plan have equal metrics and captures, and the exit code is 0."""
     code, document = _compared(results, "a", "b")
     assert code == 0
     assert (document.parameters, document.metrics, document.partings) == ({}, {}, ())
@@ -44,7 +44,7 @@ def test_two_runs_of_the_same_are_the_same(results: Path) -> None:
 
 
 def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
-    """The parameter that differs is named, and the first packet that one run alone sends."""
+    """The parameter that differs is named, and the first packet that only one run sends."""
     code, document = _compared(results, "a", "c")
     assert code == 1
     assert document.parameters["experiment.flows.left.window_packets"].values == (28, 27)
@@ -59,7 +59,7 @@ def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
 
 
 def test_captures_are_said_to_part_in_the_order_of_time(results: Path) -> None:
-    """Each capture that differs has its first packet that does, the earliest first."""
+    """Each capture that differs has its first different packet, the earliest first."""
     _, document = _compared(results, "a", "c")
     times = [float(str(parting.first).split()[0]) for parting in document.partings]
     assert len(times) + document.common_captures == 6

@@ -1,4 +1,4 @@
-"""Packets that a link loses by count: the captures know which they had to be."""
+"""Losses by count on a link: the captures show which packets must be lost."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from twoway.measure.document import compute
 
 @pytest.mark.usefixtures("guest")
 def test_one_packet_in_twenty_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data, ACKs and datagrams are lost by their count, and a count 1 off is noticed."""
+    """Data, ACKs and datagrams are lost by their count, and a count off by 1 fails."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "loss": {"every": 20}}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
     (tmp_path / "counted.yml").write_text(yaml.safe_dump(profile))
@@ -35,6 +35,6 @@ def test_one_packet_in_twenty_is_lost(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def _shifted(loss: Loss, packets: int) -> Any:
-    """The packets before those that the kernel lost."""
+    """Mark the packets before those that the kernel lost."""
     counted = (n % (loss.every or 1) == 0 for n in range(2, packets + 2))
     return np.fromiter(counted, dtype=bool, count=packets)

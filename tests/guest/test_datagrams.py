@@ -1,4 +1,4 @@
-"""UDP sources leave their packets when they say, and each of them is counted once."""
+"""UDP sources send packets at their times, and each packet is counted once."""
 
 import hashlib
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
 INTERVAL_NS = 1_000_000
-# What the guest's other work of the same instant may put a departure off.
+# Largest shift of a departure by the guest's other work at the same instant.
 LATE_NS = 5000
 
 
@@ -29,7 +29,7 @@ def _run(folder: Path, name: str, **fields: Any) -> Path:
 
 
 def _sent_ns(run: Path) -> IntArray:
-    """When packets left, ns after the start of traffic."""
+    """Return when packets left, ns after the start of traffic."""
     analysis = Analysis(run)
     return analysis.datagrams["udp"].sent.time_ns - analysis.run.start_ns
 
@@ -42,7 +42,7 @@ def test_a_constant_rate(tmp_path: Path) -> None:
 
 
 def test_a_poisson_process(tmp_path: Path) -> None:
-    """Intervals are exponential; a seed repeats every byte, another one none of the times."""
+    """Intervals are exponential; a seed repeats every byte, another seed no time."""
     first, again, other = (
         _run(tmp_path, name, arrivals="poisson", seed=seed, rate_mbit=40)
         for name, seed in (("first", 3), ("again", 3), ("other", 4))
@@ -60,7 +60,7 @@ def test_a_poisson_process(tmp_path: Path) -> None:
 
 
 def test_datagrams_pause_between_bursts(tmp_path: Path) -> None:
-    """Within an `on` packets leave at equal intervals; between them there are pauses."""
+    """Within an `on` packets leave at equal intervals; pauses separate the `on`s."""
     pauses = {"mean_on_s": 0.05, "mean_off_s": 0.05}
     gaps = np.diff(_sent_ns(_run(tmp_path, "one", on_off=pauses, rate_mbit=80)))
     steady = np.abs(gaps - INTERVAL_NS // 10) < LATE_NS
@@ -70,7 +70,7 @@ def test_datagrams_pause_between_bursts(tmp_path: Path) -> None:
 
 
 def test_udp_beside_tcp(tmp_path: Path) -> None:
-    """With TCP both ways beside it, UDP is measured, found nowhere else, and every check holds."""
+    """With two-way TCP beside it, UDP is measured, appears nowhere else, and every check holds."""
     path = write_experiment(tmp_path, {**SMALL, "datagrams": [UDP]})
     document = measure(path, tmp_path / "results")
     assert document["found"] == []
@@ -81,9 +81,9 @@ def test_udp_beside_tcp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("capture", ["kernel", "tcpdump"])
 def test_a_backlog_that_outlasts_the_run(capture: str, tmp_path: Path) -> None:
-    """With minutes of packets queued at the end, no capture lacks what another has.
+    """With minutes of packets queued at the end, all captures are consistent.
 
-    Nobody waits for them at their host any more, which answers to some of them with ICMP.
+    Their receiver has ended, and its host answers some of them with ICMP.
     """
     document = {
         **SMALL,

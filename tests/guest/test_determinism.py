@@ -1,4 +1,4 @@
-"""Virtual time: the same experiment is the same to the byte."""
+"""Virtual time: an experiment repeats to the byte."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Ways in: mn --custom, the shell, the doctor, calibration, the build."""
+"""Entry points: mn --custom, the shell, the doctor, calibration, the build."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_shell_gives_mininets_prompt() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_keys_of_the_shell() -> None:
-    """Ctrl-C ends the command that runs, and nothing else; Ctrl-D at the prompt ends the shell."""
+    """Ctrl-C ends only the running command; Ctrl-D at the prompt ends the shell."""
     pid, terminal = _shell()
     os.write(terminal, b"h1 ping h2\n")
     _until(terminal, "icmp_seq=2 ttl=62")
@@ -72,7 +72,7 @@ def test_keys_of_the_shell() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_a_shell_removes_what_a_killed_one_has_left() -> None:
-    """The folder of a shell that was killed goes when another shell starts."""
+    """The folder of a killed shell is removed when another shell starts."""
     pid, terminal = _shell()
     opened = [file.readlink() for file in Path(f"/proc/{pid}/fd").iterdir()]
     (left,) = (file.parent for file in opened if file.name == LOCK)
@@ -86,14 +86,14 @@ def test_a_shell_removes_what_a_killed_one_has_left() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_iperf_of_the_shell() -> None:
-    """Mininet's own `iperf` prints the rates of both sides."""
+    """Mininet's own `iperf` prints the rates of both ends."""
     done = twoway("shell", input="iperf h1 h2\n")
     assert re.search(r"Results: \['[0-9.]+ Mbits/sec', '[0-9.]+ Mbits/sec'\]", done.stdout)
 
 
 @pytest.mark.usefixtures("guest")
 def test_shell_carries_out_a_list_of_commands() -> None:
-    """Without a terminal `twoway shell` carries out the lines that it is given, up to `exit`."""
+    """Without a terminal `twoway shell` carries out the lines of its input, up to `exit`."""
     lines = "h1 echo of $((20 + 1))\nh2 ip route get 10.0.1.2\nexit\nh1 echo of $((20 + 2))\n"
     done = twoway("shell", input=lines)
     assert done.returncode == 0, done.stderr
@@ -105,7 +105,7 @@ def test_shell_carries_out_a_list_of_commands() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_shell_has_switches() -> None:
-    """At the prompt switches are nodes, a ping crosses them and the router that they join."""
+    """At the prompt switches are nodes, and a ping crosses them and the router between them."""
     lines = "nodes\nh1 ping -c 1 h2\ns1 bridge link\n"
     done = twoway("shell", "switches@ip=4,network=linuxrouter", input=lines)
     assert done.returncode == 0, done.stderr
@@ -125,7 +125,7 @@ def _shell() -> tuple[int, int]:
 
 
 def _until(terminal: int, mark: str | None) -> str:
-    """What a terminal says up to a mark; all of it for None."""
+    """Return a terminal's output up to a mark; all of it for None."""
     said = ""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -145,7 +145,7 @@ def _until(terminal: int, mark: str | None) -> str:
 
 @pytest.mark.usefixtures("guest")
 def test_doctor_finds_this_machine_able() -> None:
-    """After set-up nothing required is missing, and each backend is spoken of."""
+    """After set-up no requirement is missing, and each backend is listed."""
     done = twoway("doctor", "--json")
     findings = {f["what"]: f for f in json.loads(done.stdout)}
     assert done.returncode == 0, done.stdout
@@ -155,7 +155,7 @@ def test_doctor_finds_this_machine_able() -> None:
 
 @pytest.mark.slow
 def test_doctor_names_what_is_missing_and_the_remedy() -> None:
-    """A program that is not there is a finding, with the package that has it."""
+    """A missing program is a finding, with its package."""
     finding = doctor._program("no-such-program", "its-package", "a test")
     assert not finding["ok"]
     assert "apt-get install its-package" in finding["remedy"]
@@ -166,7 +166,7 @@ def test_doctor_names_what_is_missing_and_the_remedy() -> None:
 def test_compilers_are_for_a_guest_that_is_not_built(
     built: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host that has the guest, as deployed ones do, needs no compiler to be found able."""
+    """A host with a deployed guest needs no compiler to pass."""
     monkeypatch.setattr(doctor, "_guest", lambda: {"what": "backend uml", "ok": built})
     findings = {f["what"]: f for f in doctor.examine()}
     assert {findings[name]["required"] for name in ("cc", "flex", "bison")} == {not built}
@@ -174,7 +174,7 @@ def test_compilers_are_for_a_guest_that_is_not_built(
 
 @pytest.mark.usefixtures("guest")
 def test_calibration_finds_no_error(tmp_path: Path) -> None:
-    """In virtual time a stream leaves when arithmetic says, of a profile of one's own, too."""
+    """In virtual time a stream leaves at the computed times, also for a profile of one's own."""
     own = tmp_path / "mine.yml"
     shutil.copy(PROFILES / "zhang-10ms.yml", own)
     done = twoway("calibrate", own, "--json", "--results", tmp_path)
@@ -204,7 +204,7 @@ def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_edit_of_a_kernel_tree_asks_for_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Touching a source of KERNEL_SRC, or its version, changes what the guest is built from."""
+    """Touching a source of KERNEL_SRC, or its version, changes the guest's identity."""
     (tmp_path / "net/ipv4").mkdir(parents=True)
     makefile, source = tmp_path / "Makefile", tmp_path / "net/ipv4/tcp.c"
     makefile.write_text("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\n")
@@ -220,7 +220,7 @@ def test_edit_of_a_kernel_tree_asks_for_another_build(
 
 @pytest.mark.slow
 def test_schema_describes_every_field() -> None:
-    """Each field of an experiment has a description, or is a section that has them."""
+    """Each field of an experiment has a description, or is a section whose fields have them."""
     schema = json.loads(twoway("schema", "experiment").stdout)
     for section in ("Flow", "Stack", "Predicted", "Claimed", "Found", "Source", "Observe"):
         for name, field in schema["$defs"][section]["properties"].items():

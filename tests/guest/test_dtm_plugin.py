@@ -1,4 +1,4 @@
-"""q_dtm.so and the tool dtm, here: what they refuse never comes to asking a kernel."""
+"""q_dtm.so and the tool dtm on this kernel: refusals that never reach a kernel."""
 
 import subprocess
 
@@ -9,18 +9,18 @@ from dtm_raw import RANGES
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
-# Of another name than the attribute, in lower case and with dashes.
+# Options with another name than the attribute, in lower case and with dashes.
 NAMES = {"MIN_SLOTS": "min", "MAX_SLOTS": "max", "SLOT_RATE": "slot"}
 TIMES = {"CHANGE", "SIGNALLING", "SAMPLE", "HOLD_ON_LOSS", "RISE", "FALL"}
 THOUSANDTHS = {"MARGIN", "CORRIDOR"}
 WORDS = {"ALLOCATOR", "FRAMED", "ROUNDING", "COUNT", "PACE", "HOLD"}
 RATES = {"ESTIMATE", "SLOT_RATE", "GRAIN"}
-# One more than can be said at all, below a `high` that the kernel would look for.
+# One more than can be expressed, below a `high` that the kernel would check.
 UNSAID = {("LOW", 2**32 - 1)}
 
 LEVELS = "2..32 of SLOTS:UP:DOWN, SLOTS 1..65535, UP and DOWN 0..4294967295"
 STEPS = "1..1024 of AFTER:SLOTS, AFTER 0s..3600s, SLOTS 1..65535"
-# Words that are no values, and what the plugin says they must be.
+# Words that are no values, and the plugin's demand.
 NO_VALUES = [
     ("slots 0x10", "1..65535"),
     ("slots 1.5", "1..65535"),
@@ -69,7 +69,7 @@ TAKEN = ['Cannot find device "no-such"']
 
 
 def text_of(attribute: str, value: int) -> str:
-    """A value in the smallest unit, as words for tc."""
+    """Return a value in the smallest unit, as words for tc."""
     if attribute in TIMES:
         return f"{value}ns"
     if attribute in THOUSANDTHS:
@@ -87,7 +87,7 @@ def text_of(attribute: str, value: int) -> str:
     ],
 )
 def test_plugin_has_the_kernels_ranges(guest: Guest, attribute: str, low: int, high: int) -> None:
-    """The plugin takes both ends of a range, and names option, range and value beyond them."""
+    """The plugin accepts both ends of a range, and names option, range and value beyond them."""
     name = NAMES.get(attribute, attribute.lower().replace("_", "-"))
     for value in (low, high):
         assert plugin_says(guest, name, text_of(attribute, value)) == TAKEN
@@ -101,13 +101,13 @@ def test_plugin_has_the_kernels_ranges(guest: Guest, attribute: str, low: int, h
 
 @pytest.mark.parametrize(("words", "must_be"), NO_VALUES, ids=lambda text: text[:20])
 def test_plugin_refuses_what_is_no_value(guest: Guest, words: str, must_be: str) -> None:
-    """What is no value of an option is quoted, with what it must be."""
+    """An invalid value of an option is quoted, with the demand."""
     name, text = words.split()
     assert plugin_says(guest, name, text) == [f'dtm: "{name}" must be {must_be}, got "{text}"']
 
 
 def test_plugin_refuses_an_empty_value(guest: Guest) -> None:
-    """A value of no characters is no number and no name."""
+    """An empty value is no number and no name."""
     assert plugin_says(guest, "slots", "") == ['dtm: "slots" must be 1..65535, got ""']
     assert plugin_says(guest, "pool", "") == [
         'dtm: "pool" must be a name of 1..15 characters, got ""'
@@ -115,7 +115,7 @@ def test_plugin_refuses_an_empty_value(guest: Guest) -> None:
 
 
 def test_plugin_reports_all_errors_at_once(guest: Guest) -> None:
-    """Each mistake of a command has a line of its own, the last one included."""
+    """Each mistake in a command has a line of its own, including the last one."""
     assert plugin_says(guest, *["slots", "0", "banana", "change", "5", "levels", "x", "limit"]) == [
         'dtm: "slots" must be 1..65535, got "0"',
         'dtm: what is "banana"? `tc qdisc add dtm help` lists options',
@@ -126,7 +126,7 @@ def test_plugin_reports_all_errors_at_once(guest: Guest) -> None:
 
 
 def dtm(guest: Guest, *words: str) -> tuple[int, str, str]:
-    """Status, output and errors of the tool dtm, which finds no module in this kernel."""
+    """Return status, output and errors of the tool dtm, which finds no module in this kernel."""
     done = subprocess.run(
         [guest.programs / "dtm", *words], capture_output=True, text=True, check=False
     )
@@ -167,7 +167,7 @@ def test_tool_says_what_a_command_takes(guest: Guest, words: str, said: str) -> 
 
 @pytest.mark.parametrize("words", ["", "banana", "pool", "pool banana"])
 def test_tool_explains_itself(guest: Guest, words: str) -> None:
-    """`--help` is the answer to what is no command, on standard error."""
+    """An unknown command prints `--help`, on standard error."""
     status, usage, errors = dtm(guest, "--help")
     assert (status, errors) == (0, "")
     assert usage.startswith("usage: dtm pool add NAME slots N ")

@@ -28,7 +28,7 @@ Results = dict[str, dict[str, str]]
 
 @pytest.fixture(scope="module")
 def results(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """What became of every case, in one boot."""
+    """Return the results of every case, in one boot."""
     return run_dtm_cases(guest, tmp_path_factory.mktemp("dtm") / "run")
 
 
@@ -53,7 +53,7 @@ def test_every_refusal_is_a_case() -> None:
 
 @pytest.mark.slow
 def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
-    """No option of the interface is left without a value that the kernel must refuse."""
+    """Each option of the interface has a case with a value that the kernel must refuse."""
     tried = {
         number
         for case in raw_cases().values()
@@ -66,7 +66,7 @@ def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
 
 
 def manual_on(option: str) -> str:
-    """The paragraph of tc-dtm(8) on an option, without markup."""
+    """Return the paragraph of tc-dtm(8) on an option, without markup."""
     parameters = MANUAL.read_text().replace("\\-", "-").split(".SH PARAMETERS")[1]
     for paragraph in re.split(r"^\.TP\n", parameters, flags=re.MULTILINE)[1:]:
         text = re.split(r"^\.S[SH]", paragraph, flags=re.MULTILINE)[0]
@@ -94,7 +94,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
 
 @pytest.mark.slow
 def test_manual_has_the_kernels_ranges() -> None:
-    """The highest value of each number, as the cases have tried it, is in tc-dtm(8)."""
+    """The highest value of each number, as tried by the cases, is in tc-dtm(8)."""
     page = MANUAL.read_text().replace("\\-", "-")
     for name, kind, _, high, _ in RANGES:
         if kind in {"u32", "s32"} and name not in {"HIGH", "LOW"}:
@@ -106,7 +106,7 @@ def test_manual_has_the_kernels_ranges() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["Defaults", "Defaults of rate", "Defaults of buffer"])
 def test_manual_has_the_defaults(case: str) -> None:
-    """The defaults of tc-dtm(8) are those that the cases have seen a channel show."""
+    """The defaults of tc-dtm(8) are those that a channel shows in the cases."""
     pattern = tdc_cases()[case]["matchPattern"].replace("\\.", ".")
     words = pattern.partition("[0-9]+ ")[2].removesuffix(" $").replace("unframed", "").split()
     for option, value in zip(words[::2], words[1::2], strict=True):
@@ -118,7 +118,7 @@ def test_manual_has_the_defaults(case: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("manual", sorted(MANUAL.parent.glob("*.8")), ids=lambda m: m.stem)
 def test_manual_is_clean(manual: Path) -> None:
-    """Neither groff nor man finds fault with a manual page."""
+    """Each manual page passes groff and man without a warning."""
     for command in (
         ["groff", "-ww", "-man", "-Tutf8", str(manual)],
         ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(manual)],
@@ -132,7 +132,7 @@ def test_manual_is_clean(manual: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The metaschema specified:DeprecationWarning")  # the kernel's
 def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    """netlink/dtm.yaml fits the kernel's schema, and has the numbers of pkt_dtm.h, all of them."""
+    """netlink/dtm.yaml fits the kernel's schema, and has exactly the numbers of pkt_dtm.h."""
     monkeypatch.syspath_prepend(str(kernel_tools() / YNL))
     from lib.nlspec import SpecFamily  # type: ignore[import-not-found]
 

@@ -16,7 +16,7 @@ ECE, CWR = 64, 128
 
 
 def test_marks_take_the_place_of_losses(tmp_path: Path) -> None:
-    """CoDel drops no packet and marks some; ACKs echo that, and the sender says it heard."""
+    """CoDel drops no packet and marks some; ACKs echo that, and the sender reports it."""
     flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "cubic"}
     document: dict[str, Any] = {**SMALL, "profile": "access-8mbit", "flows": [flow]}
     document["matrix"] = {

@@ -1,7 +1,7 @@
-"""Nothing leads out of a guest's sandbox, as root and as a user: the escape suite.
+"""Nothing escapes a guest's sandbox, as root and as a user: the escape suite.
 
-Guest root may do what any process in the sandbox may, with a mount of the host or a module of its
-own. So the ways out are tried from a program in the sandbox, from the guest's shell, and from a
+Guest root may do whatever any process in the sandbox may, with a mount of the host or a module of
+its own. So the escapes are tried from a program in the sandbox, from the guest's shell, and from a
 module in the guest's kernel. docs/trust.md has the model.
 """
 
@@ -61,7 +61,7 @@ exit 1
 
 @pytest.fixture(params=["root", "user"])
 def who(request: pytest.FixtureRequest) -> list[str]:
-    """The command prefix that makes a program root's or a user's."""
+    """Return the command prefix that makes a program run as root or as a user."""
     root = os.geteuid() == 0
     if request.param == "root" and not root:
         pytest.skip("only root can try as root")
@@ -71,7 +71,7 @@ def who(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def place(who: list[str]) -> Iterator[Path]:
-    """A folder of who tries, which pytest's folders, closed to others, are not in."""
+    """Make a folder of that user, outside of pytest's folders, which are closed to others."""
     with tempfile.TemporaryDirectory(prefix="twoway-escape-") as scratch:
         if who:
             os.chown(scratch, USER, USER)
@@ -81,7 +81,7 @@ def place(who: list[str]) -> Iterator[Path]:
 def _start(
     who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str
 ) -> subprocess.Popen[str]:
-    """Have who tries begin with it."""
+    """Start a command as that user."""
     programs, kernel = place / "programs", place / "linux"
     shutil.copytree(guest.programs, programs)  # root's cache is closed to others
     shutil.copyfile(guest.kernel, kernel)
@@ -100,7 +100,7 @@ def _start(
 
 
 def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str) -> str:
-    """Have it done by who tries; what is said."""
+    """Run a command as that user; return its output."""
     process = _start(who, guest, place, what, folder, *argv)
     said, _ = process.communicate()
     assert process.returncode == 0, said
@@ -121,7 +121,7 @@ def test_no_program_in_the_sandbox_finds_a_way_out(
 
 
 def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
-    """Guest root writes nothing but its folder, sees no user's file, and leaves no rights."""
+    """Guest root writes only to its folder, sees no user's file, and leaves no rights."""
     plan = plan_with(shell(f"exec > /mnt/run/said\n{GUEST_WAYS_OUT}"))
     folder = run_folder(place / "run", plan)
     before = (folder / "plan.json").read_bytes()
@@ -151,7 +151,7 @@ def _with_modules(guest: Guest, place: Path, script: str) -> Path:
 
 
 def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
-    """A module that calls the host past the guest's kernel gets nothing but its folder's files."""
+    """A module that calls the host past the guest's kernel reaches only its folder's files."""
     folder = _with_modules(guest, place, "insmod /mnt/run/host_calls.ko; exit 1")
     _run(who, guest, place, "guest", folder)
     console = (folder / "log/console.txt").read_text()
@@ -163,13 +163,13 @@ def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], pl
 
 @pytest.fixture
 def mark() -> str:
-    """A word that no other process has among its arguments."""
+    """Return a word that no other process has among its arguments."""
     return f"outlast-{uuid.uuid4()}"
 
 
 @pytest.fixture
 def victim(who: list[str], place: Path) -> Path:
-    """A file of who tries, outside of the run's folder."""
+    """Make a file of that user, outside of the run's folder."""
     path = place / "victim"
     path.write_text("the user's")
     if who:
@@ -180,7 +180,7 @@ def victim(who: list[str], place: Path) -> Path:
 def test_no_process_outlasts_a_guest(
     guest: Guest, who: list[str], place: Path, mark: str, victim: Path
 ) -> None:
-    """A process that a module starts and that detaches itself ends before its files are taken."""
+    """A detached process that a module starts ends before its files are taken."""
     script = f"echo packets > /mnt/run/pcap/h1-eth0.pcap; {_insmod(mark, victim)}; exit 1"
     folder = _with_modules(guest, place, script)
     _run(who, guest, place, "guest", folder)
@@ -210,7 +210,7 @@ def test_no_process_outlasts_a_killed_twoway(
 def test_no_process_outlasts_a_topology(
     guest: Guest, who: list[str], place: Path, mark: str
 ) -> None:
-    """The Python of a topology that has loaded leaves no process, whatever it does."""
+    """The Python of a loaded topology leaves no process, whatever it does."""
     folder, path = place / "home", place / "two_node.py"
     folder.mkdir()
     lines = [OUTLAST.read_text().partition("\nif __name__")[0], f"outlast({mark!r})"]
@@ -251,7 +251,7 @@ __main__._commands = forged
 def test_a_topology_adds_no_command_to_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: str, command: str
 ) -> None:
-    """A topology that records a command of another kind, in whatever form, does not load."""
+    """A topology that records a command of another kind, in any form, does not load."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "two_node.py"
     sound = (ROOT / "topologies/two_node.py").read_text()
@@ -287,7 +287,7 @@ def _insmod(mark: str, victim: Path) -> str:
 
 @contextmanager
 def _end_of(process: int) -> Iterator[int]:
-    """Open a descriptor that can be read when a process has ended."""
+    """Return a descriptor that is readable when a process has ended."""
     opened = os.pidfd_open(process)
     try:
         yield opened
@@ -308,7 +308,7 @@ def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
 def test_the_interpreter_is_there_where_homes_are_hidden(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An environment's interpreter that lies in a user's folder is all that is shown of it."""
+    """An environment's interpreter in a user's folder is the only file shown of it."""
     python = tmp_path / "user/python"
     python.mkdir(parents=True)
     (tmp_path / "user/diary").touch()
@@ -323,7 +323,7 @@ def test_the_interpreter_is_there_where_homes_are_hidden(
 
 @pytest.mark.slow
 def test_the_sandbox_starts_where_processes_have_other_numbers() -> None:
-    """In a namespace of processes, as of a container, whose second one is gone, there is one."""
+    """A namespace of processes, as of a container, counts one after its second has ended."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     words = ["unshare", *user, "--pid", "--fork", "--mount-proc", "sh", "-c"]
     program = (

@@ -1,4 +1,4 @@
-"""End to end, on the real kernel: two points of each experiment that we ship; a small one."""
+"""End to end, on the real kernel: two points of each shipped experiment; a small one."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ TODAY = datetime.now(tz=UTC).date().toordinal()
 
 
 def _todays_points() -> list[str]:
-    """The first point of each experiment, and of each sweep one other: the next one every day."""
+    """Return the first point of each experiment, and for each sweep another one, by the day."""
     found = []
     for name in EXPERIMENTS:
         first, *others = case_names(name)
@@ -38,7 +38,7 @@ def _todays_points() -> list[str]:
 
 @pytest.mark.parametrize("name", _todays_points())
 def test_a_point_is_as_its_file_says(name: str) -> None:
-    """Fidelity holds, predictions are kept, claims and findings are as the experiment's file says.
+    """Fidelity holds, predictions hold, claims and findings are as the experiment's file says.
 
     A claim that other runs explain may lack them here.
     """
@@ -46,7 +46,7 @@ def test_a_point_is_as_its_file_says(name: str) -> None:
     assert found.rows or load_case(name).experiment.unclaimed
     assert found.misses == []
     assert [row for row in found.findings if row.verdict is not Verdict.AS_STATED] == []
-    # Another kernel may give other digits; docs/results says which gave these.
+    # Another kernel may give other digits; docs/results names the kernel of these.
     if kernel == KERNEL:
         assert _numbers(found.rows) == kept_rows(name)
 
@@ -56,7 +56,7 @@ def _numbers(rows: tuple[Row, ...]) -> dict[str, str]:
 
 
 def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
-    """Windows of 28 and 20 in one kernel: each sender's flight reaches its own and no more."""
+    """With windows of 28 and 20 in one kernel, each sender's flight reaches exactly its own."""
     rows = (small_run / "sockets/tcp-info.csv").read_text().splitlines()[3:]
     cwnd = {
         port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}
@@ -93,9 +93,9 @@ def test_large_window_is_reached(tmp_path: Path) -> None:
 
 
 def test_delayed_acks_are_fewer(tmp_path: Path) -> None:
-    """With acks: delayed there are fewer ACKs than segments, but one for two at least.
+    """With acks: delayed there are fewer ACKs than segments, but at least one for two.
 
-    One for two would be all if no bunch of segments had an odd number.
+    There would be exactly one for two if no bunch had an odd number of segments.
     """
     document = {**SMALL, "stack": {"mtu_bytes": 9180, "acks": "delayed"}}
     found = measure(write_experiment(tmp_path, document), tmp_path / "results")
@@ -126,7 +126,7 @@ def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
 
 
 def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
-    """A claim that differs, unlisted, fails the run by its verdict; the report is there as well."""
+    """A claim that differs, unlisted, fails the run by its verdict; the report is written."""
     experiment = write_experiment(tmp_path, {**SMALL, "claims": [MISSED]})
     done = twoway("run", experiment, "--results", tmp_path / "results")
     assert done.returncode == 1
@@ -135,6 +135,6 @@ def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
 
 
 def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(guest: Guest, tmp_path: Path) -> None:
-    """On a path of several queues, where packets wait in two, a host in virtual time adds 0 ns."""
+    """If packets wait in two queues of a path, a host in virtual time adds 0 ns."""
     folder = run_case(load_case("dtm-fig2"), Uml(guest), tmp_path / "results")
     assert ClockError(Analysis(folder)).round_trip_ns == 0

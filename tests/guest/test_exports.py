@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_the_guides_mean(tmp_path: Path) -> None:
-    """Flent's reader finds the mean goodput each way that the guide tells."""
+    """Flent's reader finds the mean goodputs that the guide prints."""
     (mbit,) = re.findall(r"\*\*([0-9.]+) Mbit/s\*\*", (ROOT / "docs/guides/exports.md").read_text())
     with kept("kalampoukas-5.2") as folder:
         found = resultset.load(str(export_run(folder, "flent", tmp_path / "run.flent.gz")))

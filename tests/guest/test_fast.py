@@ -38,13 +38,13 @@ TCP_CA_RECOVERY, TCP_CA_LOSS = 3, 4
 
 
 def flow(alpha: int, name: str = "only", **more: Any) -> dict[str, Any]:
-    """A FAST flow from h1 to h2, with anything else as given."""
+    """Make a FAST flow from h1 to h2, with other fields as given."""
     ends = {"from": "h1", "to": "h2"}
     return {"name": name, **ends, "congestion": "fast", "alpha_packets": alpha, **more}
 
 
 def experiment(flows: Sequence[dict[str, Any]], seconds: float, **more: Any) -> dict[str, Any]:
-    """An experiment on the link above, its second half measured unless `more` says otherwise."""
+    """Make an experiment on the link above, with its second half measured unless `more` differs."""
     return {
         "schema": 1,
         "title": "FAST",
@@ -61,12 +61,12 @@ def experiment(flows: Sequence[dict[str, Any]], seconds: float, **more: Any) -> 
 
 
 def with_base(base_us: int = BASE_US, **more: int) -> dict[str, Any]:
-    """Module parameters: a base round trip that is given, and any other."""
+    """Return module parameters: a given base round trip, and others."""
     return {"tcp_fast": {"base_rtt_us": base_us, **more}}
 
 
 class Outcome:
-    """A run with what its analysis found; every fidelity check held."""
+    """A run with its analysis; every fidelity check held."""
 
     def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
         self.folder = run.run_case(
@@ -82,12 +82,12 @@ class Outcome:
         self.ms = (self.sockets["time_ns"] - START_NS) / 1e6
 
     def cwnd_levels(self) -> list[int]:
-        """The values the window had, in order; only for runs with one connection."""
+        """Return the values of the window, in order; only for runs with one connection."""
         cwnd = self.sockets["cwnd"]
         return [int(level) for level in cwnd[np.append(True, np.diff(cwnd) != 0)]]
 
     def vegas(self, at_s: float) -> dict[str, int]:
-        """What the module said of the first connection at a time."""
+        """Return the module's report on the first connection at a time."""
         said: dict[str, dict[str, int]] = json.loads(
             (self.folder / f"programs/vegas-{at_s:g}.out").read_text()
         )
@@ -97,7 +97,7 @@ class Outcome:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
 def test_expected_throughput_is_theorem_1(name: str) -> None:
-    """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
+    """Return the throughputs by theory: alphas' shares of the bottleneck, ACKs included."""
     case = load_case(name)
     rates = [case.profile.directions[d].start_mbit for d in ("forward", "reverse")]
     alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
@@ -117,7 +117,7 @@ def test_expected_throughput_is_theorem_1(name: str) -> None:
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     """Each parameter out of range is refused with a sentence; the ends of the ranges load.
 
-    What is given is what the sysctls of every namespace say at first. Their ranges are the same.
+    Parameters appear as the first sysctls of every namespace. Their ranges are the same.
     """
     run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
     found = json.loads((tmp_path / "run/loaded.json").read_text())
@@ -133,7 +133,7 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("alpha", "gamma"), [(10, 100), (100, 500)])
 def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: int) -> None:
-    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha.
+    """A single flow keeps alpha packets waiting: its window is the path's packets plus alpha.
 
     With a gamma of 0.1, whole windows in the module would stop the growth ten packets short.
     """
@@ -144,7 +144,7 @@ def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: 
     # A window is a whole number: it has the one above, the one below, or alternates.
     assert set(steady.tolist()) <= {math.floor(window), math.ceil(window)}
     assert outcome.metrics["utilisation.forward"] == pytest.approx(1, abs=1e-6)
-    # The packet in service is not one that waits; one packet of window is one of queue.
+    # The packet in service does not wait; one packet of window is one of queue.
     assert outcome.metrics["queue_mean.forward"] == pytest.approx(alpha + 1, abs=1)
 
 
@@ -166,8 +166,8 @@ def test_delayed_acks_leave_alpha(guest: Guest, tmp_path: Path) -> None:
 def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> None:
     """Each update takes gamma of the way to equilibrium, from a window fifteen times too large.
 
-    With an update in every other round trip, the averaged one is that of the window in force,
-    but for (1 - 3/w)^w of it, at most e^-3, which is still the round trip of the window before.
+    With an update in every other round trip, the averaged one is that of the present window, except
+    for (1 - 3/w)^w of it, at most e^-3, which is still the round trip of the window before.
     """
     stack = {"mtu_bytes": 1000, "initial_window_packets": 500}
     document = experiment(
@@ -187,12 +187,12 @@ def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> Non
 
 @pytest.mark.parametrize("acks", ["every-segment", "delayed"])
 def test_growth_without_delay(guest: Guest, tmp_path: Path, acks: str) -> None:
-    """Where there is no queueing delay the window doubles, then grows by gamma alpha per round.
+    """Without queueing delay the window doubles, then grows by gamma alpha per round.
 
-    So it does with delayed ACKs, which count for as many packets as they acknowledge.
+    The same holds with delayed ACKs, which count as many packets as they acknowledge.
 
-    The given base round trip is above any, so that the law sees no delay at all; the path is
-    100 Mbit/s and 20 ms, of which a round's packets take less than half.
+    The given base round trip is above any real one, so the law sees no delay; the path is 100
+    Mbit/s and 20 ms, of which a round's packets take less than half.
     """
     document = experiment(
         [flow(30)],
@@ -202,7 +202,7 @@ def test_growth_without_delay(guest: Guest, tmp_path: Path, acks: str) -> None:
         stack={"mtu_bytes": 1000, "acks": acks},
     )
     outcome = Outcome(guest, tmp_path, document)
-    # Packets leave in bursts, one a round; look while all is in flight, 1 ms before the next.
+    # Packets leave in bursts, one a round; look while all are in flight, 1 ms before the next.
     round_ms = 20 + 0.08 + 0.032
     looks = [np.searchsorted(outcome.ms, (n + 1) * round_ms - 1) for n in range(11)]
     windows = [int(outcome.sockets["cwnd"][at]) for at in looks]
@@ -219,7 +219,7 @@ def test_growth_without_delay(guest: Guest, tmp_path: Path, acks: str) -> None:
 
 
 def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
-    """Alphas of 20 and 60 with the true base round trip get a quarter and three, each its queue."""
+    """Alphas of 20 and 60 with the true base round trip get 1/4 and 3/4, and their queues."""
     flows = [
         flow(20, "small", **{"from": "l1", "to": "r1"}),
         flow(60, "large", **{"from": "l2", "to": "r2"}),
@@ -231,25 +231,25 @@ def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
         windows = PIPE_PACKETS + 80
         error = _rounding(share, 2, windows) + _window_end(share, windows, 3)
         assert outcome.metrics[f"throughput.{name}"] / 10 == pytest.approx(share, abs=error)
-        # What waits, and its share of the packet in service.
+        # The waiting packets, and a share of the packet in service.
         assert outcome.metrics[f"queued_mean.{name}"] == pytest.approx(alpha + share, abs=1)
 
 
 def _rounding(share: float, count: int, windows: float) -> float:
-    """How much half a packet more or less in each window moves one flow's share of them all."""
+    """Return the change of a flow's share if each window has half a packet more or less."""
     return 0.5 * ((1 - share) + (count - 1) * share) / windows
 
 
 def _window_end(share: float, windows: float, seconds: float) -> float:
-    """Share of a link's packets in a window of time that where it starts and ends may decide."""
+    """Return the share of a link's packets that the ends of a window of time may decide."""
     return share * windows * PACKET_US / (seconds * 1e6)
 
 
 def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
-    """Shares and queue (packets) of flows that started one after the other settled.
+    """Compute shares and queue (packets) of flows that started one after the other settled.
 
-    Each takes the queue it finds for part of the path: base_i = the queue before it, plus an error.
-    The queue Q solves sum alpha / (Q - base_i) = 1.
+    Each counts the queue that it finds as part of the path: base_i = the queue before it, plus an
+    error. The queue Q solves sum alpha / (Q - base_i) = 1.
     """
     bases: list[float] = []
     queue = 0.0
@@ -270,7 +270,7 @@ def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
     [((1.0,), 1.0), ((0.38197, 0.61803), 2.61803), ((0.217, 0.278, 0.505), 4.599)],
 )
 def test_persistent_congestion_closed_form(shares: tuple[float, ...], queue: float) -> None:
-    """One, two, three flows in a row: the golden ratio for two; queues of 1, 2.618, 4.599 alpha."""
+    """One, two, three flows in turn: the golden ratio for two; queues of 1, 2.618, 4.599 alpha."""
     got, waiting = settled(1, [0] * len(shares))
     assert got == pytest.approx(shares, abs=5e-4)
     assert waiting == pytest.approx(queue, abs=5e-4)
@@ -319,7 +319,7 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
 def _interfere(
     monkeypatch: pytest.MonkeyPatch, interface: str, bad: str, good: str, for_s: float
 ) -> None:
-    """At 2 s of traffic, change a netem for a while; ask the module before and after."""
+    """At 2 s of traffic, change a netem for a while; query the module before and after."""
 
     def plan(case: Case, *, in_kernel: bool) -> Plan:
         shapers = compile_profile(case.profile, case.graph)
@@ -354,7 +354,7 @@ def _at(at_s: float, name: str, node: str, *run: str) -> UserProgram:
 
 
 def _assert_same_round_trips(outcome: Outcome) -> None:
-    """Base and averaged round trips are what they were before the loss, and were never above it."""
+    """Check that base and averaged round trips are those before the loss, never above."""
     before, during, after = (outcome.vegas(at_s) for at_s in (1.9, 2.1, 3.9))
     assert before["base_rtt_us"] == during["base_rtt_us"] == after["base_rtt_us"]
     assert during["rtt_us"] <= before["rtt_us"]
@@ -365,7 +365,7 @@ def _assert_same_round_trips(outcome: Outcome) -> None:
 def test_one_loss_halves_the_window(
     guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One packet dropped: recovery to half the window, no more; then FAST goes on to where it was.
+    """After one dropped packet recovery goes to half the window; then FAST returns.
 
     The queue's limit is 1 for less than a packet's time, so exactly one packet is refused.
     """
@@ -389,7 +389,7 @@ def test_one_loss_halves_the_window(
 def test_timeout_slow_starts_to_half(
     guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A whole window and its probe lost: from one packet to half by slow start, then FAST.
+    """A whole window and its probe are lost: from one packet to half by slow start, then FAST.
 
     Behind the bottleneck, everything is lost for 100 ms, four round trips.
     """

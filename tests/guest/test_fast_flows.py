@@ -1,6 +1,6 @@
-"""FAST TCP beyond the bulk transfer: losses that were none, pauses, little to send, large windows.
+"""FAST beyond bulk transfer: spurious losses, pauses, little data, large windows.
 
-On a path of 10 Mbit/s and 40 ms, which holds 51 packets; with an alpha of 30 the window is 81.
+The path has 10 Mbit/s and 40 ms, and holds 51 packets; with an alpha of 30 the window is 81.
 """
 
 import json
@@ -37,7 +37,7 @@ Samples = Sequence[SimpleNamespace]
 
 @pytest.fixture(scope="module")
 def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Samples]:
-    """What TCP_INFO said in each situation."""
+    """Return TCP_INFO in each situation."""
     folder = tmp_path_factory.mktemp("guest") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_flows.py")
     said: dict[str, list[dict[str, Any]]] = json.loads((folder / "flows.json").read_text())
@@ -48,9 +48,9 @@ def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, S
 def test_what_is_not_used_does_not_grow(flows: dict[str, Samples], written: int) -> None:
     """A window that the application does not fill stays, from the first packets on.
 
-    It is full in the rounds in which the application's first writes still wait: two increases of
-    gamma alpha packets come of the last of them, one spread over the round that follows. With 8
-    segments a round trip the initial window of 10 is never full.
+    It is full in the rounds in which the application's first writes still wait: the last of them
+    cause two increases of gamma alpha packets, one spread over the next round. With 8 segments a
+    round trip the initial window of 10 is never full.
     """
     samples = flows[f"application_limited_{written}"]
     most = max(each.unacked for each in samples)
@@ -62,7 +62,7 @@ def test_what_is_not_used_does_not_grow(flows: dict[str, Samples], written: int)
 
 
 def test_pacing_leaves_slow_start(flows: dict[str, Samples]) -> None:
-    """The stack's pacing rate is the window's over a round trip and a fifth, not its double."""
+    """The stack's pacing rate is the window over a round trip plus a fifth, not its double."""
     for each in flows["application_limited_45"][-100:]:
         window_mbit = each.cwnd * SEGMENT_BYTES * 8 / each.rtt_us
         assert each.pacing_mbit == pytest.approx(1.2 * window_mbit, rel=0.03)
@@ -71,10 +71,10 @@ def test_pacing_leaves_slow_start(flows: dict[str, Samples]) -> None:
 
 @pytest.mark.parametrize("timestamps", [0, 1])
 def test_spurious_loss_is_undone(flows: dict[str, Samples], timestamps: int) -> None:
-    """A loss that was none: the window is what it was as soon as the stack knows, and stays.
+    """After a spurious loss the window is restored once the stack detects that, and stays.
 
-    With timestamps the stack knows during recovery, without them after it, when FAST has been in
-    charge of half the window again for a while.
+    With timestamps the stack detects it during recovery, without them after it, when FAST has been
+    in charge of half the window for a while.
     """
     samples = flows[f"spurious_loss_{timestamps}"]
     assert samples[0].cwnd == REST
@@ -84,13 +84,13 @@ def test_spurious_loss_is_undone(flows: dict[str, Samples], timestamps: int) -> 
     assert samples[restored].cwnd == REST
     assert samples[restored - 1].cwnd < REST - 10
     assert (samples[restored - 1].state == RECOVERY) == bool(timestamps)
-    # The queue was short meanwhile, which an increase of gamma alpha at most makes up for.
+    # The queue was short meanwhile, which an increase of at most gamma alpha compensates.
     after = [each.cwnd for each in samples[restored:]]
     assert REST - 1 <= min(after) <= max(after) <= REST + GAMMA * ALPHA
 
 
 def test_a_mark_is_a_loss_without_retransmission(flows: dict[str, Samples]) -> None:
-    """One packet marked by ECN: half the window once, nothing sent again, and back to rest."""
+    """One packet marked by ECN halves the window once, without retransmissions, then it rests."""
     samples = flows["congestion_marked"]
     assert {each.state for each in samples} == {OPEN, CWR}
     assert samples[-1].retransmitted == 0
@@ -102,15 +102,15 @@ def test_a_mark_is_a_loss_without_retransmission(flows: dict[str, Samples]) -> N
 
 
 def test_clamp_bounds_the_window(flows: dict[str, Samples]) -> None:
-    """Where the route locks the window at 20, FAST's grows to 20 and no further."""
+    """If the route locks the window at 20, FAST's grows to 20 and no further."""
     assert {each.cwnd for each in flows["clamped"]} == {CLAMP}
 
 
 def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
     """After a pause the window is the initial one and grows from there, one packet for an ACK.
 
-    The pause came amid growth, of which the rest is not made up for. Doubling is over after one
-    round trip: then gamma alpha packets are less than the window.
+    The pause came in the middle of growth, whose rest is not made up for. Doubling is over after
+    one round trip: then gamma alpha packets are less than the window.
     """
     before, *samples = flows["idle"]
     windows = [each.cwnd for each in samples]
@@ -128,14 +128,14 @@ def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
 
 
 def test_alpha_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """A flow of "fast" keeps as many packets queued as its namespace's sysctl says from then."""
+    """A flow of "fast" keeps as many packets queued as its namespace's sysctl says from then on."""
     samples = flows["changed"]
     assert samples[0].cwnd == REST
     assert abs(samples[-1].cwnd - (REST + ALPHA)) <= 1
 
 
 def test_base_rtt_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """A base RTT that is said to be five packets longer hides five packets of queue."""
+    """A base RTT set five packets too long hides five packets of queue."""
     samples = flows["base_given"]
     assert samples[0].cwnd == REST
     assert abs(samples[-1].cwnd - (REST + 5)) <= 1
@@ -144,8 +144,8 @@ def test_base_rtt_may_change_under_way(flows: dict[str, Samples]) -> None:
 def test_gamma_may_change_under_way(flows: dict[str, Samples]) -> None:
     """With a gamma of a tenth, six or seven updates go 1 - 0.9^6 to 1 - 0.9^7 of the way.
 
-    A round trip is 65 to 78 ms. An averaged one is less than that of the window in force, by which
-    a window that grows gets a little ahead.
+    A round trip is 65 to 78 ms. The averaged one is below that of the present window, so a growing
+    window gets slightly ahead.
     """
     samples = flows["gamma_changed"]
     gone = (samples[-1].cwnd - REST) / ALPHA
@@ -153,7 +153,7 @@ def test_gamma_may_change_under_way(flows: dict[str, Samples]) -> None:
 
 
 def test_namespaces_have_alphas_of_their_own(flows: dict[str, Samples]) -> None:
-    """Two namespaces' "fast" with 30 and 90 share as 1 to 3; "fast30" is 30 in any."""
+    """Flows of "fast" in namespaces with 30 and 90 share as 1 to 3; "fast30" is 30 in any."""
     owners = dict(zip(FLOWS, flows["two_namespaces"], strict=True))
     alphas = {("a", "fast"): ALPHA, ("d", "fast"): 3 * ALPHA, ("d", "fast30"): ALPHA}
     whole = PIPE_PACKETS + sum(alphas.values())

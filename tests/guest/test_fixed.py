@@ -1,4 +1,4 @@
-"""tcp_fixed keeps its window in flight, neither more nor less, on the real kernel."""
+"""tcp_fixed keeps exactly its window in flight, on the real kernel."""
 
 import json
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ NAMES = [name for name in SCENARIOS if name.startswith("fixed")]
 
 @pytest.fixture(scope="module")
 def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
-    """What the real sender did in each scenario."""
+    """Return the real sender's actions in each scenario."""
     return play_scenarios(guest, tmp_path_factory.mktemp("guest") / "run", "fixed")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
-    """After every event, losses and a timeout included, W are in flight while any are unsent."""
+    """After every event, losses and timeouts included, W are in flight while any are unsent."""
     scenario = SCENARIOS[name]
     window = int(scenario.congestion.removeprefix("fixed"))
     last = sum(scenario.writes)
@@ -41,7 +41,7 @@ def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
 
 
 def flights(analysis: Analysis, name: str) -> Iterator[int]:
-    """Bytes in flight of a connection without loss, after each instant of the steady window."""
+    """Return bytes in flight of a connection without loss, after each steady instant."""
     run, view = analysis.run, analysis.connections[name]
     data = view.sent.data()
     acks = run.between(view.connection.source_interface, view.connection, forward=False)
@@ -56,7 +56,7 @@ def flights(analysis: Analysis, name: str) -> Iterator[int]:
 
 
 def test_flight_in_captures(small_run: Path) -> None:
-    """Two ways at once, without loss: the captures have the whole window in flight at any time."""
+    """Two lossless opposite connections have the whole window in flight at any time."""
     analysis = Analysis(small_run)
     for name, window in (("left", 28), ("right", 20)):
         segment = int(analysis.connections[name].sent.payload_bytes.max())
@@ -64,7 +64,7 @@ def test_flight_in_captures(small_run: Path) -> None:
 
 
 def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
-    """Each window registers a name; windows of none, too many or the same segments are refused."""
+    """Each window registers a name; windows of zero, too many or equal segments are refused."""
     folder = tmp_path / "run"
     refused = {
         "windows=0": "windows: must be 1..65535 segments, got 0",
@@ -87,7 +87,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Who could choose which of our congestion controls, and what became of names taken."""
+    """Return who could choose which of our controls, and the fate of taken names."""
     folder = tmp_path_factory.mktemp("names") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())
@@ -95,9 +95,9 @@ def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
 
 
 def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
-    """A user without CAP_NET_ADMIN is refused `fixed`, and no other of ours; root has them all.
+    """A user without CAP_NET_ADMIN is refused `fixed`, but no other control; root has all.
 
-    Nor may `fixed` be the default of a network namespace. An administrator can allow it.
+    `fixed` may not be the default of a network namespace, unless an administrator allows it.
     """
     assert names["nobody"] == {name: "EPERM" * (name == "fixed9") for name in CONTROLS}
     assert names["root"] == dict.fromkeys(CONTROLS, "")
@@ -115,7 +115,7 @@ def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
 def test_a_name_that_is_taken(
     names: dict[str, Any], which: str, taken: str, wanted: list[str]
 ) -> None:
-    """If another module has one of its names a module is not loaded, and leaves no other name."""
+    """A module whose name another module has is not loaded, and leaves no other name."""
     found = names[which]
     assert found["said"] == [f"{taken}: there is a congestion control of this name already"]
     assert (found["loaded"], found["registered"]) == (False, [])

@@ -28,7 +28,7 @@ END
 
 
 def test_each_batch_is_a_process_of_its_own(guest: Guest, tmp_path: Path) -> None:
-    """A batch starts with nothing of what one before it knew, said or left failed."""
+    """A batch starts without any state, output or failure of the one before."""
     one, failed, two, again, nowhere = map(eval, said_in_guest(guest, tmp_path / "run", SCRIPT))
     for code, out, err in (one, two):
         (link,) = json.loads(out)

@@ -1,4 +1,4 @@
-"""README's pictures and its experiment are what twoway makes."""
+"""README's pictures and its experiment match twoway's output."""
 
 import re
 from pathlib import Path
@@ -9,19 +9,19 @@ from running import ROOT, twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# A picture that each clone of the repository takes along.
+# A picture that each clone of the repository includes.
 MOST_BYTES = 64 * 1024
 
 
 def test_pictures_are_of_their_runs() -> None:
-    """Each picture of a run in docs/assets is what `make pictures` draws, byte for byte."""
+    """Each picture of a run in docs/assets equals the output of `make pictures`, byte for byte."""
     for name, svg in all_run_pictures().items():
         assert (ASSETS / name).read_bytes() == svg, f"{name}: `make pictures` draws another"
         assert len(svg) < MOST_BYTES
 
 
 def test_the_experiment_runs_as_written(tmp_path: Path) -> None:
-    """README's experiment runs, and prints what README says."""
+    """README's experiment runs, and prints the numbers in README."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (printed,) = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)
     (tmp_path / "mine.yml").write_text(readme_experiment(), encoding="utf-8")

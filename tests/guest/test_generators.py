@@ -1,4 +1,4 @@
-"""What flows may send besides unlimited data: films, transfers that come and go, paced windows."""
+"""Traffic besides unlimited data: films, random transfers, paced windows."""
 
 import json
 from pathlib import Path
@@ -30,25 +30,25 @@ TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 
 
 def case(tmp_path: Path, flow: dict[str, Any] | None = None, **more: Any) -> Case:
-    """SMALL with other fields, its only flow's among them."""
+    """Make SMALL with other fields, also of its only flow."""
     only = {**SMALL["flows"][0], **(flow or {})}
     document = {**SMALL, "flows": [only], "duration_s": 1, "warm_up_s": 0, **more}
     return load_case(str(write_experiment(tmp_path, document)))
 
 
 def ends(of: Case, kind: str) -> list[list[str]]:
-    """The words of each line of the plan's that has a connection's data sent, or received."""
+    """Return the words of each line of the plan that sends, or receives, a connection's data."""
     lines = [line.split() for program in build_plan(of).sources for line in program.stdin]
     return [words for words in lines if words[0] == kind]
 
 
 def option(words: list[str], name: str) -> str:
-    """What follows an option."""
+    """Return the word after an option."""
     return words[words.index(name) + 1]
 
 
 def test_each_transfer_is_a_connection(tmp_path: Path) -> None:
-    """Transfers are numbered connections that start when they come and have their own size."""
+    """Transfers are numbered connections with their own starts and sizes."""
     of = case(tmp_path, {"transfers": TRANSFERS, "start_s": 0.25})
     arrivals = Transfers.model_validate(TRANSFERS).arrivals(
         of.experiment.span(of.experiment.flows[0])
@@ -69,7 +69,7 @@ def test_connecting_at_the_start(tmp_path: Path) -> None:
 
 
 def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
-    """Buffers follow what FAST may have on its way: the path and all alphas.
+    """Buffers have room for FAST's largest flight: the path and all alphas.
 
     131 Mbit/s and 16.832 ms hold 31 frames of 9180 bytes; each takes 16 KiB and a page.
     """
@@ -79,7 +79,7 @@ def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
 
 
 def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more: Any) -> Case:
-    """A flow over 100 Mbit/s and 100 ms with a buffer of 833 packets, as many as it holds."""
+    """Make a flow over 100 Mbit/s and 100 ms with a queue of 833 packets, the path's capacity."""
     link = {"rate_mbit": rate_mbit, "delay_ms": 50, "queue_packets": 833}
     directions = {"forward": link, "reverse": link}
     profile = {"schema": 1, "title": "A long, fast link", "directions": directions}
@@ -113,7 +113,7 @@ def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
 def test_the_receive_buffer_follows_the_path(
     tmp_path: Path, rate_mbit: int, stack: dict[str, Any], expected: int
 ) -> None:
-    """A sink offers 16 MiB, or twice what a longer path holds, unless the file asks for less."""
+    """A sink offers 16 MiB, or twice the capacity of a longer path, unless the file sets less."""
     of = long_path(tmp_path, {}, rate_mbit, stack=stack)
     (sink,) = ends(of, "receive")
     assert option(sink, "--receive-buffer") == str(expected)
@@ -124,13 +124,13 @@ def test_the_receive_buffer_follows_the_path(
 
 
 def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
-    """A constant window that 16 MiB would not offer in full gets twice its bytes."""
+    """A fixed window too large for 16 MiB gets twice its bytes."""
     (sink,) = ends(case(tmp_path, {"window_packets": 1000}), "receive")
     assert option(sink, "--receive-buffer") == str(2 * 1000 * 9180)
 
 
 def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
-    """Frames leave whole, 40 ms apart, and arrive as many bytes as the film has."""
+    """Frames leave whole, 40 ms apart, and the film's bytes all arrive."""
     film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
     folder = run_case(case(tmp_path, film), Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
@@ -144,7 +144,7 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
-    """Each transfer's receiver gets its payload, once, and the byte that is sent before."""
+    """Each transfer's receiver gets its payload once, and the byte sent before it."""
     of = case(tmp_path, {"transfers": TRANSFERS})
     folder = run_case(of, Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
@@ -160,7 +160,7 @@ def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
-    """Over a way longer than the queues FAST leaves the bottleneck idle, unless it is paced.
+    """Over a path longer than the queues FAST leaves the bottleneck idle, unless it is paced.
 
     By the closed form of `theory.fast.bunched` it is 91.4 % full in bunches.
     """
@@ -182,7 +182,7 @@ def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_a_flow_that_stops(guest: Guest, tmp_path: Path) -> None:
-    """A flow sends nothing new after its `stop_s`, another goes on, and every check holds."""
+    """A flow sends nothing new after its `stop_s`, another continues, and every check holds."""
     stopping, going = SMALL["flows"]
     flows = [{**stopping, "start_s": 0.2, "stop_s": 0.6}, going]
     of = load_case(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))

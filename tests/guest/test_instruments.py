@@ -1,4 +1,4 @@
-"""The module twoway_testbed leaves what tcpdump and observe leave, byte for byte."""
+"""The module twoway_testbed writes the same files as tcpdump and observe, byte for byte."""
 
 import dataclasses
 from pathlib import Path
@@ -13,7 +13,7 @@ from twoway.guest.cache import Guest
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 
-# Long enough for each to have lost packets, if it does, and gone on.
+# Long enough for lost packets, and for traffic after them.
 ROWS = {
     "kalampoukas-5.2": 1,
     "zhang-fig8": 20,
@@ -24,7 +24,7 @@ ROWS = {
 
 
 def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
-    """Run an experiment's first seconds in the kernel or with programs; its folder."""
+    """Run an experiment's first seconds in the kernel or with programs; return its folder."""
     case = load_case(name)
     shorter = case.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
     case = dataclasses.replace(case, experiment=shorter)
@@ -32,18 +32,18 @@ def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: b
 
 
 def _queues(folder: Path) -> list[list[str]]:
-    """The rows of a run's queues without the time by which each was read."""
+    """Return the rows of a run's queues without the time of each reading."""
     rows = (folder / "sockets/queues.csv").read_text().splitlines()
     return [row.split(",")[:5] for row in rows if not row.startswith("#")]
 
 
 def _reports(folder: Path) -> list[Path]:
-    """What sources and sinks of a run said at their end."""
+    """Return the final reports of a run's sources and sinks."""
     return sorted((folder / "traffic").iterdir())
 
 
 def _assert_equal(programs: Path, kernel: Path) -> None:
-    """Assert that two runs left the same captures, reports of both ends and samples."""
+    """Assert that two runs have equal captures, reports of both ends and samples."""
     assert read_manifest(programs).captures == read_manifest(kernel).captures
     for interface in read_manifest(programs).captures:
         ours, theirs = (
@@ -57,7 +57,7 @@ def _assert_equal(programs: Path, kernel: Path) -> None:
 
 
 def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None:
-    """The tap takes two bursts of 12 000 packets that come at one instant."""
+    """The tap captures two bursts of 12 000 packets that come at one instant."""
     document = {
         **SMALL,
         "profile": "zhang-10ms",
@@ -71,7 +71,7 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_kernel_leaves_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
-    """Captured and sampled in the kernel, a run is that of tcpdump and observe."""
+    """Captured and sampled in the kernel, a run equals that of tcpdump and observe."""
     programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
     kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
     _assert_equal(programs, kernel)

@@ -50,7 +50,7 @@ def content(path: Path) -> bytes:
 def test_routes_are_those_of_ipv4(
     topology: dict[str, Any], profile: str, ends: tuple[str, str], tmp_path: Path
 ) -> None:
-    """Whatever routers a topology has, its hosts reach each other in IPv6 by the same links."""
+    """In a topology with any routers, hosts reach each other in IPv6 by the same links."""
     here, there = ends
     flow = {**LEFT, "from": here, "to": there, "window_packets": 4}
     stack = {"mtu_bytes": 1500, "ip": 6}
@@ -59,19 +59,19 @@ def test_routes_are_those_of_ipv4(
 
 
 def test_both_versions_share_a_link(tmp_path: Path) -> None:
-    """A flow of IPv4 and one of IPv6 meet in both queues; each packet is of its flow's version."""
+    """A flow of IPv4 and one of IPv6 meet in both queues; each packet has its flow's version."""
     run = _run(tmp_path, flows=[{**LEFT, "ip": 6}, RIGHT])
     metrics_of = _document(run)["metrics"]
     manifest = read_manifest(run)
     assert [each.source for each in manifest.connections] == ["fd00::a00:102", "10.0.2.2"]
-    # In a data packet's time an ACK of 60 bytes, or of 40, is sent so many times.
+    # Number of ACKs of 60, or of 40, bytes in a data packet's time.
     for name, ack_bytes in (("left", 60), ("right", 40)):
         factor = metrics_of[f"compression_factor.{name}"]["value"]
         assert factor == pytest.approx(9180 / ack_bytes, rel=0.001)
 
 
 def test_nothing_is_sent_but_the_flows(tmp_path: Path) -> None:
-    """No capture has a packet that is not TCP: no search for neighbours, no report of a group."""
+    """Every packet of each capture is TCP: no neighbour discovery, no reports of groups."""
     run = _run(tmp_path, flows=[LEFT], stack={"mtu_bytes": 9180, "ip": 6}, duration_s=1)
     captures = [Capture(path) for path in sorted((run / "pcap").iterdir())]
     assert len(captures) == 6
@@ -82,13 +82,13 @@ def test_nothing_is_sent_but_the_flows(tmp_path: Path) -> None:
 
 
 def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None:
-    """Captured and sampled by programs, a run is what it is in the kernel, byte for byte."""
+    """Captured and sampled by programs, a run equals that in the kernel, byte for byte."""
     path = write_experiment(
         tmp_path,
         {
             **SMALL,
             "stack": {"mtu_bytes": 9180, "ip": 6},
-            # Not two resets in one nanosecond, in an order that the scheduler chooses.
+            # Without two resets in one nanosecond, whose order the scheduler chooses.
             "flows": [LEFT, {**RIGHT, "stop_s": 1.4}],
         },
     )
@@ -104,14 +104,14 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
 
 
 def test_datagrams_of_ipv6_all_arrive(tmp_path: Path) -> None:
-    """UDP packets of IPv6 have the size asked for, 48 bytes of headers included, and all arrive."""
+    """UDP packets of IPv6 have the requested size, with 48 bytes of headers, and all arrive."""
     udp = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8, "ip": 6}
     found = _document(_run(tmp_path, flows=[], datagrams=[udp]))["metrics"]
     assert found["datagram_loss.udp"]["value"] == 0
 
 
 def test_a_name_is_the_stacks_address(tmp_path: Path) -> None:
-    """A program that names a host speaks the stack's version, and its connection is found."""
+    """A program that names a host uses the stack's version, and its connection is found."""
     serve = "head -c 100000 /dev/zero > zeros; exec python3 -m http.server --bind :: 8000"
     fetch = ["curl", "-s", "-o", "out", "http://h2:8000/zeros"]
     programs = [
@@ -126,7 +126,7 @@ def test_a_name_is_the_stacks_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("aid", ["priority", "own"])
 def test_acks_have_their_queue(aid: str, tmp_path: Path) -> None:
-    """ACKs of IPv6 take the queue of their own, and none is compressed that goes first."""
+    """ACKs of IPv6 use their own queue, and none is compressed if that is served first."""
     path = write_experiment(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""What kills one process of a sweep costs its point another try, and the other points nothing."""
+"""Killing one process of a sweep costs its point another try, and other points nothing."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ KEPT = [f"small@window={window}" for window in WINDOWS[3:]]
 
 
 def _worker(point: Path) -> int | None:
-    """The process that has a point's run: the parent of its guest's sandbox."""
+    """Return the process with a point's run: the parent of its guest's sandbox."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             line = (entry / "cmdline").read_bytes().decode(errors="replace")
@@ -32,9 +32,9 @@ def _worker(point: Path) -> int | None:
 
 
 def _swept(folder: Path, kept: Path, kills: int) -> tuple[int, str]:
-    """The status and words of a sweep whose worker is killed so many times at the same point.
+    """Return status and output of a sweep whose worker is killed several times at one point.
 
-    Of half of its points there are runs.
+    Half of its points have runs.
     """
     path, results = write_experiment(folder, SWEPT), folder / "results"
     for point in KEPT:
@@ -54,7 +54,7 @@ def _swept(folder: Path, kept: Path, kills: int) -> tuple[int, str]:
 
 
 def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path, sweep_results: Path) -> None:
-    """With a worker killed in the middle of a run every point is there once, and nothing failed."""
+    """With a worker killed during a run every point has one run, and none failed."""
     status, said = _swept(tmp_path, sweep_results, kills=1)
     assert status == 0, said
     runs = [path.parent for path in (tmp_path / "results").glob("small@*/2*/metrics.json")]
@@ -63,7 +63,7 @@ def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path, sweep_resul
 
 
 def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path, sweep_results: Path) -> None:
-    """A point whose worker is killed each time has failed after three; all the others are there."""
+    """A point whose worker is killed each time fails after three tries; all others have runs."""
     status, said = _swept(tmp_path, sweep_results, kills=3)
     assert status == 1
     assert "window=8: its process was killed 3 times" in said

@@ -1,4 +1,4 @@
-"""Connections that have not come about when traffic ends."""
+"""Connections that are not established when traffic ends."""
 
 import json
 from pathlib import Path

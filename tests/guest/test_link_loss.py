@@ -1,4 +1,4 @@
-"""Packets that a link loses behind its queue: the captures know each of them."""
+"""Losses on a link behind its queue: the captures show each packet."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ CHECK = "packets lost behind queues in the captures minus the kernel's "
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a run of two flows over a line that loses one packet in a hundred one way."""
+    """Make a run of two flows over a line that loses one packet in a hundred forward."""
 
     def make(folder: Path) -> None:
         flows = [
@@ -40,14 +40,14 @@ def _row(folder: Path) -> Any:
 
 
 def test_captures_know_every_loss(lossy: Path) -> None:
-    """Losses of data and ACKs behind queues are as many as the kernel took away."""
+    """Losses of data and ACKs behind queues equal the kernel's count of dropped packets."""
     row = _row(lossy)
     assert row.verdict is Verdict.PASS
     assert int(row.check.removeprefix(CHECK)) > 50
 
 
 def test_a_loss_too_many_is_noticed(lossy: Path, tmp_path: Path) -> None:
-    """If the kernel says one loss more than the captures show, the check fails."""
+    """If the kernel reports one loss more than the captures show, the check fails."""
     folder = tmp_path / "run"
     shutil.copytree(lossy, folder)
     path = folder / "qdisc/r2-after.json"
@@ -62,7 +62,7 @@ def test_a_loss_too_many_is_noticed(lossy: Path, tmp_path: Path) -> None:
 
 
 def test_loss_is_of_the_way_that_loses(lossy: Path) -> None:
-    """The data of the way that loses has losses behind its queue, the other way's none."""
+    """Data in the direction with losses is lost behind its queue, the other direction's is not."""
     metrics = compute(Analysis(lossy)).metrics
     assert metrics["link_loss.right"].value == 0
     assert metrics["link_loss_burst.right"].value is None

@@ -1,6 +1,6 @@
-"""Each field of a link in a profile that has nothing else: tc takes it, and what it does is exact.
+"""Each field of a link alone in a profile: tc accepts it, and its effect is exact.
 
-The cases are held to the models' fields: a new field, or a new word for one, needs a case.
+The cases cover the models' fields: a new field, or a new word for one, needs a case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ FLOWS = [
     {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
     {"name": "right", "from": "h2", "to": "h1", "congestion": "cubic"},
 ]
-# In the profile's first direction beside or instead of BARE; None takes a field away.
+# In the profile's first direction besides or instead of BARE; None removes a field.
 LINKS: dict[str, dict[str, Any]] = {
     "overhead": {"overhead_bytes": -14},
     "cells": {"cell_bytes": 48},
@@ -120,12 +120,13 @@ SHARED: dict[str, dict[str, Any]] = {
     "pool": {"pools": {"bus": 16}},
     "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
 }
-# What needs another kernel (tests/unit/spec/links/test_dualpi2.py, experiments/lab/dualpi2.yml).
+# Fields that need another kernel (tests/unit/spec/links/test_dualpi2.py,
+# experiments/lab/dualpi2.yml).
 ELSEWHERE = {"directions.aqm=dualpi2"}
 
 
 def profiles() -> dict[str, dict[str, Any]]:
-    """The document of each case's profile."""
+    """Return the document of each case's profile."""
     return {
         name: {
             "schema": 1,
@@ -145,7 +146,7 @@ def profiles() -> dict[str, dict[str, Any]]:
 
 
 def fields(kind: Any, at: str = "") -> Iterator[str]:
-    """List the paths of all fields in a type, of a field that takes one of some words each word."""
+    """List the paths of all fields in a type, with each word for a field of words."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         for name, field in kind.model_fields.items():
             yield from fields(field.annotation, f"{at}.{field.alias or name}".lstrip("."))
@@ -170,7 +171,7 @@ def given(value: Any, at: str = "") -> Iterator[str]:
 
 
 def test_each_field_of_a_link_has_a_case() -> None:
-    """The cases have each field that a profile may have, and each word that it may be."""
+    """The cases have each field of a profile, and each word that it may be."""
     # Directions and pools have names of their own, which are no fields.
     unnamed = [
         profile | {kind: [*profile.get(kind, {}).values()] for kind in ("directions", "pools")}

@@ -1,4 +1,4 @@
-"""The manual of capture-analysis: what it shows is what the commands say."""
+"""The manual of capture-analysis: its outputs are those of the commands."""
 
 import doctest
 import re
@@ -25,14 +25,14 @@ def captures(paper_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def blocks(language: str) -> str:
-    """The tutorial's blocks of code in a language, one after the other."""
+    """Return the tutorial's blocks of code in a language, one after the other."""
     return "\n".join(
         re.findall(rf"^```{language}\n(.*?)^```$", TUTORIAL, flags=re.MULTILINE | re.DOTALL)
     )
 
 
 def test_tutorial_commands(captures: Path) -> None:
-    """Each command of the tutorial prints what stands below it, to the last character."""
+    """Each command of the tutorial prints the text below it, to the last character."""
     shown = re.split(r"^\$ (.*)\n", blocks("console"), flags=re.MULTILINE)[1:]
     assert shown
     for command, expected in zip(shown[::2], shown[1::2], strict=True):
@@ -48,7 +48,7 @@ def test_tutorial_commands(captures: Path) -> None:
 
 
 def test_tutorial_python(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each line of Python in the tutorial yields what stands below it."""
+    """Each line of Python in the tutorial yields the text below it."""
     monkeypatch.chdir(captures)
     session = doctest.DocTestParser().get_doctest(blocks("pycon"), {}, "tutorial", None, 0)
     assert len(session.examples) > 10
@@ -56,7 +56,7 @@ def test_tutorial_python(captures: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_metric_has_a_manual_page(captures: Path, tmp_path: Path) -> None:
-    """Every metric has a page with each of its quantities and pictures that are there."""
+    """Every metric has a page with each of its quantities and existing pictures."""
     site = tmp_path / "site"
     subprocess.run(
         [

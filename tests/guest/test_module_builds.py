@@ -1,4 +1,4 @@
-"""The modules build for each kernel that they are meant for, and DKMS takes them."""
+"""The modules build for each supported kernel, and DKMS accepts them."""
 
 import json
 import os
@@ -33,8 +33,8 @@ STRICT = ("W=1", "KCFLAGS=-Werror", f"TWOWAY_REVISION={REVISION}")
 
 
 def say(*argv: str | Path) -> str:
-    """Run a program that must end well; all that it says, in C's locale."""
-    # Ours, without what a make around us would tell a make inside.
+    """Run a program that must succeed; return all of its output, in C's locale."""
+    # Ours, without the variables of a make that runs us.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     environment |= {"LC_ALL": "C", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(
@@ -51,7 +51,7 @@ def say(*argv: str | Path) -> str:
 
 
 def kdir(kernel: str) -> Path:
-    """The headers of one of Debian's kernels; skips if they are neither cached nor to be had."""
+    """Return the headers of one of Debian's kernels; skip if neither cached nor available."""
     done = subprocess.run([FETCH_HEADERS, kernel], capture_output=True, text=True, check=False)
     if done.returncode == COULD_NOT_FETCH:
         pytest.skip(f"modules not built for Linux {kernel}: {done.stderr.strip().splitlines()[-1]}")
@@ -61,7 +61,7 @@ def kdir(kernel: str) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the modules' sources, for a build leaves its products beside them."""
+    """Make a copy of the modules' sources, because a build leaves its products beside them."""
     return shutil.copytree(
         KERNEL_MODULES,
         tmp_path / "kernel-modules",
@@ -70,7 +70,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def check_modules(folder: Path, modules: list[str], release: str, revision: str) -> None:
-    """The modules are there and say for which kernel they are and what they were built from."""
+    """Check that the modules exist and name their kernel and their sources' key."""
     assert sorted(path.stem for path in folder.glob("*.ko")) == modules
     for path in folder.glob("*.ko"):
         fields = dict(re.findall(r"^(\w+): +(.*)$", say("modinfo", path), re.MULTILINE))
@@ -86,13 +86,13 @@ def test_builds_for_debian(kernel: str, sources: Path) -> None:
     """For Debian's 6.1, 6.12 and newest kernel all but the guest's own module build with W=1."""
     headers = kdir(kernel)
     said = say("make", "-s", "-C", headers, f"M={sources}", *STRICT, "modules")
-    # Headers may come without a vmlinux, whose types BTF would refer to; that is all.
+    # Headers may come without a vmlinux, whose types BTF would need; no other warning is allowed.
     assert re.sub(r"Skipping BTF generation for .*\n", "", said) == ""
     check_modules(sources, MODULES, headers.name.removeprefix("linux-headers-"), REVISION)
 
 
 def test_builds_for_the_guest(guest: Guest, sources: Path) -> None:
-    """For user-mode Linux all modules build with W=1, in silence."""
+    """For user-mode Linux all modules build with W=1, without output."""
     assert say("make", "-s", "-C", guest.kernel.parent, "ARCH=um", f"M={sources}", *STRICT) == ""
     check_modules(sources, OF_THE_GUEST, guest.release, REVISION)
 
@@ -134,7 +134,7 @@ def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
 
 @pytest.mark.slow
 def test_packaging_names_every_module() -> None:
-    """Kbuild and dkms.conf name the modules that there are, and dkms.conf twoway's version."""
+    """Kbuild and dkms.conf name the existing modules, and dkms.conf twoway's version."""
     kbuild = (KERNEL_MODULES / "Kbuild").read_text()
     packaging = (KERNEL_MODULES / "dkms.conf").read_text()
     indexed = re.findall(r'^BUILT_MODULE_NAME\[(\d+)\]="(\w+)"$', packaging, re.MULTILINE)
@@ -162,7 +162,7 @@ def test_dkms_installs_and_removes(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     (installed / release / "build").symlink_to(headers)
     # A machine without a packaged kernel has no /usr/lib/modules to mount ours on. So all of its
-    # /usr/lib is replaced, by links to what is in it and that folder.
+    # /usr/lib is replaced by links to its contents and that folder.
     for path in Path("/usr/lib").iterdir():
         if path.name != installed.name:
             (library / path.name).symlink_to(f"/mnt/{path.name}")

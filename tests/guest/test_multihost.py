@@ -1,4 +1,4 @@
-"""Three hosts joined by cables measure what one machine does, in the guest."""
+"""Three hosts joined by cables measure the same as one machine, in the guest."""
 
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 
-# Modules are a kernel's, and the hosts share one: windows are the receivers'.
+# Modules belong to a kernel, and the hosts share one: windows are the receivers'.
 EXCHANGE: dict[str, Any] = {
     "schema": 1,
     "title": "A slow two-way exchange",
@@ -33,7 +33,7 @@ EXCHANGE: dict[str, Any] = {
     "stack": {"receive_window_packets": 12, "tail_loss_probe": False},
     "flows": [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"},
-        # Who comes first when two start at once is the machine's choice.
+        # The machine chooses which of two simultaneous starts comes first.
         {"name": "right", "from": "h2", "to": "h1", "congestion": "reno", "start_s": 0.0123},
     ],
     "duration_s": 3,
@@ -42,7 +42,7 @@ EXCHANGE: dict[str, Any] = {
 
 
 def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
-    """What the guest said of hosts that were not left as they were, or of what else went wrong."""
+    """Return the guest's report on hosts that changed, or on other failures."""
     said = run_in_guest(
         guest, folder, ROOT / "tests/support/lab/multihost_in_guest.py", how, **settings
     )
@@ -50,7 +50,7 @@ def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
 
 
 def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
-    """In virtual time three hosts measure what one machine does, and are left as they were.
+    """In virtual time three hosts measure the same as one machine, and are left unchanged.
 
     To a microsecond: three observers take some system calls more than one, each 256 ns.
     """
@@ -81,15 +81,15 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.lab
 def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path) -> None:
-    """multihost.yml over SSH leaves a run whose bytes are right, and three hosts as before.
+    """multihost.yml over SSH leaves a run with right checksums, and three unchanged hosts.
 
-    In real time, with three hosts on one processor: the clocks may tell too little, which the
-    playbook then says.
+    In real time, with three hosts on one processor, the clocks may tell too little, which the
+    playbook then reports.
     """
     run = tmp_path / "run"
     run.mkdir()
     write_experiment(run, EXCHANGE)
-    # Ansible's share of a guest in which nothing is as fast as outside.
+    # Time for Ansible in a guest in which everything is slower than outside.
     room = {"memory_mib": 1536, "patience_s": 3000}
     assert carried_out(guest, run, "playbook", virtual_time=False, **room) == ""
     status, said = (run / "status.txt").read_text(), (run / "said.txt").read_text()

@@ -50,7 +50,7 @@ def _toy(folder: Path, source: str) -> Path:
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's two files, in a folder of their own, make the two points that it tells of."""
+    """The guide's two files, in a folder of their own, make its two points."""
     assert _listing("c") == TOY
     (tmp_path / "tcp_aimd.c").write_text(_listing("c"), "utf-8")
     path = tmp_path / "aimd.yml"
@@ -86,7 +86,7 @@ def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> No
 
 
 def test_a_cache_that_has_moved(tmp_path: Path) -> None:
-    """Modules are built for a kernel whose folder is elsewhere than where it was built."""
+    """Modules are built for a kernel whose folder has moved since it was built."""
     guest = built_guest()
     assert guest.kernel.parent.name == "build"
     moved = tmp_path / "moved"
@@ -137,7 +137,7 @@ def _with_kbuild(folder: Path, command: str) -> Path:
 
 
 def test_a_build_leaves_no_process(tmp_path: Path) -> None:
-    """A process that a build detaches has ended when the build has."""
+    """A detached process of a build ends with the build."""
     mark = f"outlast-{uuid.uuid4()}"
     staying = "python3 -c 'import time; time.sleep(100)'"
     path = _with_kbuild(tmp_path, f"setsid {staying} {mark} < /dev/null > /dev/null 2>&1 &")
@@ -148,7 +148,7 @@ def test_a_build_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_build_prints_no_more_than_a_limit(tmp_path: Path) -> None:
-    """A build that prints without end is ended by a sentence, and twoway holds none of it."""
+    """A build that prints without end is ended with a sentence, and twoway keeps no output."""
     done = twoway("run", _with_kbuild(tmp_path, "yes >&2"), "--results", tmp_path / "results")
     assert done.returncode == 2
     assert "own_modules: tcp_mine: its build prints more than 64 MiB" in done.stderr
@@ -157,7 +157,7 @@ def test_a_build_prints_no_more_than_a_limit(tmp_path: Path) -> None:
 def test_a_build_has_a_time_to_end(
     tmp_path: Path, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build that does not end is ended, and all of it."""
+    """A build that does not end is ended, with all of its processes."""
     monkeypatch.setattr(building, "LONGEST_S", 1)
     mark = f"outlast-{uuid.uuid4()}"
     path = _with_kbuild(tmp_path, f"python3 -c 'import time; time.sleep(100)' {mark}")
@@ -169,7 +169,7 @@ def test_a_build_has_a_time_to_end(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
 def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
-    """A build that writes without end is ended while there is room, and its files go."""
+    """A build that writes without end is ended while there is room, and its files are removed."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk], check=True)
@@ -186,7 +186,7 @@ def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
-    """A Kbuild is a makefile: what it runs reaches no folder but its own, and no network."""
+    """A Kbuild is a makefile: its commands reach only its own folder, and no network."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "aimd.c").write_text(TOY, "utf-8")

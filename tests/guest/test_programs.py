@@ -65,19 +65,19 @@ exec gtlsserver --quiet '*' 4433 quic_key certificate
 
 
 def _left(run: Path) -> dict[str, str]:
-    """Digests of what programs and captures left."""
+    """Return digests of the files that programs and captures left."""
     files = (path for part in ("pcap", "programs") for path in sorted((run / part).iterdir()))
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _times_and_sizes(run: Path) -> list[tuple[int, int]]:
-    """Times and sizes of all packets at the client's interface."""
+    """Return times and sizes of all packets at the client's interface."""
     packets, _ = read_capture(run / "pcap/h1-eth0.pcap.zst", every_protocol=True)
     return list(zip(packets.time_ns.tolist(), packets.frame_bytes.tolist(), strict=True))
 
 
 def _sizes(run: Path) -> list[int]:
-    """Sizes of all packets at the client's interface."""
+    """Return sizes of all packets at the client's interface."""
     return [size for _, size in _times_and_sizes(run)]
 
 
@@ -89,9 +89,9 @@ class Pair:
         server: the server's shell script; None if the client needs none.
         client: the client's.
         payload: bytes that all packets of both carry at least.
-        needs: programs that both are.
-        server_files, client_files: files beside the experiment's that they have.
-        repeats: what of a run is the same in the next.
+        needs: the programs of both.
+        server_files, client_files: their files beside the experiment's.
+        repeats: the part of a run that is equal in the next run.
     """
 
     server: str | None
@@ -132,7 +132,7 @@ PAIRS = {
         ("quic_key", "certificate"),
         repeats=_times_and_sizes,
     ),
-    # Go 1.19, of which it is in Debian 12, decides by the processor's counter which thread is next.
+    # Go 1.19 of Debian 12 uses the processor's counter to choose the next thread.
     "irtt": Pair(
         "irtt server", "irtt client -i 20ms -d 0.5s -l 172 h2", 50 * 172, ("irtt",), repeats=_sizes
     ),
@@ -148,7 +148,7 @@ def _shell(name: str, host: str, script: str, **fields: Any) -> dict[str, Any]:
 
 
 def _trouble(folder: Path, *programs: dict[str, Any]) -> str:
-    """The sentence with which a run of programs fails."""
+    """Return the sentence with which a run of programs fails."""
     with pytest.raises(RunError) as caught:
         carry_out(_experiment(folder, *programs), folder / "results")
     return str(caught.value)
@@ -161,7 +161,7 @@ def _need(*commands: str) -> None:
 
 
 def _make_files(folder: Path) -> None:
-    """Make the keys and settings that the pairs have."""
+    """Make the keys and settings of the pairs."""
     for name in ("host_key", "key"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / name],
@@ -179,7 +179,7 @@ def _make_files(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
-    """A server and a client work as they do anywhere, and twice leave the same."""
+    """A server and a client work as anywhere else, and repeat their results."""
     pair = PAIRS[name]
     _need(*pair.needs, "ssh-keygen", "openssl")
     _make_files(tmp_path)
@@ -272,7 +272,7 @@ def test_round_trips_of_a_ping(tmp_path: Path) -> None:
 
 
 def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
-    """Files keep their content and may be run; there are three variables, and hosts have names."""
+    """Files keep content and permissions; there are three variables, and hosts have names."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site/page").write_bytes(bytes(range(256)))
     tool = tmp_path / "tool"
@@ -314,7 +314,7 @@ def test_programs_that_do_not_end_as_they_must(
 
 
 def test_both_sides_of_a_failing_pair_are_heard(tmp_path: Path) -> None:
-    """A program that fails is followed by the last words of those that did not."""
+    """The error of a failing program is followed by the last output of the others."""
     server = _shell("server", "h2", "echo locked >&2; exec sleep 9", exit_code=None)
     silent = _shell("silent", "h2", "exec sleep 9", exit_code=None)
     client = _shell("client", "h1", "echo denied >&2; exit 1", start_s=0.5)
@@ -331,7 +331,7 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
-    """What is stopped ends at its time, with its children, even if it does not listen."""
+    """A stopped program ends at its time, with its children, even if it ignores SIGTERM."""
     programs = [
         _shell("listens", "h1", "sleep 9 & wait", exit_code=None, stop_s=0.25),
         _shell("deaf", "h1", "trap '' TERM; sleep 99", exit_code=None, stop_s=0.25),
@@ -344,7 +344,7 @@ def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
 
 
 def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
-    """The watchdog names the command that lets no time pass, and the program it is of."""
+    """The watchdog names the command that lets no time pass, and its program."""
     path = _experiment(tmp_path, _shell("spinner", "h1", "while :; do :; done"))
     folder = run_folder(tmp_path / "run", build_plan(load_case(str(path)), in_kernel=True))
     with pytest.raises(RunError) as caught:
@@ -356,7 +356,7 @@ def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_other_backends_run_none(tmp_path: Path) -> None:
-    """A backend that has no guest of ours says so before it changes anything."""
+    """A backend without a guest of ours refuses programs before it changes anything."""
     path = _experiment(tmp_path, _shell("it", "h1", "exit 0"))
     folder = run_folder(tmp_path / "run", build_plan(load_case(str(path))))
     with pytest.raises(
@@ -366,7 +366,7 @@ def test_other_backends_run_none(tmp_path: Path) -> None:
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's experiment, in a folder of its own, prints the times that the guide tells."""
+    """The guide's experiment, in a folder of its own, prints the guide's times."""
     _need("curl")
     text = GUIDE.read_text("utf-8")
     listing, changed, *_, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
@@ -391,7 +391,7 @@ def test_the_guides_table(tmp_path: Path) -> None:
 
 
 def test_the_guides_scp(tmp_path: Path) -> None:
-    """The guide's sshd and scp copy a megabyte in the time that the guide tells."""
+    """The guide's sshd and scp copy a megabyte in the guide's time."""
     _need("sshd", "scp", "ssh-keygen")
     carry_out_lines(GUIDE.name, "ssh-keygen", tmp_path)
     copy_listings(GUIDE.name, tmp_path, "copy.yml")
@@ -414,7 +414,7 @@ def test_the_guides_quic(tmp_path: Path) -> None:
 
 
 def _row(case: str, results: Path) -> str:
-    """A point's row in the guide's table."""
+    """Return a point's row in the guide's table."""
     document = measure(Path(case), results)
     value = {name: metric["value"] for name, metric in document["metrics"].items()}
     (page,) = (each for each in document["found"] if each["protocol"] == "tcp")
@@ -427,7 +427,7 @@ def _row(case: str, results: Path) -> str:
 
 
 def test_a_program_loads_no_kernel_module(small: Path, tmp_path: Path) -> None:
-    """Once the plan's modules are loaded, no program loads another, nor allows it again."""
+    """Once the plan's modules are loaded, no program can load another, nor allow it again."""
     tries = "insmod /mnt/bin/tcp_tahoe.ko; echo 0 > /proc/sys/kernel/modules_disabled"
     script = f"{tries}; cat /proc/sys/kernel/modules_disabled; exit 0"
     document = yaml.safe_load(small.read_text())

@@ -1,4 +1,4 @@
-"""Experiments from Python: the guide and the notebook work as they are written."""
+"""Experiments from Python: the guide and the notebook work as written."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ BUFFERS = {"buffer": {"set": ["profile.forward.queue_packets"], "to": [10, 20]}}
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results that is this module's own."""
+    """Make a folder of results for this module."""
     return tmp_path_factory.mktemp("results")
 
 
@@ -61,7 +61,7 @@ def test_series_and_packets_are_those_of_the_captures(run: twoway.Run) -> None:
 
 
 def test_a_figure_is_shown_as_svg(run: twoway.Run) -> None:
-    """A notebook is given the queues as SVG, and one can go on drawing on it."""
+    """A notebook shows the queues as SVG, and the figure can be drawn on further."""
     figure = run.figure("queues")
     (axes,) = figure.axes
     axes.axhline(20)
@@ -69,7 +69,7 @@ def test_a_figure_is_shown_as_svg(run: twoway.Run) -> None:
 
 
 def test_names_that_are_not_there_are_answered_with_those_there_are(run: twoway.Run) -> None:
-    """A series, figure or metric that a run lacks is refused with the names there are."""
+    """A series, figure or metric that a run lacks is refused with the existing names."""
     with pytest.raises(UsageError, match="nosuch: no such series") as series:
         run.series("nosuch")
     assert series.value.hint.endswith("cwnd.up, ssthresh.up, smoothed_rtt.up")
@@ -158,6 +158,6 @@ def test_the_notebook_shows_what_it_gives() -> None:
 
 
 def _texts(cell: Any) -> list[str]:
-    """A cell's printed text and its result's text."""
+    """Return a cell's printed text and its result's text."""
     outputs = [each for each in cell.get("outputs", []) if each.get("name") != "stderr"]
     return [each.get("text") or each["data"]["text/plain"] for each in outputs]

@@ -1,4 +1,4 @@
-"""Random and broken requests for each qdisc of ours, in the guest of every run."""
+"""Random and malformed requests for each of our qdiscs, in the guest of every run."""
 
 import subprocess
 from pathlib import Path
@@ -19,7 +19,7 @@ REQUESTS = 20_000
 @pytest.mark.slow
 @pytest.mark.parametrize("qdisc", REFUSING)
 def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
-    """20 000 requests are taken or refused with a sentence, and each sentence of ours occurs."""
+    """20 000 requests are accepted or refused with a sentence; each of our sentences occurs."""
     folder = tmp_path / "run"
     folder.mkdir()
     compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"

@@ -52,7 +52,7 @@ def newest(results: Path, name: str) -> Path:
 
 
 def test_seeds(tmp_path: Path) -> None:
-    """Seed 1 is the run without seeds, byte for byte; others differ; what is there is kept."""
+    """Seed 1 equals the run without seeds, byte for byte; others differ; existing runs are kept."""
     (tmp_path / "line.yml").write_text(yaml.safe_dump(LINE), encoding="utf-8")
     experiment, results = write_experiment(tmp_path, LOSSY, "lossy"), tmp_path / "results"
     twoway("run", experiment, "--results", results)

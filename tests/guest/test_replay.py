@@ -15,12 +15,12 @@ from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 
-# The parts of a plan that are no set-up.
+# The parts of a plan that are not set-up.
 TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
 
 
 def _set_up(name: str) -> Plan:
-    """The plan of an experiment without its traffic."""
+    """Return the plan of an experiment without its traffic."""
     times = Times(stop_ns=Times().start_ns)
     plan = build_plan(load_case(name), in_kernel=True)
     return plan.model_copy(update={"clock": times, **dict.fromkeys(TRAFFIC, ())})
@@ -40,7 +40,7 @@ def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
 def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) -> None:
     """A shell script of a plan's commands makes the network of the run, in bare namespaces.
 
-    Links, addresses, routes, neighbours and queues are the same, as ip and tc show them.
+    Links, addresses, routes, neighbours and queues are equal, as ip and tc show them.
     """
     plan = _set_up(name)
     run = _network(guest, tmp_path / "run", plan, f"{' '.join(RUNNER)}\n")

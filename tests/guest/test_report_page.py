@@ -56,7 +56,7 @@ def test_page_says_what_the_run_found(browser: Any, report: Path) -> None:
 
 
 def test_page_is_self_contained(report: Path) -> None:
-    """The page names no file and no host to load anything from."""
+    """The page loads nothing from any file or host."""
     page = report.read_text(encoding="utf-8")
     head, _, rest = page.partition("<script>")
     tail = rest.rpartition("<script>")[2]

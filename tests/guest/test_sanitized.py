@@ -43,7 +43,7 @@ def _checkers(guest: Guest) -> None:
 
 
 def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
-    """Run a trial of endurance.py; what it and the kernel said."""
+    """Run a trial of endurance.py; return its output and the kernel's."""
     return run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
 
 
@@ -68,7 +68,7 @@ def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     ],
 )
 def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report: str) -> None:
-    """The sanitised kernel reports each kind of bug that the others are said not to have."""
+    """The sanitised kernel detects each kind of bug that the others must not have."""
     with pytest.raises(RunError):
         endure(guest, tmp_path / "run", "planted", bug)
     assert report in (tmp_path / "run/log/console.txt").read_text(errors="replace")
@@ -79,7 +79,7 @@ def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report
 
 @pytest.fixture(scope="session")
 def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Each case's verdict, "ok" or what the kernel said of its failure."""
+    """Return each case's verdict, "ok" or the kernel's words on its failure."""
     folder = once(tmp_path_factory, "kunit", lambda folder: endure(guest, folder / "run", "kunit"))
     return kunit_verdicts(folder / "run/kunit")
 
@@ -98,20 +98,20 @@ def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
-    """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
+    """Channels, devices, hosts and sockets end in use, modules in use stay, nothing leaks."""
     endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest.programs))
 
 
 @pytest.mark.long
 def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
-    """Each allocation of a load or of a channel's request fails once, and all else goes on."""
+    """Each allocation of a load or of a channel's request fails once, and all else continues."""
     folder = tmp_path / "run"
     try:
         endure(guest, folder, "out_of_memory", *congestion_modules(guest.programs))
     except RunError as error:
         if "complained" not in str(error):
             raise
-    # The kernel itself says so when it has no room to describe a module's tracepoint.
+    # The kernel itself warns when it has no room to describe a module's tracepoint.
     core = "kernel/trace/trace_events.c"
     assert [
         line for line in complaints(read_run_file(folder, CONSOLE_LOG)) if core not in line
@@ -119,10 +119,10 @@ def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
-    """fast:fast_update has each update of a flow, and by its numbers w is what the law says.
+    """fast:fast_update has each update of a flow, and its numbers satisfy FAST's law.
 
-    Each w follows from the one before and from the round trips beside it: of a flow at rest to what
-    three digits hide, before that to the packet by which an increase may be short of its w.
+    Each w follows from the one before and from the round trips beside it: for a flow at rest within
+    three digits, before that to the packet by which an increase may be short of its w.
     """
     folder = tmp_path / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_trace.py")
@@ -144,19 +144,19 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("qdisc", REFUSING)
 def test_a_qdisc_survives_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
-    """100 000 requests are taken or refused with a sentence, and each sentence of ours occurs."""
+    """100 000 requests are accepted or refused with a sentence; each of our sentences occurs."""
     folder = tmp_path / "run"
     endure(guest, folder, "fuzz", qdisc, "1", str(REQUESTS))
     check_fuzzed(folder, qdisc, REQUESTS)
 
 
 def _short(experiment: Path) -> dict[str, Any]:
-    """The experiment with little of its time, of which nothing is said."""
+    """Return the experiment with little of its time, without statements."""
     document: dict[str, Any] = yaml.safe_load(experiment.read_text())
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix", "figures"):
         document.pop(field, None)
     if "programs" in document or any("transfers" in flow for flow in document.get("flows", [])):
-        return document  # programs end in their own time, and transfers that begin late not at all
+        return document  # programs end in their own time, and late transfers are missing
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
     for kind in ("flows", "datagrams"):
         for each in document.get(kind, []):
@@ -165,7 +165,7 @@ def _short(experiment: Path) -> dict[str, Any]:
 
 
 def _kernel_side(experiment: Path) -> tuple[Any, ...]:
-    """What an experiment asks of the kernel: topology, family of links, kinds of flows."""
+    """Return the experiment's demands on the kernel: topology, links, kinds of flows."""
     document = yaml.safe_load(experiment.read_text())
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
     more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
@@ -173,7 +173,7 @@ def _kernel_side(experiment: Path) -> tuple[Any, ...]:
 
 
 def _representatives() -> list[Path]:
-    """The first of all experiments that ask the kernel for the same."""
+    """Return the first of all experiments with the same demands on the kernel."""
     first: dict[str, Path] = {}
     for experiment in map(find_experiment, all_ids()):
         first.setdefault(repr(_kernel_side(experiment)), experiment)

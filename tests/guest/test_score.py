@@ -1,4 +1,4 @@
-"""`twoway score`: a control of one's own beside others, in a small suite and a real browser."""
+"""`twoway score`: a control of one's own in a small suite, and a real browser."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ _REGISTER = "return tcp_register_congestion_control"
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a suite of one row and its results: with a module, and one that fails."""
+    """Make a folder with a suite of one row and its results: with a module, and a failing one."""
     folder = tmp_path_factory.mktemp("scored")
     (folder / "small").mkdir()
     (folder / "small/small-alone.yml").write_text(yaml.safe_dump(EXPERIMENT))
@@ -76,7 +76,7 @@ def _card(folder: Path) -> Card:
 
 
 def test_a_card_has_a_number_for_each_control(scored: Path) -> None:
-    """Each control has its number, how good it is beside the best, and the ids of its runs."""
+    """Each control has its number, its standing beside the best, and the ids of its runs."""
     card = _card(scored)
     assert card.columns == ("aimd", "broken", "reno", "bbr")
     small, large = (line for line in card.lines if line.metric == "goodput.flow")
@@ -119,7 +119,7 @@ def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
 
 
 def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
-    """The page has a row a metric and point, no markup of a suite's, and links to the runs."""
+    """The page has a row per metric and point, escapes a suite's markup, and links to the runs."""
     opened(browser, scored / "results/score/small/index.html")
     assert console(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 6
@@ -131,7 +131,7 @@ def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
 
 
 def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
-    """A row's metric that its experiment has not is named, and nothing runs."""
+    """A row's metric that its experiment does not have is named, and nothing runs."""
     suite = yaml.safe_load((scored / "small.yml").read_text())
     suite["rows"]["small-alone"]["shows"][0]["metric"] = "goodput.nosuch"
     shutil.copytree(scored / "small", tmp_path / "small")

@@ -1,4 +1,4 @@
-"""Sweeps as they run: on all cores, resumed after any end, nothing lost and nothing twice."""
+"""Sweeps: on all cores, resumed after any end, with nothing lost or repeated."""
 
 import fcntl
 import json
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def _runs(results: Path) -> dict[str, list[str]]:
-    """The finished runs of each point, which must not look partial."""
+    """Return the finished runs of each point, which must not look partial."""
     return {
         folder.name: sorted(run.name for run in folder.iterdir() if run.suffix != ".partial")
         for folder in results.glob("small@*")
@@ -52,7 +52,7 @@ def _runs(results: Path) -> dict[str, list[str]]:
 
 @pytest.fixture
 def swept(sweep_results: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """A file with the sweep, and its results."""
+    """Make a file with the sweep, and its results."""
     results = shutil.copytree(sweep_results, tmp_path / "results", symlinks=True)
     return write_experiment(tmp_path, SWEPT), results
 
@@ -64,7 +64,7 @@ def _command(path: Path, results: Path) -> list[str]:
 def test_points_run_once(swept: tuple[Path, Path]) -> None:
     """A sweep has one run of each point; the same sweep again runs nothing, and says so.
 
-    To programs, too, and `run` of all points is the same.
+    Programs see that, too, and `run` of all points is the same.
     """
     path, results = swept
     runs = _runs(results)
@@ -79,7 +79,7 @@ def test_points_run_once(swept: tuple[Path, Path]) -> None:
 
 
 def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
-    """A run of which anything is cut short or missing is named and not kept; metrics are redone."""
+    """A run with a truncated or missing file is named and not kept; metrics are redone."""
     path, results = swept
     broken = [folder for runs in sorted(results.glob("small@*")) for folder in runs.iterdir()]
     harm: list[tuple[str, bytes | None, str]] = [
@@ -101,12 +101,12 @@ def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
             assert sentence in said
     assert said.count("not kept: ") == 4
     assert [len(found) for _, found in sorted(_runs(results).items())] == [2, 2, 2, 2, 1, 1]
-    for folder in broken[:2]:  # else they are found among the documents that tests have left
+    for folder in broken[:2]:  # otherwise they are found among the documents that tests have left
         shutil.rmtree(folder)
 
 
 def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path) -> None:
-    """A point of a sweep of two workers has the captures of the same point run alone."""
+    """A point of a sweep with two workers has the captures of the same point run alone."""
     run_small(Path(f"{write_experiment(tmp_path, SWEPT)}@window=8"), tmp_path / "one")
     captures = [
         {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
@@ -117,7 +117,7 @@ def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path
 
 
 def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> None:
-    """A claim added later is judged on the runs there are; one missed makes the status 1."""
+    """A claim added later is judged on existing runs; a miss makes the status 1."""
     path, results = swept
     runs = _runs(results)
     missed = {**MISSED, "at": {"window": 8}, "elsewhere": "one is enough"}
@@ -135,7 +135,7 @@ def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> No
 
 @pytest.mark.usefixtures("guest")
 def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
-    """Two sweeps of the same points at the same time end well and run each point once."""
+    """Two simultaneous sweeps of the same points end well and run each point once."""
     path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
     both = [subprocess.Popen(_command(path, results), cwd=ROOT) for _ in range(2)]
     assert [sweep.wait(timeout=300) for sweep in both] == [0, 0]
@@ -143,7 +143,7 @@ def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
 
 
 def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
-    """Where one point's run fails the others end, and the command that runs it again is named.
+    """If one point's run fails the others end, and the command that reruns it is named.
 
     Four of the others are kept, one runs.
     """
@@ -160,7 +160,7 @@ def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
 
 
 def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
-    """End a sweep when it has finished a run, and wait for its guests' ends; how many it has."""
+    """End a sweep when it has finished a run, and wait for its guests; return its runs."""
     process = subprocess.Popen(_command(path, results), cwd=ROOT, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not list(results.glob("small@*/2*/metrics.json")):
@@ -176,9 +176,9 @@ def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
-    """A sweep that was ended in the middle leaves no guest, and is completed by the next."""
+    """An interrupted sweep leaves no guest, and is completed by the next."""
     path, finished, attempts = write_experiment(tmp_path, SWEPT), len(WINDOWS), 0
-    while finished == len(WINDOWS):  # on a busy machine all may be there before it is killed
+    while finished == len(WINDOWS):  # on a busy machine all may be done before it is killed
         results, attempts = tmp_path / f"results-{attempts}", attempts + 1
         finished = _kill_a_sweep(path, results, how)
         assert attempts < 6, "a sweep that cannot be ended, where SIGINT is ignored, say"
@@ -190,7 +190,7 @@ def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
-    """The next run removes the folder of one whose process is gone, not of one that goes on."""
+    """The next run removes the folder of a run whose process is gone, not of a live one."""
     parent = tmp_path / "results/small"
     for name in (".running-dead", ".running-alive"):
         (parent / name).mkdir(parents=True)
@@ -205,7 +205,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
 def test_a_point_is_run_as_it_was_read(
     guest: Guest, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker needs no file of the point that it is handed, and builds the run's plan once."""
+    """A worker needs no file of its point, and builds the run's plan once."""
     case, built = load_case(str(small)), []
     small.unlink()
     results = tmp_path / "results"
@@ -223,7 +223,7 @@ def test_a_point_is_run_as_it_was_read(
 
 
 def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:
-    """Texts, claims and warm-up leave the identity; a window, delay or parameter does not."""
+    """Texts, claims and warm-up do not change the identity; a window, delay or parameter does."""
 
     def of(**fields: Any) -> str:
         path = write_experiment(tmp_path, {**SMALL, **fields})
@@ -238,7 +238,7 @@ def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> 
 
 
 def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
-    """Two guests whose kernels differ give two identities, also to a run that loads no module."""
+    """Two guests with different kernels give two identities, also to a run without modules."""
     kernel = tmp_path / "build/linux"
     kernel.parent.mkdir()
     kernel.write_bytes(guest.kernel.read_bytes() + b"\0")
@@ -252,7 +252,7 @@ def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
 def test_run_of_another_kernel_is_run_once_more(
     guest: Guest, small: Path, small_run: Path, tmp_path: Path
 ) -> None:
-    """A run that another kernel left is not kept; the one after it is."""
+    """A run of another kernel is not kept; the new one is."""
     other = replace(guest, kernel=tmp_path / "linux")
     other.kernel.write_bytes(b"another kernel")
     case, results = load_case(str(small)), tmp_path / "results"
@@ -266,7 +266,7 @@ def test_run_of_another_kernel_is_run_once_more(
 
 
 def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path) -> None:
-    """Another claim and title are judged anew; what the run left keeps every byte."""
+    """Another claim and title are judged again; the run's files keep every byte."""
     results = tmp_path / "results"
     folder = shutil.copytree(small_run, results / "small" / small_run.name)
 
@@ -286,7 +286,7 @@ def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path)
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
-    """With another tcp_fixed, runs with fixed windows have another identity, and no others do."""
+    """Another tcp_fixed changes the identity of runs with fixed windows, and of no others."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for path in guest.programs.iterdir():
@@ -309,9 +309,9 @@ def _captures(results: Path) -> dict[str, bytes]:
 
 
 def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
-    """What `papers` runs it leaves without captures, and keeps; `run` makes the same ones anew.
+    """Runs made by `papers` have no captures, and are kept; `run` makes equal captures again.
 
-    Captures from which its pages are drawn stay, and so do all of an earlier run, or on demand.
+    Captures behind its pages stay, and so do all of an earlier run, or on demand.
     """
     swept = {**SWEPT, "claims": [CLAIMED]}
     path, results = write_experiment(tmp_path, swept), tmp_path / "results"

@@ -1,4 +1,4 @@
-"""The page of a sweep, in a real browser; its tables; what is refused."""
+"""The page of a sweep, in a real browser; its tables; refusals."""
 
 import re
 from base64 import b64decode
@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> None:
-    """The metric that is asked for is drawn first; failed points are named; nothing is logged."""
+    """The requested metric is drawn first; failed points are named; nothing is logged."""
     opened(browser, results / "index.html")
     assert console(browser) == []
     plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]
@@ -63,7 +63,7 @@ def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> 
 
 
 def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
-    """A click on a title sorts by its numbers, a second one backwards; words hide other rows."""
+    """A click on a title sorts by its numbers, a second one in reverse; words hide other rows."""
     opened(browser, results / "index.html")
     column = """return Array.from(document.querySelectorAll("tbody tr:not([hidden])"),
         (row) => row.cells[0].textContent)"""
@@ -76,7 +76,7 @@ def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
 
 
 def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
-    """A click on a point of a figure goes to the page of the point's run."""
+    """A click on a point of a figure opens the page of the point's run."""
     opened(browser, results / "index.html")
     _click_second_dot(browser)
     there = f"{results.name}@buffer=10,exit=0"
@@ -84,7 +84,7 @@ def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
 
 
 def test_every_point_has_a_page_and_captures(results: Path, tmp_path: Path) -> None:
-    """Each point's run has a report; a run whose captures are gone is named and made anew."""
+    """Each point's run has a report; a run without its captures is named and made again."""
     there = tmp_path / "results"
     copytree(results.parent, there, symlinks=True)
     runs = sorted(there.glob("*@buffer=*/2*/manifest.json"))
@@ -137,12 +137,12 @@ def test_the_tables_have_units(results: Path) -> None:
 
 
 def test_the_page_is_the_same_whenever_it_is_written(results: Path) -> None:
-    """The page has no time of day, so a sweep whose runs are kept leaves the same bytes."""
+    """The page has no time of day, so a sweep with kept runs writes the same bytes."""
     assert not re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", (results / "index.html").read_text())
 
 
 def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    """--metric names those there are, and no run is made."""
+    """--metric with an unknown name lists all names, and makes no run."""
     experiment = write_experiment(tmp_path, SWEEP)
     done = twoway("sweep", experiment, "--results", tmp_path / "results", "--metric", "nosuch")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""tcp_tahoe sends what 4.3BSD-Tahoe would, segment by segment, on the real kernel."""
+"""tcp_tahoe sends the same as 4.3BSD-Tahoe, segment by segment, on the real kernel."""
 
 import json
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ BSD_TIMER = [name for name in NAMES if "timer=bsd" in SCENARIOS[name].parameters
 
 @pytest.fixture(scope="module")
 def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
-    """What the real sender did in each scenario."""
+    """Return the real sender's actions in each scenario."""
     return play_scenarios(guest, tmp_path_factory.mktemp("guest") / "run", "tahoe")
 
 
@@ -49,8 +49,8 @@ def test_trace_is_the_models(traces: dict[str, Trace], name: str) -> None:
 def test_random_losses(traces: dict[str, Trace], name: str) -> None:
     """Whatever is lost, segments and thresholds are those of the paper's sender.
 
-    Not so cwnd: after a timeout the stack counts duplicates of what has been sent since, which
-    lowers what it shows, and changes nothing that is sent.
+    cwnd differs: after a timeout the stack counts duplicates of segments sent since, which lowers
+    the value shown, and changes nothing that is sent.
     """
     got = [(step["event"], step["ack"], step["sent"], step["ssthresh"]) for step in traces[name]]
     model = ModelPath(SCENARIOS[name]).run()
@@ -73,7 +73,7 @@ def test_second_loss_of_a_window(traces: dict[str, Trace]) -> None:
 
 
 def test_waits_for_the_timer(traces: dict[str, Trace]) -> None:
-    """tahoe_rto retransmits upon no number of duplicates, tahoe upon the third."""
+    """tahoe_rto retransmits on no number of duplicates, tahoe on the third."""
     fast = [step["event"] for step in traces["tahoe: one loss in slow start"]]
     slow = traces["tahoe_rto: one loss"]
     assert "timeout" not in fast
@@ -85,10 +85,10 @@ def test_waits_for_the_timer(traces: dict[str, Trace]) -> None:
 
 @dataclass(frozen=True)
 class Timeout:
-    """One in a trace: when the timer was started, when the model says that it expires, when it did.
+    """A timeout in a trace: the timer's start, the model's expiry, and the real one.
 
     Attributes:
-        woken: whether the module could tell the kernel's timer: an ACK came after it was started.
+        woken: True if an ACK came after the start, so that the module could set the kernel's timer.
     """
 
     started_s: float
@@ -98,7 +98,7 @@ class Timeout:
 
 
 def timeouts(trace: Trace) -> list[Timeout]:
-    """The timeouts of what the real sender sent, timed by BSD's timer in the model."""
+    """Return the timeouts of the real sender's actions, timed by BSD's timer in the model."""
     timer, una, highest, started_ns, due_ns, woken = BsdTimer(), 0, 0, 0, 0, False
     found = []
     for step in trace:
@@ -123,7 +123,7 @@ def timeouts(trace: Trace) -> list[Timeout]:
 
 
 def late_ticks(guest: Guest) -> bool:
-    """Whether the kernel's retransmission timer is one of its own, which the module cannot set."""
+    """Tell whether the kernel's retransmission timer is one that the module cannot set."""
     return guest.release.startswith("7.")
 
 
@@ -131,9 +131,10 @@ def late_ticks(guest: Guest) -> bool:
 def test_bsd_timer_fires_at_the_models_ticks(
     guest: Guest, traces: dict[str, Trace], name: str
 ) -> None:
-    """Every timeout is at the tick that the model's timer says, or as late as the kernel's wheel.
+    """Every timeout is at the tick of the model's timer, or as late as the kernel's wheel.
 
-    That is an eighth of the wait, when the module could not tell it, and on newer kernels always.
+    The lateness is an eighth of the wait if the module could not set it, and on newer kernels
+    always.
     """
     found = timeouts(traces[name])
     assert {each.woken for each in found} == {False, True}
@@ -144,7 +145,7 @@ def test_bsd_timer_fires_at_the_models_ticks(
 
 
 def test_bsd_timer_follows_the_path(traces: dict[str, Trace]) -> None:
-    """Least is two ticks, doubled by a second timeout; a slow path's round trip is three."""
+    """The minimum is two ticks, doubled by a second timeout; a slow path's round trip is three."""
     ticks = {
         name: [round(2 * (each.due_s - each.started_s // 0.5 * 0.5)) for each in timeouts(trace)]
         for name, trace in traces.items()
@@ -156,10 +157,10 @@ def test_bsd_timer_follows_the_path(traces: dict[str, Trace]) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
-    """Two connections on the paper's line lose what those of the model lose, when they do.
+    """Two connections on the paper's line lose the same packets as in the model, at its times.
 
-    At the start a timer fires for a segment that nothing has been acknowledged since: at 1.52 s,
-    instead of at 1.5 s, by the kernel's wheel.
+    At the start a timer fires for a segment without any acknowledgement since: at 1.52 s instead of
+    1.5 s, by the kernel's wheel.
     """
     document = yaml.safe_load(find_experiment("zhang-fig4-5").read_text())
     kept = ("schema", "title", "summary", "topology", "profile", "stack", "flows", "warm_up_s")
@@ -213,12 +214,12 @@ def test_scripted_stack_is_that_of_experiments() -> None:
 
 
 def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
-    """After any flow the host's metrics of its destination are what they were, in stock settings.
+    """After any flow the host's metrics of its destination are those of before, in stock settings.
 
-    Whoever closes first, nothing is known of a host that was not known before, and window,
-    threshold and reordering are those of the flow of reno that went there before. So is the
-    round trip, unless the sender acknowledges a FIN after its own was: then it is forgotten. A
-    flow of cubic starts with the reordering of any new host; and all of the flows have ended.
+    Whoever closes first, an unknown host stays unknown, and window, threshold and reordering are
+    those of the flow of reno that went there before. So is the round trip, unless the sender
+    acknowledges a FIN after its own was: then it is removed. A flow of cubic starts with the
+    reordering of any new host; and all of the flows have ended.
     """
     folder = tmp_path / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")

@@ -16,7 +16,7 @@ from twoway.runs.run import run_case
 
 
 def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) -> None:
-    """Lines of unknown or wrong words are refused by errors of their own; nothing stays behind.
+    """Lines of unknown or wrong words are refused by their own errors; nothing stays behind.
 
     A tap counts a ping's six packets twice, going out and coming in; one whose interface goes ends
     well; and the module can be unloaded.
@@ -30,7 +30,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
 
 
 def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
-    """Recorded in the kernel, a run ends well, without its complaint or a packet lost."""
+    """Recorded in the kernel, a run ends well, without a complaint or a lost packet."""
     experiment = write_experiment(tmp_path, {**SMALL, "duration_s": 0.6})
     folder = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
     assert set(read_manifest(folder).capture_drops.values()) == {0}
@@ -39,7 +39,7 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The findings of one boot that tries each claim of the module."""
+    """Return the findings of one boot that tries each claim about the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
     return dict(json.loads((folder / "found.json").read_text()))
@@ -59,12 +59,12 @@ def test_a_tap_is_of_ethernet(found: dict[str, Any]) -> None:
 
 
 def test_files_are_regular(found: dict[str, Any]) -> None:
-    """A FIFO and a device are refused as files, so no write waits for a reader."""
+    """A FIFO and a device are refused as files, so that no write waits for a reader."""
     assert found["not_regular"] == {"unread": "ENXIO", "read": "EINVAL", "device": "EINVAL"}
 
 
 def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
-    """A tap drops the packets that its blocks have no room for, and counts each."""
+    """A tap drops the packets that exceed its blocks, and counts each."""
     burst = found["burst"]
     assert burst["received"] == burst["sent"]
     assert burst["captured"] + burst["dropped"] == burst["sent"]
@@ -73,7 +73,7 @@ def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
 
 
 def test_a_vlan_tag_is_put_back(found: dict[str, Any]) -> None:
-    """Frames whose VLAN tag the kernel keeps beside them are in a capture as tcpdump has them."""
+    """Frames whose VLAN tag the kernel keeps apart are in a capture as in tcpdump's."""
     ours, theirs = found["vlan"]
     assert ours == theirs
     assert ours.count("81002005") == 4
@@ -85,7 +85,7 @@ def test_the_queues_of_mq_are_summed(found: dict[str, Any]) -> None:
 
 
 def test_an_interrupted_read_may_be_made_again(found: dict[str, Any]) -> None:
-    """A signal interrupts a read; the next waits for what the first waited for."""
+    """A signal interrupts a read; the next read waits for the same samples."""
     assert found["interrupted"] == {"early": True, "rows": 10}
 
 

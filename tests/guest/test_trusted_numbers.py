@@ -1,9 +1,9 @@
 """Metrics of connections and queues in a run of two CUBIC flows; one starts late.
 
-The link's delay varies and lets packets overtake, so that segments are sent again in vain. The
-steady window is all of the traffic, and each sender's capture has its connection from the first SYN
-on: what capture-analysis says of a capture is of the same packets. What it does not measure is
-counted again from the captures, packet by packet.
+The link's delay varies and lets packets overtake, so segments are sent again in vain. The steady
+window is all of the traffic, and each sender's capture has its connection from the first SYN on:
+capture-analysis measures the same packets. Other metrics are counted again from the captures,
+packet by packet.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
 def test_as_capture_analysis_has_them(run: api.Run) -> None:
     """Round trips and retransmissions are those of the sender's capture.
 
-    The receiver tells of each needless retransmission.
+    The receiver reports each needless retransmission.
     """
     found = analyse(run.folder / "pcap/h1-eth0.pcap.zst")
     ports = {each.source_port: each.name for each in run.manifest.connections}
@@ -72,7 +72,7 @@ def test_as_capture_analysis_has_them(run: api.Run) -> None:
 
 
 def new_bytes_by_second(run: api.Run) -> dict[str, list[int]]:
-    """Count the bytes that each connection's receiver had not seen, in each whole second."""
+    """Count the bytes that are new to each connection's receiver, in each whole second."""
     ports = {each.source_port: each.name for each in run.manifest.connections}
     seen: dict[str, set[int]] = {name: set() for name in NAMES}
     found = {name: [0] * 12 for name in NAMES}
@@ -89,7 +89,7 @@ def new_bytes_by_second(run: api.Run) -> dict[str, list[int]]:
 
 
 def test_by_second_as_counted(run: api.Run) -> None:
-    """Goodputs, shares and Jain's index of each second are of the bytes that arrived in it."""
+    """Goodputs, shares and Jain's index of each second count the bytes that arrived in it."""
     early, late = (new_bytes_by_second(run)[name] for name in NAMES)
     series = run.series("goodput_by_second.late").to_pydict()
     assert series["time_s"] == list(range(3, 12))
@@ -102,7 +102,7 @@ def test_by_second_as_counted(run: api.Run) -> None:
     assert metrics["jain_index_least"] == pytest.approx(min(jain))
     assert metrics["goodput_least.early"] == min(early) * 8 / 1e6
     assert metrics["goodput_most.late"] == max(late) * 8 / 1e6
-    # From the second in which it starts, before that of the other, the first has all.
+    # From the second of its start, before that of the other, the first has all.
     assert metrics["share_least.early"] == pytest.approx(
         min(a / (a + b) for a, b in zip(early, late, strict=True))
     )
@@ -111,7 +111,7 @@ def test_by_second_as_counted(run: api.Run) -> None:
 
 
 def test_sojourns_as_counted(run: api.Run) -> None:
-    """A queue's sojourns are from its way in to its way out, packet by packet."""
+    """A queue's sojourns are from each packet's arrival to its departure."""
     entered, left = (
         {
             (row["sender_port"], row["ip_id"], row["seq"], row["ack"]): row["time_ns"]
@@ -132,7 +132,7 @@ def test_sojourns_as_counted(run: api.Run) -> None:
 
 
 def test_the_kernels_own_round_trips(run: api.Run) -> None:
-    """The smoothed round trip is what the kernel said at the samples of the steady window."""
+    """The smoothed round trip is the kernel's value at the samples of the steady window."""
     for name in NAMES:
         ms = run.series(f"smoothed_rtt.{name}").to_pydict()
         inside = [

@@ -1,4 +1,4 @@
-"""The role `results`, played on this machine: a host's user decides about no command of root's."""
+"""The role `results` on this machine: a host's user controls no command of root's."""
 
 import json
 import os
@@ -22,7 +22,7 @@ RUN = "one@x=1/20000101-000000-000000"
 
 @pytest.fixture
 def host() -> Iterator[Path]:
-    """A host's folder of data, with a finished run of its user in it."""
+    """Make a host's folder of data, with a finished run of its user in it."""
     with tempfile.TemporaryDirectory(prefix="lab") as folder:
         Path(folder).chmod(0o755)
         data = Path(folder) / "data"
@@ -50,7 +50,7 @@ def _gather(data: Path) -> Played:
 
 
 def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
-    """A folder whose name is an option of `pack` is left where it is; the run beside it is here."""
+    """A folder named like an option of `pack` is not fetched; the run beside it is."""
     hostile = host / "results" / f"--to={host.name}" / "authorized_keys"
     hostile.mkdir(parents=True)
     (hostile / "metrics.json").write_text("{}")
@@ -62,7 +62,7 @@ def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
 
 
 def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
-    """A file of root's in a run is not read for the user, and no run is gathered."""
+    """A file of root's in a run is not read for the user, and no run is fetched."""
     secret = host / "results" / RUN / "secret"
     secret.write_text("root's")
     secret.chmod(0o600)

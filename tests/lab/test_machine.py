@@ -48,14 +48,14 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Deployed:
-    """A machine that has been deployed to.
+    """A machine after a deploy.
 
     Attributes:
         vm: the machine.
-        inventory: with it as a witness, scheduler and worker.
-        results: where its runs are gathered.
+        inventory: an inventory with it as a witness, scheduler and worker.
+        results: the folder for its runs.
         before: its state before.
-        checked: the deploy in check mode, and the machine's state after that.
+        checked: the deploy in check mode, and the machine's state after it.
         played: the deploy.
     """
 
@@ -76,7 +76,7 @@ def _played(playbook: str, inventory: Path, *options: str) -> Played:
 
 @pytest.fixture(scope="module")
 def deployed() -> Iterator[Deployed]:
-    """A bare Debian that boots, and deploy.yml for `uml` and `native` on it."""
+    """Boot a bare Debian, and run deploy.yml for `uml` and `native` on it."""
     with Steps() as steps:
         stock = build_stock(steps)
     say("a machine's disk ...")
@@ -100,7 +100,7 @@ def deployed() -> Iterator[Deployed]:
 
 
 def test_check_mode_changes_nothing(deployed: Deployed) -> None:
-    """--check on a bare Debian says that there is something to do, and does none of it."""
+    """--check on a bare Debian reports changes, and makes none."""
     played, after = deployed.checked
     assert played.status == 0, played.said
     assert played.recap("vm")["changed"] > 0
@@ -121,7 +121,7 @@ def test_bare_debian_is_deployed_and_runs(deployed: Deployed) -> None:
 
 
 def test_redeploy_changes_nothing(deployed: Deployed) -> None:
-    """The same deploy once more changes nothing that Ansible or we can see."""
+    """A second deploy changes nothing, by Ansible's report and by our own comparison."""
     before = deployed.vm.state()
     again = _played("deploy", deployed.inventory)
     assert again.status == 0, again.said
@@ -132,7 +132,7 @@ def test_redeploy_changes_nothing(deployed: Deployed) -> None:
 def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
     """The machine's own kernel runs an experiment with DKMS's module; the run is gathered.
 
-    What is said of it holds, or an emulated machine's clock tells little of it.
+    Its statements hold, or an emulated machine's clock tells little.
     """
     vm, experiment = deployed.vm, "/var/lib/twoway/witnessed.yml"
     before = vm.state()
@@ -156,13 +156,13 @@ def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
 
 
 def test_workers_are_services(deployed: Deployed, tmp_path: Path) -> None:
-    """Points go to the machine over TLS; systemd restarts its worker when that is killed."""
+    """Points go to the machine over TLS; systemd restarts its killed worker."""
     vm = deployed.vm
     served = _played("workers", deployed.inventory)
     assert served.status == 0, served.said
     listening = vm.run("ss", "-Hltnp").splitlines()
     others = {line.split()[3].rpartition(":")[0] for line in listening if "sshd" not in line}
-    assert others == {"10.0.2.15", "127.0.0.1"}  # QEMU's, which is its address in the lab
+    assert others == {"10.0.2.15", "127.0.0.1"}  # QEMU's address, which is the machine's in the lab
     _sweep(deployed, write_experiment(tmp_path, SMALL), tmp_path / "first")
     show = ["systemctl", "show", "-P", "MainPID", "twoway-worker"]
     old = vm.run(*show)

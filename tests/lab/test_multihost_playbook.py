@@ -1,6 +1,6 @@
-"""multihost.yml, ended early: it says why in a sentence and undoes what it began.
+"""multihost.yml, ended early: it gives the reason in a sentence and undoes its changes.
 
-The hosts' command is a stand-in: how a share is carried out takes a kernel with netem, which
+The hosts' command is a stand-in: carrying out a share takes a kernel with netem, which
 tests/guest/test_multihost.py has.
 """
 
@@ -44,7 +44,7 @@ FAILS = "echo 'twoway: enp1s0 has the address 192.0.2.7' >&2; exit 1"
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Lab]:
-    """Three hosts, of which one cannot carry out its share."""
+    """Make three hosts, one of which cannot carry out its share."""
     hosts = {
         name: {"prepare": STAND_IN.format(then=FAILS if name == "right" else ""), **place}
         for name, place in PLACES.items()
@@ -55,14 +55,14 @@ def machines() -> Iterator[Lab]:
 
 
 def started(machines: Lab) -> list[str]:
-    """The hosts on which there is anything of a run."""
+    """Return the hosts with any part of a run."""
     return [
         name for name, host in machines.hosts.items() if (host.root / "var/lib/twoway").exists()
     ]
 
 
 def variables(machines: Lab) -> dict[str, str]:
-    """What the inventory says for all hosts."""
+    """Return the inventory's variables for all hosts."""
     return {
         "twoway_results": str(machines.folder / "results"),
         "twoway_experiment": str(machines.folder / "small.yml"),
@@ -79,7 +79,7 @@ def test_a_node_that_nobody_plays(machines: Lab) -> None:
 
 
 def test_a_host_that_fails(machines: Lab) -> None:
-    """What failed is said of the host that failed, and the others are called off."""
+    """A failure is reported for the host that failed, and the others are called off."""
     inventory = machines.inventory(group="multihost", **variables(machines))
     played = play("multihost", inventory)
     assert played.status != 0
@@ -92,7 +92,7 @@ def test_a_host_that_fails(machines: Lab) -> None:
 
 
 def test_a_host_that_is_down() -> None:
-    """A host that does not answer is named, and nothing is started on the others."""
+    """A host that does not answer is named, and the others start nothing."""
     with (
         tempfile.TemporaryDirectory(prefix="lab") as path,
         lab(Path(path), PLACES | {"middle": PLACES["middle"] | DOWN}) as machines,
@@ -109,7 +109,7 @@ def test_a_host_that_is_down() -> None:
 
 
 def test_a_host_without_a_deployment(machines: Lab) -> None:
-    """A host that was never deployed to is refused by its name, and no host starts anything."""
+    """A host without a deploy is refused by its name, and no host starts anything."""
     (machines.hosts["left"].root / "usr/local/bin/twoway").rename(
         machines.hosts["left"].root / "usr/local/bin/elsewhere"
     )
@@ -132,7 +132,7 @@ def test_a_host_without_a_deployment(machines: Lab) -> None:
     ],
 )
 def test_a_run_that_is_kept_and_fails(tmp_path: Path, status: int, sentence: str) -> None:
-    """What holds of a merged run is said before the playbook fails with a sentence of its own."""
+    """The verdict on a merged run is printed before the playbook fails with its own sentence."""
     merge = tmp_path / "twoway"
     merge.write_text(f"#!/bin/sh\necho 'pass 2 fidelity checks' >&2\nexit {status}\n")
     merge.chmod(0o755)

@@ -32,7 +32,7 @@ def stock() -> StockKernel:
 
 
 def run(folder: Path, backend: str) -> dict[str, Any]:
-    """The metrics of the slow experiment on a backend."""
+    """Return the metrics of the slow experiment on a backend."""
     experiment = write_experiment(folder, SLOW)
     done = twoway("run", experiment, "--backend", backend, "--results", folder / backend, "--json")
     assert done.returncode == 0, done.stderr
@@ -42,7 +42,7 @@ def run(folder: Path, backend: str) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("guest", "stock")
 def test_two_kernels_agree(tmp_path: Path) -> None:
-    """A stock kernel whose time is counted measures what user-mode Linux does in virtual time."""
+    """A stock kernel with counted time measures the same as user-mode Linux in virtual time."""
     virtual, stock = run(tmp_path, "uml"), run(tmp_path, "qemu")
     assert virtual["clock_source"] == "virtual"
     assert stock["kernel"] != virtual["kernel"]
@@ -69,7 +69,7 @@ def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
 
 
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
-    """On a stock kernel `native` runs to its end and is killed, and leaves no trace either way."""
+    """On a stock kernel `native` runs to its end or is killed, and leaves no trace."""
     Plan(memory_mib=600, experiment=yaml.safe_dump(SLOW)).write(tmp_path / PLAN)
     program = "/mnt/twoway/tests/support/lab/native_in_guest.py"
     paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
@@ -85,13 +85,13 @@ def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
 
 
 def test_requests_of_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
-    """Every request of dtm's cases has the answer on 6.1, four processors, that it has on 6.12."""
+    """Every request of dtm's cases has the same answer on 6.1, four processors, as on 6.12."""
     run_in_qemu(stock, tmp_path, MODULE_TESTS / "suite.py", "cases", patience_s=PATIENCE_S)
     check_cases(tmp_path)
 
 
 def test_modules_on_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
-    """On 6.1 all modules load, carry traffic while channels change and die, and unload."""
+    """On 6.1 all modules load, carry traffic while channels change and end, and unload."""
     modules = congestion_modules(stock.programs)
     assert {told.split("/")[0] for told in modules} == {"tcp_fast", "tcp_fixed", "tcp_tahoe"}
     run_in_qemu(stock, tmp_path, MODULE_TESTS / "stress.py", "0", *modules, patience_s=PATIENCE_S)

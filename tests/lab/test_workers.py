@@ -1,4 +1,4 @@
-"""Points on Dask's workers, over TLS: none lost, none twice, and the bytes of a local run."""
+"""Points on Dask's workers, over TLS: none lost, none repeated, with the bytes of a local run."""
 
 import json
 import os
@@ -30,25 +30,25 @@ WINDOWS = range(2, 42)
 
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
-    """Three workers with a certificate each, which go on."""
+    """Start three workers with a certificate each."""
     with started_crew(tmp_path_factory.mktemp("lab") / "crew") as there:
         yield there
 
 
 def swept(folder: Path, windows: Sequence[int]) -> Path:
-    """A file with a sweep of short points."""
+    """Make a file with a sweep of short points."""
     to = {"set": ["flows.left.window_packets"], "to": list(windows)}
     document = {**SMALL, "duration_s": 0.2, "warm_up_s": 0.1, "matrix": {"window": to}}
     return write_experiment(folder, document)
 
 
 def each_once(windows: Sequence[int]) -> list[str]:
-    """The names of a sweep's points."""
+    """Return the names of a sweep's points."""
     return sorted(f"small@window={window}" for window in windows)
 
 
 def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
-    """What each point's runs hold, but for when and how fast they ran."""
+    """Return the content of each point's runs, without their times and speeds."""
     found: dict[str, list[tuple[str, bytes]]] = {}
     for manifest in sorted(results.glob("small@*/[0-9]*/manifest.json")):
         run = manifest.parent
@@ -69,12 +69,12 @@ def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
 
 
 def _ran(results: Path) -> list[str]:
-    """The point of each finished run."""
+    """Return the point of each finished run."""
     return sorted(path.parts[-3] for path in results.glob("small@*/[0-9]*/manifest.json"))
 
 
 def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
-    """Kill a process when so many points are there, and not all."""
+    """Kill a process when a number of points has run, and not all."""
     wait(lambda: len(_ran(results)) >= when)
     process.kill()
     process.wait()
@@ -83,10 +83,10 @@ def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
 
 @pytest.mark.long
 def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
-    """Of 40 points on three workers all are there once, and those compared are as local runs are.
+    """40 points on three workers all run once, and those compared equal local runs.
 
-    One worker is killed when a quarter is done, and at a half the scheduler, with which the others
-    end and begin anew.
+    One worker is killed after a quarter, and at half the scheduler, with which the others end and
+    start again.
     """
     path = swept(tmp_path, WINDOWS)
     there, here = tmp_path / "there", tmp_path / "here"
@@ -110,7 +110,7 @@ def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
-    """A worker that would run something else refuses, and names what differs, with both values."""
+    """A worker with different parts refuses, and names them, with both values."""
     case = load_case(str(write_experiment(tmp_path, SMALL)))
     security = _security(crew.address, crew.certificates)
     with Client(crew.address, security=security) as client:
@@ -133,7 +133,7 @@ def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_others_take_what_one_refuses(tmp_path: Path) -> None:
-    """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
+    """An outdated worker is named once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE['code.guest'] = 'old'\n")
     windows = WINDOWS[:8]
@@ -146,7 +146,7 @@ def test_others_take_what_one_refuses(tmp_path: Path) -> None:
 
 
 def test_nothing_listens_elsewhere(crew: Crew) -> None:
-    """With the options of the services neither scheduler nor workers listen but where told."""
+    """With the services' options scheduler and workers listen only at the given addresses."""
     sockets = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
     for process in (crew.scheduler, *crew.workers):
         of_it = [line.split() for line in sockets.splitlines() if f"pid={process.pid}," in line]
@@ -155,7 +155,7 @@ def test_nothing_listens_elsewhere(crew: Crew) -> None:
 
 
 def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
-    """Without its certificate, or with another lab's, a client is turned away with a sentence."""
+    """A client without its certificate, or with another lab's, is refused with a sentence."""
     path = write_experiment(tmp_path, SMALL)
     arguments = crew.sweep(path, tmp_path / "results")[:-1]
     none = twoway(*arguments, tmp_path)
@@ -169,7 +169,7 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
 
 
 def test_a_certificate_names_its_host(crew: Crew, tmp_path: Path) -> None:
-    """A scheduler by a name that is not in its certificate is refused, and the client serves none.
+    """A scheduler whose name is not in its certificate is refused.
 
     The certificates of the crew are for 127.0.0.1.
     """
@@ -188,7 +188,7 @@ def test_a_certificate_names_its_host(crew: Crew, tmp_path: Path) -> None:
 
 
 def test_without_tls(crew: Crew) -> None:
-    """Without TLS a scheduler elsewhere is refused, and one here that has it is asked about it."""
+    """Without TLS a scheduler elsewhere is refused, and one here that has TLS gives a hint."""
     for address in ("tcp://192.0.2.11:8786", "lab1:8786", "ws://lab1:8786", "tcp://[fd00::1]:1"):
         refused = pytest.raises(UsageError, match=f"{re.escape(address)}: without TLS whoever")
         with refused, scheduler.lab_workers(address, crew.certificates):
@@ -229,7 +229,7 @@ def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
 
 
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scheduler whose workers do not come while one waits for them is refused by name."""
+    """A scheduler whose workers do not come in time is refused by name."""
     monkeypatch.setattr(scheduler, "_MAX_IDLE_CHECKS", 0.1)
     with started_crew(tmp_path / "crew", preloads=()) as crew:
         refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
@@ -238,9 +238,9 @@ def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_services_are_sound(tmp_path: Path) -> None:
-    """What the role writes are services that systemd finds nothing wrong with.
+    """The services that the role writes are valid for systemd.
 
-    Ansible fills them in for two hosts, of which the scheduler has an IPv6 address.
+    Ansible fills them in for two hosts; the scheduler has an IPv6 address.
     """
     if os.geteuid() != 0 and not Path("/run/systemd").is_dir():
         pytest.skip("systemd-analyze wants /run/systemd, which systemd or root makes")
@@ -282,7 +282,7 @@ def test_services_are_sound(tmp_path: Path) -> None:
 
 
 def _filling_in(folder: Path) -> Path:
-    """A playbook that writes each host's service into a folder, and installs nothing."""
+    """Write a playbook that writes each host's service into a folder, and installs nothing."""
     template = {
         "src": str(WORKERS / "templates/{{ inventory_hostname }}.service.j2"),
         "dest": f"{folder}/twoway-{{{{ inventory_hostname }}}}.service",

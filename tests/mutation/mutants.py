@@ -1,4 +1,4 @@
-"""Small changes of a module, one at a time, each of which some test should notice."""
+"""Small changes of a module, one at a time, each of which a test should notice."""
 
 import ast
 from collections.abc import Iterator
@@ -31,11 +31,11 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 _NAMED = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# The same without an order, of what is to be sorted.
+# The same without an order, for sorted values.
 _UNSORTED = {"sorted": "list({})", "argsort": "np.arange(len({}))"}
-# Texts and types change nothing that a test should notice.
+# Changes of texts and types, which no test should notice.
 _LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}
-# The range of a Definition, which tests alone read, and zip's guard against a mistake of ours.
+# The range of a Definition, which only tests read, and zip's guard against our own mistakes.
 _GUARDS = {"least", "most", "strict"}
 
 
@@ -47,8 +47,8 @@ class Mutant:
         path: the module's file.
         index: its number among the module's mutants.
         line: the changed line's number.
-        change: what is changed, in words.
-        source: the line as it was.
+        change: the change in words.
+        source: the original line.
     """
 
     path: Path
@@ -74,7 +74,7 @@ class _Changer(ast.NodeTransformer):
         return len(self.found) - 1 == self.chosen
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Visit all that a test should notice a change of."""
+        """Visit everything whose change a test should notice."""
         for name, old in ast.iter_fields(node):
             if name in _LEFT_ALONE:
                 continue
@@ -85,7 +85,7 @@ class _Changer(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """What is sorted keeps its order."""
+        """Leave sorted values unsorted."""
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         kept = _UNSORTED.get(name)
         if kept and self._is_chosen(node, f"{name} left out"):
@@ -94,11 +94,11 @@ class _Changer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        """A guard is left as it is."""
+        """Leave a guard unchanged."""
         return node if node.arg in _GUARDS else self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """`<` becomes `<=`, `==` becomes `!=`, and so on."""
+        """Change `<` to `<=`, `==` to `!=`, and so on."""
         for place, operator in enumerate(node.ops):
             other = _COMPARED[type(operator)]
             if self._is_chosen(node, f"{type(operator).__name__} -> {other.__name__}"):
@@ -106,34 +106,34 @@ class _Changer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """`+` becomes `-`, and so on."""
+        """Change `+` to `-`, and so on."""
         other = _COMPUTED.get(type(node.op))
         if other and self._is_chosen(node, f"{type(node.op).__name__} -> {other.__name__}"):
             node.op = other()
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """`+=` becomes `-=`, and so on."""
+        """Change `+=` to `-=`, and so on."""
         other = _COMPUTED.get(type(node.op))
         if other and self._is_chosen(node, f"{type(node.op).__name__}= -> {other.__name__}="):
             node.op = other()
         return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """`and` becomes `or`, and back."""
+        """Change `and` to `or`, and back."""
         other = ast.Or if isinstance(node.op, ast.And) else ast.And
         if self._is_chosen(node, f"{type(node.op).__name__} -> {other.__name__}"):
             node.op = other()
         return self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        """`not x`, `-x` and `~x` become `x`."""
+        """Change `not x`, `-x` and `~x` to `x`."""
         chosen = self._is_chosen(node, f"{type(node.op).__name__} left out")
         found = self.generic_visit(node)
         return node.operand if chosen else found
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """A number becomes the next; true becomes false."""
+        """Change a number to the next one; true to false."""
         if isinstance(node.value, bool):
             if self._is_chosen(node, f"{node.value} -> {not node.value}"):
                 return ast.copy_location(ast.Constant(not node.value), node)
@@ -144,7 +144,7 @@ class _Changer(ast.NodeTransformer):
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
-        """What is returned becomes None."""
+        """Change a returned value to None."""
         if node.value is not None and not (
             isinstance(node.value, ast.Constant) and node.value.value is None
         ):
@@ -154,7 +154,7 @@ class _Changer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        """A condition that is no comparison is negated."""
+        """Negate a condition that is no comparison."""
         node.test = self._negated(node.test)
         return self.generic_visit(node)
 
@@ -164,14 +164,14 @@ class _Changer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """`min` becomes `max`, `any` becomes `all`, and back."""
+        """Change `min` to `max`, `any` to `all`, and back."""
         other = _NAMED.get(node.id)
         if other and self._is_chosen(node, f"{node.id} -> {other}"):
             return ast.copy_location(ast.Name(other, node.ctx), node)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """So do numpy's methods."""
+        """Change numpy's methods likewise."""
         other = _NAMED.get(node.attr)
         if other and self._is_chosen(node, f".{node.attr} -> .{other}"):
             node.attr = other

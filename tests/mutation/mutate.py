@@ -1,7 +1,7 @@
-"""Change the code that measures and judges, one place at a time; report what no test notices.
+"""Change the code that measures and judges, one place at a time; report unnoticed changes.
 
 Each mutant lives in a process of its own, in which the module is compiled with the change; nothing
-is written to the tree. The process runs those unit tests that name the module, until one fails.
+is written to the tree. The process runs the unit tests that name the module, until one fails.
 equivalent.txt lists the mutants that no test can notice, with the reason.
 """
 
@@ -44,7 +44,7 @@ TARGETS = (
     "twoway/measure/links/*.py",
 )
 _FIDELITY = ["tests/unit/measure/test_fidelity.py", "tests/unit/measure/test_real_time.py"]
-# Of modules that many tests name: those that are about them.
+# For modules that many tests name: the tests about them.
 ABOUT = {
     "twoway/contract/judge": ["tests/unit/report/test_judging.py"],
     "twoway/contract/verdicts": ["tests/unit/report/test_judging.py"],
@@ -55,7 +55,7 @@ ABOUT = {
         "tests/unit/measure/test_clocks.py",
     ],
 }
-# Tests of what is found by its place, not named.
+# Tests of modules that are found by their place, not by name.
 ALSO = {
     "twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"],
     "twoway/measure/links/": ["tests/unit/measure/test_metrics.py", *_FIDELITY],
@@ -64,7 +64,7 @@ ALSO = {
 HEAVY = ("numpy", "pydantic", "pytest", "hypothesis", "scapy.layers.inet", "scapy.utils", "rich")
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=1")
 KINDS = "not slow and not guest and not lab and not long and not smp and not sanitized"
-# A mutant may loop for ever.
+# A mutant may loop forever.
 PATIENCE, LEAST_S = 4, 30
 
 
@@ -73,10 +73,10 @@ class Running:
     """A process that runs tests.
 
     Attributes:
-        about: what it is about.
+        about: the subject of the tests.
         scratch: its directory.
-        began: when it began.
-        limit_s: when it is ended.
+        began: the time of its start.
+        limit_s: the time at which it is ended.
     """
 
     about: Any
@@ -91,7 +91,7 @@ class _Loader(SourceFileLoader):
     index = 0
 
     def get_code(self, fullname: str) -> Any:
-        """Compile the mutant; byte code that is kept is passed over."""
+        """Compile the mutant; ignore cached byte code."""
         path = self.get_filename(fullname)
         return compile(mutated(Path(path).read_text(encoding="utf-8"), self.index), path, "exec")
 
@@ -135,7 +135,7 @@ def tests_of(path: Path) -> list[str]:
 
 
 def start(about: Any, tests: Iterable[str], mutant: Mutant | None, limit_s: float) -> int:
-    """Run tests in a process of its own, against a mutant if any.
+    """Start tests in a process of its own, against a mutant if any.
 
     Returns: the process's id.
     """
@@ -163,9 +163,9 @@ _running: dict[int, Running] = {}
 
 
 def ended() -> tuple[Running, int]:
-    """Wait until a process ends, by itself or because its time is over.
+    """Wait until a process ends, by itself or by its time limit.
 
-    Returns: the process and pytest's exit code, -1 if its time was over.
+    Returns: the process and pytest's exit code, -1 for a time limit.
     """
     while True:
         for pid, process in list(_running.items()):
@@ -183,7 +183,7 @@ def ended() -> tuple[Running, int]:
 def all_ended(
     jobs: int, work: Iterable[Callable[[], object]], on_end: Callable[[Running, int], None]
 ) -> None:
-    """Carry out work that starts processes, so many at a time."""
+    """Carry out work that starts processes, a number of them at a time."""
     for begin in work:
         while len(_running) >= jobs:
             on_end(*ended())
@@ -193,9 +193,9 @@ def all_ended(
 
 
 def baselines(tests: Iterable[str], jobs: int) -> dict[str, float]:
-    """Run tests against the code as it is.
+    """Run tests against the unchanged code.
 
-    Returns: how long those take that pass, s.
+    Returns: the time that passing tests take, s.
     """
     took: dict[str, float] = {}
 
@@ -210,14 +210,14 @@ def baselines(tests: Iterable[str], jobs: int) -> dict[str, float]:
 
 
 def equivalents() -> dict[tuple[str, str, str], str]:
-    """Read what no test can notice: module, line and change, and the reason."""
+    """Read the mutants that no test can notice: module, line and change, and the reason."""
     with (Path(__file__).parent / "equivalent.txt").open(encoding="utf-8") as file:
         rows = csv.reader((line for line in file if line[0] not in "#\n"), delimiter="|")
         return {(row[0].strip(), row[1].strip(), row[2].strip()): row[3].strip() for row in rows}
 
 
 def survivors(chosen: list[Mutant], jobs: int) -> list[Mutant]:
-    """Run the tests of each mutant, and list those that all tests let pass."""
+    """Run the tests of each mutant, and list those that pass all tests."""
     tests = {path: tests_of(path) for path in {mutant.path for mutant in chosen}}
     took = baselines(sorted({each for found in tests.values() for each in found}), jobs)
     alive, done = [], 0
@@ -243,7 +243,7 @@ def survivors(chosen: list[Mutant], jobs: int) -> list[Mutant]:
 
 
 def report(chosen: list[Mutant], alive: list[Mutant]) -> None:
-    """Print the survivors as a table, and how many there are of each module."""
+    """Print the survivors as a table, and their number for each module."""
     known = equivalents()
     rows = []
     for mutant in alive:

@@ -27,7 +27,7 @@ from twoway.progress import Steps
 pytestmark = pytest.mark.smp
 
 TESTS = KERNEL_MODULES / "tests/smp"
-# Processes at once, for each qdisc.
+# Number of simultaneous processes for each qdisc.
 FUZZERS = 4
 FUZZ_REQUESTS = 500
 # An hour of a channel that an operator changes every ten seconds.
@@ -37,33 +37,33 @@ _OURS = re.compile(
     r"\[(?:sch_dtm|sch_medium|sch_timetable|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]"
 )
 _KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
-# The kernel's own, which our modules call into: who reads the clock tries again if it was being
-# set (a seqcount), and who polls looks once more.
+# The kernel's own races, which our modules call into: a reader of the clock tries again if it was
+# being set (a seqcount), and a poller looks once more.
 _BY_DESIGN = re.compile(r"data-race in .*\b(?:timekeeping_advance|pollwake)\b")
 
 
 def kernel(checkers: Checkers) -> StockKernel:
-    """The kernel with some checkers, built unless it is in the cache."""
+    """Return the kernel with some checkers, built unless the cache has it."""
     with Steps() as steps:
         return build_smp(checkers, steps)
 
 
 @pytest.fixture(scope="module")
 def smp() -> StockKernel:
-    """The kernel with KASAN and lockdep."""
+    """Return the kernel with KASAN and lockdep."""
     return kernel("smp")
 
 
 @pytest.fixture(scope="module")
 def kcsan() -> StockKernel:
-    """The kernel with KCSAN."""
+    """Return the kernel with KCSAN."""
     return kernel("kcsan")
 
 
 def run_beside_races(stock: StockKernel, folder: Path, program: str, *arguments: str) -> list[str]:
-    """Run a program on the kernel with KCSAN; the complaints that our modules have a part in.
+    """Run a program on the kernel with KCSAN; return the complaints that involve our modules.
 
-    Most reports are of the kernel's own races, of which none of our functions knows.
+    Most reports are of the kernel's own races, without any of our functions.
     """
     try:
         run_in_qemu(stock, folder, TESTS / program, *arguments, patience_s=PATIENCE_S)
@@ -83,7 +83,7 @@ def run_beside_races(stock: StockKernel, folder: Path, program: str, *arguments:
 
 
 def test_planted_races_are_noticed(smp: StockKernel, tmp_path: Path) -> None:
-    """KASAN and lockdep report what takes two processors to happen."""
+    """KASAN and lockdep report bugs that need two processors."""
     folder = tmp_path / "run"
     planted = "planted;lock_in_both_orders;free_too_early"
     with pytest.raises(RunError, match="complained"):
@@ -104,7 +104,7 @@ def test_a_planted_data_race_is_noticed(kcsan: StockKernel, tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def suite(smp: StockKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that one boot has left in which the whole suite was run."""
+    """Return the folder of one boot in which the whole suite was run."""
     folder = tmp_path_factory.mktemp("suite") / "run"
     loads = ";".join(["load_and_unload", *congestion_modules(smp.programs)])
     trials = ["kunit", loads, "cases"]
@@ -125,7 +125,7 @@ def test_every_extreme_request_has_an_answer(suite: Path) -> None:
 
 
 def test_broken_requests_at_once(suite: Path) -> None:
-    """Four fuzzers of a qdisc at a time, in a namespace each, end with all requests answered."""
+    """Four simultaneous fuzzers of a qdisc, in a namespace each, get an answer to each request."""
     tables = sorted(suite.glob("fuzz-*.tsv"))
     assert len(tables) == FUZZERS * len(REFUSING)
     for table in tables:
@@ -134,7 +134,7 @@ def test_broken_requests_at_once(suite: Path) -> None:
 
 
 def test_requests_and_traffic_at_once(smp: StockKernel, tmp_path: Path) -> None:
-    """Change, delete and traffic at once, an hour's requests in minutes, without a complaint."""
+    """Simultaneous changes, deletions and traffic, an hour's requests, give no complaint."""
     folder = tmp_path / "run"
     modules = congestion_modules(smp.programs)
     run_in_qemu(smp, folder, TESTS / "stress.py", str(REQUESTS), *modules, patience_s=PATIENCE_S)
@@ -142,7 +142,7 @@ def test_requests_and_traffic_at_once(smp: StockKernel, tmp_path: Path) -> None:
 
 
 def test_stress_without_data_races(kcsan: StockKernel, tmp_path: Path) -> None:
-    """The same, and no two processors meet in our modules' memory without a lock between them."""
+    """In the same test no two processors access our modules' memory without a lock."""
     folder = tmp_path / "run"
     modules = congestion_modules(kcsan.programs)
     assert run_beside_races(kcsan, folder, "stress.py", str(REQUESTS), *modules) == []
@@ -154,7 +154,7 @@ def test_stress_without_data_races(kcsan: StockKernel, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
-    """What the trials of real_clock.py have measured, on a kernel that nothing slows down."""
+    """Return the results of real_clock.py's trials, on a kernel that nothing slows down."""
     folder = tmp_path_factory.mktemp("clock") / "run"
     with Steps() as steps:
         stock = build_stock(steps)
@@ -175,14 +175,14 @@ def test_frames_leave_when_their_slots_have_sent_them(
 
 
 def test_a_frame_behind_a_late_one_is_served(clock: dict[str, dict[str, int]]) -> None:
-    """A frame that finds a parent late with the one before it is in service for its own time."""
+    """A frame behind one that a late parent keeps is in service for its own time."""
     found = clock["arrival_behind_a_late_one"]
     assert found["in_time"]
     assert found["served_ns"] >= found["least_ns"]
 
 
 def test_what_was_sent_is_not_sent_again(clock: dict[str, dict[str, int]]) -> None:
-    """Frames that only a parent still keeps leave at its rate, whatever becomes of the slots."""
+    """Frames that only a parent still keeps leave at its rate, whatever the slots are."""
     found = clock["change_behind_a_parent"]
     assert found["in_time"]
     assert found["gap_ns"] < (found["parent_ns"] + found["channel_ns"]) / 2

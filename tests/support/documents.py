@@ -1,4 +1,4 @@
-"""Documents of runs' folders, held to their schemas."""
+"""Checking documents of runs' folders against their schemas."""
 
 import json
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 
 def finished_runs(below: Path) -> set[Path]:
-    """The folders of finished runs, however deep."""
+    """Return the folders of finished runs, at any depth."""
     return {path.parent for path in below.rglob(f"[0-9]*/{MANIFEST}")}
 
 
 def complaints(run: Path) -> Iterator[str]:
-    """List what is wrong with the documents of a run: one that is not what its model writes."""
+    """List the problems of a run's documents: differences from their models' output."""
     for name, model in DOCUMENTS.items():
         path = run / name
         if not path.exists():

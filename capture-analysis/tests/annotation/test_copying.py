@@ -1,4 +1,4 @@
-"""The copy of a capture with comments: the same frames, in a file that other programs read."""
+"""The copy of a capture with comments: the same frames, in a file for other programs."""
 
 import io
 import subprocess
@@ -45,7 +45,7 @@ def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
 
 
 def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
-    """Copy a file; the number of frames, and the copy."""
+    """Copy a file; return the number of frames, and the copy."""
     target = io.BytesIO()
     with ByteSource(path) as source:
         return copied(source, iter(comments.items()), target), target.getvalue()
@@ -86,7 +86,7 @@ def test_every_frame_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
 def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever pieces of the file end, the copy is the same."""
+    """The copy does not depend on where pieces of the file end."""
     path = tmp_path / "any.pcap"
     made = corpus_files.pcap(FRAMES, 1), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
     path.write_bytes(made[name == "pcapng"])
@@ -112,7 +112,7 @@ def asked(path: Path, *words: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
 def test_tshark_reads_the_comments(number: int, tmp_path: Path) -> None:
-    """Frames have the comments, beside older ones, for tshark, which filters by them."""
+    """Comments on frames are shown by tshark, beside older ones, and it filters by them."""
     path, target = tmp_path / "any.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(files()[number])
     target.write_bytes(copy(path, COMMENTS | ({13: ["newer"]} if number == 8 else {}))[1])

@@ -21,7 +21,7 @@ Found = list[tuple[int, list[str]]]
 
 
 def exchange(loss: float = 0, segments: int = 400) -> ColumnCapture:
-    """Two transfers that share a link, one each way: ACKs queue behind the other's data."""
+    """Simulate two opposite transfers that share a link: ACKs queue behind the other's data."""
     links = Link(1e7, loss=loss), Link(1e7, loss=loss)
     transfers = [
         Connection(window=20, segments=segments, tick_ns=1000),
@@ -38,7 +38,7 @@ def numbered(simulation: Simulation) -> ColumnCapture:
 
 
 def noted(capture: ColumnCapture, given: Given = GIVEN, most: int = 10_000) -> Found:
-    """Every frame with its notes."""
+    """Return every frame with its notes."""
     notes = Notes(most)
     finder = Finder(notes)
     for block in blocks(capture, Tracker(), given):
@@ -84,7 +84,7 @@ def test_bunches_agree_with_the_metrics() -> None:
 def test_idle_time_has_its_cause() -> None:
     """A sender that fills the receiver's window waits for it, once a round trip.
 
-    The first time it waits with the ten segments of its first window.
+    The first wait is with the ten segments of its first window.
     """
     links = Link(1e8, 20 * MS), Link(1e8, 20 * MS)
     capture = numbered(Simulation(links, [Connection(window=10, segments=100)], "near"))
@@ -121,7 +121,7 @@ def test_queue_starts_and_ends() -> None:
 
 @pytest.mark.parametrize("packets", [1, 7])
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever blocks end, the notes are the same."""
+    """The notes do not depend on where blocks end."""
     capture = exchange(loss=0.02, segments=100)
     expected = noted(capture)
     monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
@@ -134,7 +134,7 @@ def test_most_notes() -> None:
 
 
 def test_words() -> None:
-    """A note's numbers have three digits, and one packet is one."""
+    """A note's numbers have three digits, and one packet is singular."""
     assert say(Note.BUNCH, 13, 1) == "bunch of 13 ACKs behind 1 data packet"
     assert say(Note.BUNCH, 3, 0) == "bunch of 3 ACKs"
     assert say(Note.IDLE, 34_123_456, RECEIVER) == "idle 34.1 ms: the receiver's window was full"

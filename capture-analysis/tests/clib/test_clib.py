@@ -16,19 +16,19 @@ CLIB = Path(__file__).parents[2] / "clib"
 FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100
-# Besides the parser, which has a corpus.
+# Targets besides the parser, which has a corpus.
 TARGETS = ["track", "histogram", "streaks", "gather", "match", "walk"]
 
 
 def need(*programs: str) -> None:
-    """Skip the test where a program is missing, and say which."""
+    """Skip the test if a program is missing, and say which."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (vm/install-packages test)")
 
 
 def succeed(*command: str | Path) -> str:
-    """Run a program, which must succeed; its output."""
+    """Run a program, which must succeed; return its output."""
     done = subprocess.run(
         command, cwd=CLIB, capture_output=True, text=True, timeout=300, check=False
     )
@@ -79,15 +79,15 @@ def write(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_no_warning(tmp_path: Path, compiler: str) -> None:
-    """With many warnings on, neither compiler has one."""
+    """With many warnings on, neither compiler gives one."""
     need(compiler)
     make(tmp_path, f"strict-{compiler}")
 
 
 def test_no_access_out_of_bounds(tmp_path: Path) -> None:
-    """Neither a capture nor any part of it from the front reads or writes out of bounds.
+    """No capture, and no beginning of one, causes a read or write out of bounds.
 
-    Nor do tables that are full (SMALL in clib/Makefile), of which a sentence tells.
+    Nor do full tables (SMALL in clib/Makefile), which a sentence reports.
     """
     make(tmp_path, f"{tmp_path}/parse-sanitised")
     paths = write(tmp_path)
@@ -98,13 +98,13 @@ def test_no_access_out_of_bounds(tmp_path: Path) -> None:
 
 
 def test_no_memory(tmp_path: Path) -> None:
-    """Whichever allocation fails first, the tracker does with less or says so; so do counts."""
+    """Whichever allocation fails first, tracker and counts do with less or report it."""
     make(tmp_path, f"{tmp_path}/no-memory")
     succeed(tmp_path / "no-memory")
 
 
 def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
-    """Nothing is read before it is written, and nothing leaks, whole or cut off."""
+    """Nothing is read before it is written, and nothing leaks, for whole and cut files."""
     need("valgrind")
     make(tmp_path, f"{tmp_path}/parse-plain")
     paths = write(tmp_path)

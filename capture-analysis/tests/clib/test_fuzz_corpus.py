@@ -1,4 +1,4 @@
-"""The parser in C and the one in numpy, on what fuzzing found worth keeping."""
+"""The parser in C and the one in numpy, on inputs that fuzzing found."""
 
 import tarfile
 from pathlib import Path
@@ -12,7 +12,7 @@ ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 
 @pytest.mark.slow
 def test_both_parsers_agree_on_broken_files() -> None:
-    """Both parsers give the same rows, counts, connections and sentences, however broken a file."""
+    """Both parsers give the same rows, counts, connections and sentences for any broken file."""
     with tarfile.open(ARCHIVE) as archive:
         files = [file.read() for each in archive if (file := archive.extractfile(each))]
     assert len(files) > 100

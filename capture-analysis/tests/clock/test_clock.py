@@ -16,7 +16,7 @@ MS = 1_000_000
 
 @dataclass
 class Delays:
-    """Packets both ways: A's reading, B's reading, A's clock when B read, and order of taps."""
+    """Packets in both directions: A's and B's reading, A's clock when B read, order of taps."""
 
     a_ns: IntArray
     b_ns: IntArray
@@ -24,7 +24,7 @@ class Delays:
     a_first: BoolArray
 
     def envelope(self, parts: int = 1) -> Envelope:
-        """What an Envelope makes of them, given in so many parts."""
+        """Return an Envelope of them, given in a number of parts."""
         envelope = Envelope()
         for rows in np.array_split(np.arange(len(self.a_ns)), parts):
             difference = self.b_ns[rows] - self.a_ns[rows]
@@ -32,7 +32,7 @@ class Delays:
         return envelope
 
     def error_ns(self, fitted: Clock) -> IntArray:
-        """How far the clock is off, for every packet."""
+        """Return the clock's error for every packet."""
         return np.asarray(np.abs(fitted.on_first(self.b_ns) - self.at_b_ns))
 
 
@@ -45,7 +45,7 @@ def delays(
     asymmetry_ns: int = 0,
     packets: int = 20_000,
 ) -> Delays:
-    """Random packets: 10 ms and a queue both ways, which one in fifty finds empty."""
+    """Make random packets: 10 ms and a queue each, which one in fifty finds empty."""
     random = np.random.default_rng(7)
     after_ns = np.sort(random.integers(0, int(seconds * 1e9), packets))
     a_first = random.random(packets) < 0.5
@@ -63,7 +63,7 @@ def delays(
     [(60, 3 * HOUR_NS + 123, 0.0), (60, -5 * HOUR_NS, 25.0), (3600, 77, -80.0), (60, 9 * MS, 3.0)],
 )
 def test_offset_and_drift_are_found(seconds: float, offset_ns: int, drift_ppm: float) -> None:
-    """With equal shortest delays every time comes out right to 2 ns, whatever offset and drift."""
+    """With equal shortest delays every time is right to 2 ns, for any offset and drift."""
     packets = delays(seconds, offset_ns, drift_ppm)
     fitted = clock.fit(packets.envelope())
     (line,) = fitted.lines
@@ -80,7 +80,7 @@ def test_blocks_do_not_matter() -> None:
 
 
 def test_memory_is_constant() -> None:
-    """A year and a second are told in the same number of intervals."""
+    """A year and a second take the same number of intervals."""
     envelope = Envelope()
     times = EPOCH_NS + np.array([0, 1, 365 * 24 * HOUR_NS], dtype=np.int64)
     envelope.add(times[:2], np.array([5, 4]), np.array([True, False]))
@@ -91,7 +91,7 @@ def test_memory_is_constant() -> None:
 
 
 def test_asymmetry_is_the_uncertainty() -> None:
-    """Of 4 ms more one way, half goes into the offset unseen: less than the stated uncertainty."""
+    """Of 4 ms more in one direction, half enters the offset: less than the stated uncertainty."""
     packets = delays(60, HOUR_NS, 10.0, asymmetry_ns=4 * MS)
     fitted = clock.fit(packets.envelope())
     assert packets.error_ns(fitted).max() == pytest.approx(2 * MS, abs=50)
@@ -100,7 +100,7 @@ def test_asymmetry_is_the_uncertainty() -> None:
 
 @pytest.mark.parametrize("size_ns", [50 * MS, -50 * MS, 2 * MS])
 def test_a_step_is_found_with_time_and_size(size_ns: int) -> None:
-    """A clock set in mid-capture shows as a step, and times off it are right on both sides."""
+    """A clock set in mid-capture shows as a step, and times are right on both sides of it."""
     packets = delays(60, HOUR_NS, 20.0, steps=((20.0, size_ns),))
     fitted = clock.fit(packets.envelope())
     ((time_ns, found_ns),) = fitted.steps
@@ -111,7 +111,7 @@ def test_a_step_is_found_with_time_and_size(size_ns: int) -> None:
 
 
 def test_a_pendulum_is_no_step() -> None:
-    """Queues that fill in turn, one way up while the other goes down, move no clock."""
+    """Queues that fill in turn, one rising while the other falls, move no clock."""
     random = np.random.default_rng(3)
     after_ns = np.sort(random.integers(0, 60 * 10**9, 20_000))
     a_first = random.random(20_000) < 0.5
@@ -133,7 +133,7 @@ def test_one_clock_is_recognised() -> None:
 
 
 def test_a_small_drift_is_not_one_clock() -> None:
-    """Two clocks 1 ppm apart are not taken for one."""
+    """Two clocks 1 ppm apart do not count as one."""
     packets = delays(60, 0, 1.0)
     fitted = clock.fit(packets.envelope())
     assert fitted.how.startswith("estimated")
@@ -141,7 +141,7 @@ def test_a_small_drift_is_not_one_clock() -> None:
 
 
 def test_one_direction_leaves_the_offset_open() -> None:
-    """With packets one way only drift is found, and no uncertainty is claimed."""
+    """With packets in one direction only drift is found, without an uncertainty."""
     packets = delays(60, HOUR_NS, 20.0)
     forward = packets.a_first
     envelope = Envelope()
@@ -155,7 +155,7 @@ def test_one_direction_leaves_the_offset_open() -> None:
 
 
 def test_the_slowest_packet_is_known() -> None:
-    """The longest delay, which bounds how far matching looks, is never underestimated."""
+    """The longest delay, which bounds the search for matches, is never underestimated."""
     packets = delays(60, HOUR_NS, 20.0)
     envelope = packets.envelope(13)
     fitted = clock.fit(envelope)

@@ -1,4 +1,4 @@
-"""The command `annotate`: what it writes, prints and refuses."""
+"""The command `annotate`: its output and its refusals."""
 
 import resource
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_default_name(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The copy stands in the working directory, named for its capture, and has every packet."""
+    """The copy is in the working directory, named after its capture, and has every packet."""
     monkeypatch.chdir(tmp_path)
     assert main(["annotate", str(capture)]) == 0
     said = capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_link_laid_beforehand_is_not_followed(
     capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No name that somebody could guess is written to before the copy has its own."""
+    """The copy is written under an unpredictable name before it gets its own."""
     victim, folder = tmp_path / "victim", tmp_path / "folder"
     victim.write_text("precious")
     folder.mkdir()
@@ -70,7 +70,7 @@ def test_a_link_laid_beforehand_is_not_followed(
 
 
 def test_full_disk(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A disk that refuses leaves an older copy as it was, and nothing beside it."""
+    """A disk error leaves an older copy unchanged, and no other file."""
     target = tmp_path / "copy.pcapng"
     target.write_text("older")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -85,7 +85,7 @@ def test_full_disk(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_warnings(capture: Path, tmp_path: Path) -> None:
-    """Comments beyond the limit, and frames behind damage, are left out with a sentence."""
+    """Comments beyond the limit, and frames after damage, are left out with a sentence."""
     target, broken = tmp_path / "copy.pcapng", tmp_path / "broken.pcap"
     frames, comments, warnings = annotate.annotate(capture, target, notes=Notes(3))
     assert (frames, comments) == (5000, 3)

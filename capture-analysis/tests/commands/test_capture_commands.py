@@ -17,7 +17,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
-    """A handshake, two segments and their ACKs, seen at the sender."""
+    """Make a handshake, two segments and their ACKs, seen at the sender."""
     back: dict[str, Any] = {
         "source": "10.0.2.2",
         "destination": "10.0.1.2",
@@ -39,7 +39,7 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_metrics_prints_the_document(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The document of a capture: what it is, its connections, their metrics."""
+    """The document of a capture has its description, its connections, and their metrics."""
     assert main(["metrics", str(capture)]) == 0
     found = json.loads(capsys.readouterr().out)
     flow = found["flows"][0]
@@ -51,7 +51,7 @@ def test_metrics_prints_the_document(capture: Path, capsys: pytest.CaptureFixtur
 
 
 def test_rates_given(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rates on the command line stand for those that would be estimated."""
+    """Rates on the command line replace those that would be estimated."""
     assert main(["metrics", str(capture), "--rate-mbit", "16", "--ack-rate-mbit", "1.5"]) == 0
     facts = json.loads(capsys.readouterr().out)["flows"][0]["facts"]
     assert facts["forward"]["bottleneck"]["value"] == 16
@@ -84,7 +84,7 @@ def test_no_tcp(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("text", ["0", "-1", "fast", "nan", "inf", ""])
 def test_rates_must_be_rates(text: str) -> None:
-    """What is no rate is refused, with what was given."""
+    """An invalid rate is refused, with its text."""
     from argparse import ArgumentTypeError
 
     with pytest.raises(ArgumentTypeError, match="must be a rate in Mbit/s"):
@@ -107,7 +107,7 @@ def test_first_column_is_flush_left() -> None:
 
 
 def test_amounts_and_verdicts_in_words() -> None:
-    """Amounts have three digits, guesses one; verdicts are words, and a reason is none."""
+    """Amounts have three digits, guesses one; verdicts are words, a reason is a dash."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
     rates = [bottleneck(1_234_567, each) for each in (Evidence.MEASURED, Evidence.GUESSED)]
     assert rates == ["~1.23 Mbit/s", "?1 Mbit/s"]

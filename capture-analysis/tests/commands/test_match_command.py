@@ -19,7 +19,7 @@ Frames = list[tuple[int, int, Any]]
 
 
 def conversation(source: str = "10.0.1.2") -> Frames:
-    """Segments and their ACKs: time at the sender's tap, at the receiver's, frame."""
+    """Make segments and their ACKs: time at both taps, and frame."""
     frames: Frames = []
     for number in range(SEGMENTS):
         sent = EPOCH_NS + number * 100_000_000
@@ -42,7 +42,7 @@ Write = Callable[[str, Frames, int, int], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write what a tap (0 or 1) sees of frames, its clock off by so much."""
+    """Write the frames that a tap (0 or 1) sees, with a given offset of its clock."""
 
     def write_(name: str, frames: Frames, tap: int, offset_ns: int) -> Path:
         path = tmp_path / name
@@ -75,7 +75,7 @@ def test_the_document(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
 def test_match_writes_a_row_per_packet(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
-    """Every packet is a row with both times on the first clock, null where it was not seen."""
+    """Every packet is a row with both times on the first clock, null if it was not seen."""
     frames = conversation()
     a, b = write("a.pcap", frames, 0, 0), write("b.pcap", frames[:11] + frames[12:], 1, HOUR_NS)
     target = tmp_path / f"pairs.{suffix}"
@@ -107,7 +107,7 @@ def test_nothing_in_common(  # noqa: PLR0917 - what each case is
     last: int,
     sentence: str,
 ) -> None:
-    """Captures without a common packet: a sentence that says why, both described, exit 2."""
+    """Captures without a common packet give a sentence with the reason, and exit code 2."""
     a = write("a.pcap", conversation()[:30], 0, 0)
     other = [(x, y, frame) for x, y, frame in conversation(source)[first:last]]
     if source != "10.0.1.2":
@@ -123,7 +123,7 @@ def test_nothing_in_common(  # noqa: PLR0917 - what each case is
 
 
 def test_no_file(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What cannot be read again, is missing, or has no TCP is refused in a sentence."""
+    """A file that cannot be read again, is missing, or has no TCP is refused in a sentence."""
     a = write("a.pcap", conversation(), 0, 0)
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(pcap([]))

@@ -1,4 +1,4 @@
-"""The line that says how far long work has come."""
+"""The line that shows the progress of long work."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from traffic_generator import Traffic, write
 
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
-    """One that does not wait."""
+    """Return a line that does not wait."""
     monkeypatch.setattr(progress, "_PATIENCE_S", 0)
     monkeypatch.setattr(progress, "_EVERY_S", 0)
     watching = progress.ProgressLine()
@@ -22,7 +22,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
 def test_progress_line_grows_and_goes(
     line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It names the capture and grows to the whole of it, each time it is read; then it is gone."""
+    """It names the capture and grows to the whole of it, at each reading; then it is erased."""
     path = tmp_path / "near.pcap"
     write(Traffic(flows=2, round_packets=20_000), 30_000, {"near": path})
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_progress_line_grows_and_goes(
 def test_short_work_prints_no_progress(
     line: progress.ProgressLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is done soon says nothing."""
+    """Short work prints nothing."""
     monkeypatch.setattr(progress, "_PATIENCE_S", 3600)
     line(Path(__file__), 1)
     line.clear()

@@ -1,4 +1,4 @@
-"""How fine a clock is, from the times that it gives."""
+"""The resolution of a clock, from its times."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_unit_found_despite_odd_times(unit_ns: int) -> None:
 
 
 def test_odd_times_at_the_start() -> None:
-    """One step of a hundred may be odd, also where all odd ones come first."""
+    """One step of a hundred may be odd, even if all odd ones come first."""
     time_ns = np.arange(1001) * 1_000_000
     time_ns[1:10:2] += 7
     assert clock_resolution_ns(time_ns) == 1_000_000
@@ -24,7 +24,7 @@ def test_odd_times_at_the_start() -> None:
 
 
 def test_fine_clock() -> None:
-    """Times of a clock of nanoseconds are multiples of nothing."""
+    """Times of a clock of nanoseconds have no common divisor."""
     random = np.random.default_rng(1)
     assert clock_resolution_ns(np.cumsum(random.integers(1, 10**6, 1000))) == 1
 
@@ -42,11 +42,11 @@ def test_pace_on_a_coarse_clock() -> None:
 
 
 def test_times_that_many_share() -> None:
-    """Where a thousand packets have five times, the clock's step is the shortest between them."""
+    """If a thousand packets have five times, the clock's step is the shortest between them."""
     time_ns = np.repeat(np.array([0, 10, 20, 40, 50]) * 1_000_000, 200)
     assert clock_resolution_ns(time_ns) == 10_000_000
 
 
 def test_too_few_times() -> None:
-    """A handful of times says nothing of the clock."""
+    """A handful of times does not show the clock's resolution."""
     assert clock_resolution_ns(np.arange(10) * 10**7) == 1

@@ -1,4 +1,4 @@
-"""What the head of a capture tells of its connections."""
+"""Facts of connections from the head of a capture."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from simulated_path import Connection, Link, Simulation
 
 
 def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
-    """The facts of a capture of these connections."""
+    """Return the facts of a capture of these connections."""
     return measure(capture_of(*exchanges), given).facts
 
 
@@ -42,7 +42,7 @@ def test_sizes_of_segment_and_ack() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 def test_tap_place_is_share_of_round_trip(share: float) -> None:
-    """The tap's place is the share of the round trip that lies between it and the sender."""
+    """The tap's place is the share of the round trip between it and the sender."""
     exchange = compressed(to_receiver_ns=round((1 - share) * ROUND_TRIP_NS), sends=False)
     exchange.data_ns = exchange.data_ns[:1]
     exchange.first = exchange.first[:1]
@@ -55,7 +55,7 @@ def test_tap_place_is_share_of_round_trip(share: float) -> None:
 
 
 def test_tap_unknown() -> None:
-    """Without a handshake, time stamps or data both ways the tap may be anywhere."""
+    """Without a handshake, time stamps or data in both directions the place is unknown."""
     exchange = arriving()
     facts = measure(capture_of(exchange, handshake=False)).facts
     assert np.isnan(facts.tap_at[0])
@@ -63,7 +63,7 @@ def test_tap_unknown() -> None:
 
 
 def test_rate_before_queue() -> None:
-    """Near the sender the rate is the pace of ACKs, compressed ones notwithstanding."""
+    """Near the sender the rate is the pace of ACKs, even if some are compressed."""
     facts = facts_of(compressed())
     assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-3)
     assert facts.rate_source[0] == RateSource.ACKS
@@ -81,7 +81,7 @@ def test_rate_behind_queue() -> None:
 
 
 def test_rate_of_data_alone() -> None:
-    """Where the tap is unknown, data that compressed ACKs released do not pass for the link's."""
+    """If the tap is unknown, data that compressed ACKs released does not give a rate."""
     released = compressed()
     released.ack_ns, released.acked, released.stamp = released.ack_ns[:0], released.acked[:0], None
     facts = measure(capture_of(released, handshake=False)).facts
@@ -97,7 +97,7 @@ def test_rate_needs_gaps() -> None:
 
 
 def test_rate_of_shared_link() -> None:
-    """Connections whose segments alternate on a link show its rate together, not alone."""
+    """Connections whose segments alternate on a link show its rate only together."""
     one, two = arriving(segments=20), arriving(segments=20, port=40001)
     times = one.data_ns[0] + np.arange(2 * len(one.data_ns)) * SEGMENT_NS
     for turn, each in enumerate((one, two)):
@@ -109,7 +109,7 @@ def test_rate_of_shared_link() -> None:
 
 
 def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate that the head shows is forgotten if later packets come faster than it allows."""
+    """A rate from the head is dropped if later packets come faster than it allows."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
     slow = arriving()
     fast = np.arange(20_000) * SEGMENT_NS // 3 + slow.ack_ns[-1] + SEGMENT_NS
@@ -124,7 +124,7 @@ def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rate_given_that_cannot_be() -> None:
-    """A rate that was given stays, though more was delivered: whoever gave it knows the link."""
+    """A given rate stays, though more was delivered, because the user knows the link."""
     steady = arriving(cycle_ns=12 * SEGMENT_NS, bursts=200)
     facts = facts_of(steady, given=Given(rate_mbit=90))
     assert facts.rate_evidence[0] == Evidence.GIVEN
@@ -133,7 +133,7 @@ def test_rate_given_that_cannot_be() -> None:
 
 @pytest.mark.parametrize(("mean_ns", "source"), [(SEGMENT_NS // 2, 0), (4 * SEGMENT_NS, 6)])
 def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
-    """The rate of the opposite way is a guess for this one, unless this one delivered more."""
+    """The opposite direction's rate is a guess for this one, unless this one delivered more."""
     back = arriving(turned=True, port=40001, bursts=4000, segments=1)
     gaps = np.random.default_rng(1).lognormal(0, 2, len(back.data_ns))  # no mode
     back.data_ns = back.data_ns[0] + np.cumsum(mean_ns * gaps / gaps.mean()).astype(np.int64)
@@ -143,14 +143,14 @@ def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
 
 
 def test_pace_of_an_application() -> None:
-    """A pace without a pause is a guess, for it may be the application's."""
+    """A pace without a pause is a guess, because it may be the application's."""
     paced = facts_of(arriving(bursts=600, segments=1, cycle_ns=SEGMENT_NS))
     assert paced.rate_evidence[0] == Evidence.GUESSED
     assert facts_of(arriving()).rate_evidence[0] == Evidence.MEASURED
 
 
 def test_rate_on_a_coarse_clock() -> None:
-    """A rate is measured if a segment lasts ten ticks of the clock or more, else it is a guess."""
+    """A rate is measured if a segment lasts at least ten ticks of the clock, else a guess."""
     for tick_ns, evidence in ((10_000, Evidence.MEASURED), (100_000, Evidence.GUESSED)):
         coarse = arriving()
         coarse.data_ns = coarse.data_ns // tick_ns * tick_ns
@@ -161,7 +161,7 @@ def test_rate_on_a_coarse_clock() -> None:
 
 
 def test_tap_of_two_minds() -> None:
-    """Where handshake and data put the tap far apart, its place is unknown."""
+    """If handshake and data disagree on the tap's place, it is unknown."""
     torn = Conversation().handshake()  # 20 us to the sender, 10 to the receiver
     torn.send(0, 100, 1, payload=10, ack=1)
     torn.send(1, 1100, 1, ack=11)
@@ -178,7 +178,7 @@ def test_tap_of_two_minds() -> None:
 
 
 def test_rate_given() -> None:
-    """A given rate is that of the way that most data go; the other way keeps its own."""
+    """A given rate is for the direction with most data; the other keeps its own."""
     facts = facts_of(arriving(), given=Given(rate_mbit=50, ack_rate_mbit=2))
     assert facts.rate_bit.tolist() == [50e6, 2e6]
     assert facts.rate_source.tolist() == [RateSource.GIVEN, RateSource.GIVEN]
@@ -186,20 +186,20 @@ def test_rate_given() -> None:
 
 @pytest.mark.parametrize("tick_ns", [1_000, 1_000_000, 4_000_000, 10_000_000])
 def test_tick_found_from_time_stamps(tick_ns: int) -> None:
-    """The tick of time stamps is found from how far they get in the time of the capture."""
+    """The tick of time stamps is found from their progress over the time of the capture."""
     facts = facts_of(compressed(tick_ns=tick_ns))
     assert facts.tick_ns[0] == tick_ns
     assert np.isnan(facts.tick_ns[1])
 
 
 def test_data_found_whoever_opens_the_connection() -> None:
-    """Connections opened from either end of a path have their data on the sides they come from."""
+    """Connections opened from either end of a path have their data on the right sides."""
     facts = facts_of(arriving(), arriving(turned=True, port=40001))
     assert facts.side.tolist() == [0, 1, 1, 0]
 
 
 def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that begins after the head is taken to be like one between the same hosts."""
+    """A connection that begins after the head is treated like one between the same hosts."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 100)
     later = arriving(port=40001)
     other = arriving(port=40002, host=9)
@@ -224,7 +224,7 @@ def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_acks_of_two_connections_back_to_back_are_no_pace() -> None:
-    """ACKs that take turns, back to back on their own link of 10 Mbit/s, say nothing of data's."""
+    """ACKs that alternate back to back on their own link of 10 Mbit/s give no rate of data."""
     links = Link(1e8, 5_000_000, 5_000_000), Link(1e7, 5_000_000, 5_000_000)
     there = [Connection(window=60), Connection(window=120, begin_ns=1000)]
     back = Connection(sender=1, window=40, begin_ns=2000)
@@ -246,7 +246,7 @@ def test_rate_survives_recoveries_and_long_queues() -> None:
 
 
 def test_pace_within_aggregates_is_no_rate() -> None:
-    """ACKs a hundredfold closer than what is delivered, as within an aggregate, give no rate."""
+    """ACKs a hundredfold closer than the delivery, as within an aggregate, give no rate."""
     links = Link(2e9, burst=20, wait_ns=20_000_000), Link(1e10)
     upload = Connection(window=100, segments=4000)
     facts = measure(Simulation(links, [upload], "near").run().captured(clock_ns=1)).facts

@@ -1,4 +1,4 @@
-"""Our words for packets beside Wireshark's and tcptrace's, on a connection that has them all."""
+"""Our words for packets beside Wireshark's and tcptrace's, on a connection with all of them."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 
 def connection() -> bytes:
-    """A capture of data sent again in three ways, and of data that the capture lacks."""
+    """Make a capture of data sent again in three ways, and of data that the capture lacks."""
     frames: list[tuple[int, Any]] = []
 
     def send(at_us: int, payload: int = 0, **fields: Any) -> None:
@@ -35,7 +35,7 @@ def connection() -> bytes:
     send(340_000, 100, seq=601, ack=1)
     send(640_000, 100, seq=601, ack=1)  # time-out
     answer(650_000, seq=1, ack=701)
-    answer(660_000, seq=1, ack=801)  # of data that are not in the capture
+    answer(660_000, seq=1, ack=801)  # of data that is not in the capture
     return pcap(frames)
 
 

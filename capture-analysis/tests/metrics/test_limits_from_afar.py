@@ -1,4 +1,4 @@
-"""What a transfer waits for, seen from beyond its sender, on simulated paths."""
+"""The limits of a transfer, seen from beyond its sender, on simulated paths."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,20 +18,20 @@ PLACES = ("middle", "far")
 
 
 def captured(place: Place, loss: float = 0, **settings: Any) -> ColumnCapture:
-    """A transfer over a link of 100 Mbit/s and 10 ms, which is hardly used."""
+    """Simulate a transfer over a link of 100 Mbit/s and 10 ms, which is hardly used."""
     links = Link(1e8, 2_000_000, 3_000_000, loss=loss), Link(1e8, 3_000_000, 2_000_000)
     transfer = Connection(**{"window": 20, "announced": 1000} | settings)
     return Simulation(links, [transfer], place).run().captured()
 
 
 def limits(capture: ColumnCapture) -> SimpleNamespace:
-    """The quantities of its data."""
+    """Return the quantities of its data."""
     return values(measure(capture), 0)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_receive_window(place: Place) -> None:
-    """Data that fill the announced window wait for it; with a wider one for their sender."""
+    """Data that fills the announced window waits for it; with a wider one for its sender."""
     found = limits(captured(place, window=1000, announced=20))
     assert found.afar_receive_window > 0.9
     assert limit_of(vars(found)).cause == "receive window"
@@ -43,7 +43,7 @@ def test_receive_window(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_recovery(place: Place) -> None:
-    """Data lost before the tap are missing until they come again."""
+    """Data lost before the tap is missing until it comes again."""
     found = limits(captured(place, loss=0.02))
     assert found.afar_recovery > 0.5
     assert limit_of(vars(found)).cause == "recovery"
@@ -67,7 +67,7 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Near the sender the other metric tells; without the handshake windows have no scale."""
+    """Near the sender the other metric applies; without the handshake windows have no scale."""
     near = limits(captured("near"))
     assert near.afar_sender == limits_from_afar.NOT_FAR
     unscaled = captured("far")

@@ -1,4 +1,4 @@
-"""The metrics of one capture, on captures whose answers are known by construction."""
+"""The metrics of one capture, on captures with answers known by construction."""
 
 from typing import Any
 
@@ -32,21 +32,21 @@ KNOWN = Given(rate_mbit=100, ack_rate_mbit=100)
 
 
 def measured(*exchanges: Exchange, given: Given = KNOWN, handshake: bool = True) -> Measured:
-    """A capture of some connections, whose bottlenecks are known."""
+    """Measure a capture of some connections, whose bottlenecks are known."""
     return measure(capture_of(*exchanges, handshake=handshake), given)
 
 
 def of(exchange: Exchange, **settings: Any) -> Any:
-    """All quantities of the data of a connection."""
+    """Return all quantities of the data of a connection."""
     return values(measured(exchange, **settings), 0)
 
 
 def test_acks_back_to_back_are_a_bunch() -> None:
-    """ACKs that leave a queue back to back are a bunch, the others are on their own."""
+    """ACKs that leave a queue back to back are a bunch, the others are single."""
     found = of(compressed())
     assert found.ack_bunches == CYCLES
     assert found.ack_bunch_max == found.ack_bunch_p95 == BUNCH
-    # The handshake's ACK is the data's sender's and none of these.
+    # The handshake's ACK is the data's sender's and does not count.
     assert found.ack_bunch_mean == WINDOW / (WINDOW - BUNCH + 1)
     assert found.acks_bunched == BUNCH / WINDOW
     assert found.ack_bunch_bytes_mean == found.ack_bunch_bytes_max == BUNCH * MSS
@@ -71,14 +71,14 @@ def test_compression_factor() -> None:
 
 
 def test_factor_of_spaced_acks() -> None:
-    """Without compression there is no factor, and it says so."""
+    """Without compression there is no factor, and the reason is given."""
     found = of(compressed(bunch=1))
     assert found.acks_compressed == 0
     assert found.compression_factor == "no ACK is compressed"
 
 
 def test_factor_above_bound() -> None:
-    """ACKs closer than their link can send them are counted as what the capture made."""
+    """ACKs closer than their link can send them count as artefacts of the capture."""
     exchange = compressed()
     at = exchange.ack_ns.reshape(CYCLES, WINDOW)
     at[:, -BUNCH:] = at[:, -BUNCH, None] + 100 * np.arange(BUNCH)
@@ -88,14 +88,14 @@ def test_factor_above_bound() -> None:
 
 
 def test_no_bound_without_the_rate_of_acks() -> None:
-    """Where the rate that ACKs pass is unknown, the factor has no bound but a reason."""
+    """If the rate on the ACKs' path is unknown, the factor's bound has only a reason."""
     measured = measure(capture_of(compressed()), KNOWN)
     measured.facts.rate_bit[1] = np.nan
     assert values(measured, 0).compression_factor_bound == "no rate for the ACKs' bottleneck"
 
 
 def test_simultaneous_acks_have_no_factor() -> None:
-    """ACKs at one time have no factor; they are counted, and as compressed."""
+    """Simultaneous ACKs have no factor; they are counted, and count as compressed."""
     exchange = compressed()
     at = exchange.ack_ns.reshape(CYCLES, WINDOW)
     at[:, -BUNCH:] = at[:, -BUNCH, None]
@@ -105,7 +105,7 @@ def test_simultaneous_acks_have_no_factor() -> None:
 
 
 def test_certain_with_rate_given() -> None:
-    """Where the rate is given, ACKs faster than it are certainly compressed or held."""
+    """With a given rate, ACKs faster than it are certainly compressed or held."""
     found = of(compressed())
     assert found.certain_events == CYCLES
     assert found.certain_acks == CYCLES * BUNCH
@@ -114,7 +114,7 @@ def test_certain_with_rate_given() -> None:
 
 
 def test_likely_with_rate_estimated() -> None:
-    """Where the rate is an estimate, the same events are likely, not certain."""
+    """With an estimated rate, the same events are likely, not certain."""
     estimated = measured(compressed(), given=Given())
     estimated.facts.rate_evidence[0] = Evidence.MEASURED
     found = values(estimated, 0)
@@ -144,7 +144,7 @@ def test_paxson_events_of_coarse_ticks() -> None:
 
 
 def test_no_time_stamps() -> None:
-    """Without time stamps there are no send times: null, with the reason."""
+    """Without time stamps send times are null, with the reason."""
     exchange = compressed()
     exchange.stamp = None
     found = of(exchange)
@@ -153,7 +153,7 @@ def test_no_time_stamps() -> None:
 
 
 def test_held_acks() -> None:
-    """ACKs made faster than their data arrive were held by the receiver, and are no events."""
+    """ACKs made faster than their data arrives were held by the receiver, and are no events."""
     held, queued = of(compressed(held=True)), of(compressed())
     assert (held.bunches_held, held.bunches_compressed, held.bunches_undecided) == (CYCLES, 0, 0)
     assert held.compression_events == 0
@@ -161,13 +161,13 @@ def test_held_acks() -> None:
 
 
 def test_held_undecided() -> None:
-    """A tick that is longer than the bunch's data take does not tell."""
+    """A tick longer than the transmission time of a bunch's data decides nothing."""
     found = of(compressed(tick_ns=1_000_000))
     assert found.bunches_undecided == CYCLES
 
 
 def test_time_stamps_wrap() -> None:
-    """Time stamps that wrap around amid a bunch change nothing."""
+    """Time stamps that wrap around within a bunch change nothing."""
     exchange = compressed()
     assert exchange.stamp is not None
     amid = exchange.stamp[10 * WINDOW - 3]
@@ -183,7 +183,7 @@ def test_sequence_wrap() -> None:
 
 
 def test_induced_bursts() -> None:
-    """A bunch of ACKs releases as many segments with it, if the tap is near the sender."""
+    """A bunch of ACKs releases as many segments, if the tap is near the sender."""
     found = of(compressed())
     assert found.induced_burst_max == found.induced_burst_mean == BUNCH * MSS
     assert of(compressed(sends=False)).induced_burst_max == 0
@@ -210,7 +210,7 @@ def test_irregular_trains() -> None:
 
 
 def test_goodput_and_link_share() -> None:
-    """Goodput leaves out headers and the first segment, the link's share has all frames."""
+    """Goodput leaves out headers and the first segment; the link's share has all frames."""
     found = of(arriving())
     seconds = (49 * 5_000_000 + 11 * SEGMENT_NS) / 1e9
     assert found.goodput == pytest.approx(599 * MSS * 8 / seconds / 1e6)
@@ -222,7 +222,7 @@ def test_goodput_and_link_share() -> None:
 
 
 def test_idle_second_is_a_pause() -> None:
-    """While nothing is outstanding for a second the application pauses, and time stands still."""
+    """A second with nothing outstanding is a pause of the application, and does not count."""
     exchange = arriving()
     before = of(exchange)
     later = np.repeat(np.arange(50) >= 25, 12) * 7_000_000_000
@@ -233,7 +233,7 @@ def test_idle_second_is_a_pause() -> None:
 
 
 def test_round_trip_time_from_the_tap() -> None:
-    """The round trip time is that from the tap, for every segment that an ACK is newest for."""
+    """The round trip time is that from the tap, for every segment that is an ACK's newest."""
     found = of(arriving())
     assert found.rtt_min == 0.001
     assert found.rtt_median == found.rtt_p95 == pytest.approx(0.001, rel=1 / 128)
@@ -241,7 +241,7 @@ def test_round_trip_time_from_the_tap() -> None:
 
 
 def test_in_flight() -> None:
-    """What is in flight is what was sent and not acknowledged, after each segment."""
+    """The flight is the data sent and not acknowledged, after each segment."""
     found = of(compressed())
     assert found.in_flight_max == WINDOW * MSS
     # The first window fills up; afterwards each segment is released by an ACK at its time.
@@ -249,7 +249,7 @@ def test_in_flight() -> None:
 
 
 def test_burst_into_a_queue() -> None:
-    """Data sent into a queue faster than the link carries them make no share above 1.05."""
+    """Data sent into a queue faster than the link carries it makes no share above 1.05."""
     burst = compressed(cycles=1, window=40, bunch=0, sends=False)
     burst.data_ns = burst.data_ns[0] + np.arange(len(burst.data_ns)) * 1000
     found = of(burst)
@@ -268,7 +268,7 @@ def test_handshake_sent_again() -> None:
 
 
 def test_retransmissions_and_late_data() -> None:
-    """What was seen before is a retransmission, what fills a hole is late."""
+    """Payload seen before is a retransmission, payload that fills a hole is late."""
     exchange = arriving()
     again, late = exchange.first.copy(), exchange.first.copy()
     again[100] = again[99]
@@ -321,7 +321,7 @@ def test_fairness_is_jains_index() -> None:
 
 @pytest.mark.parametrize(("offset_ns", "index"), [(0, 1), (2_500_000, -1)])
 def test_pendulum_index_of_two_links(offset_ns: int, index: float) -> None:
-    """Links that transmit at the same time go together, those that alternate against."""
+    """Links that transmit at the same time have a positive index, alternating ones a negative."""
     one = arriving(cycle_ns=5_000_000, segments=20)
     two = arriving(cycle_ns=5_000_000, segments=20, port=40001, turned=True)
     two.data_ns, two.ack_ns = two.data_ns + offset_ns, two.ack_ns + offset_ns
@@ -334,7 +334,7 @@ def test_pendulum_index_of_two_links(offset_ns: int, index: float) -> None:
 
 @pytest.mark.parametrize(("shift", "index"), [(0, 1), (25, 0)])
 def test_recovery_synchronisation(shift: int, index: float) -> None:
-    """Connections that lose at the same time are synchronised, those that take turns are not."""
+    """Connections that lose at the same time are synchronised, alternating ones are not."""
     one, two = arriving(cycle_ns=500_000_000), arriving(port=40001, cycle_ns=500_000_000)
     for each, first in ((one, 0), (two, shift)):
         lost = 12 * (first + np.arange(5) * 3) + 6
@@ -355,7 +355,7 @@ def _of_capture(*exchanges: Exchange, handshake: bool = True) -> dict[str, Any]:
 
 
 def test_no_acks() -> None:
-    """Data alone give goodput; what needs ACKs is null and says so."""
+    """Data alone gives goodput; metrics that need ACKs are null with a reason."""
     exchange = arriving()
     exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
     found = values(measure(capture_of(exchange, handshake=False)), 0)
@@ -398,7 +398,7 @@ def test_a_guessed_rate_has_no_numbers() -> None:
 
 
 def test_a_guessed_rate_of_acks_has_no_bunches() -> None:
-    """Where the rate of the ACKs' bottleneck is a guess there are no bunches and no bursts."""
+    """If the rate of the ACKs' bottleneck is a guess, there are no bunches and no bursts."""
     guessed = measured(compressed(), given=Given(rate_mbit=100))
     assert guessed.facts.rate_evidence[1] == Evidence.GUESSED
     found = values(guessed, 0)

@@ -1,4 +1,4 @@
-"""Why segments are sent again, in connections written down packet by packet."""
+"""Reasons for sending segments again, in connections written down packet by packet."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MS = 1000
 
 
 def sending() -> Conversation:
-    """A connection whose source has sent five segments of 100 bytes, the last at 104 us."""
+    """Make a connection whose source has sent five segments of 100 bytes, the last at 104 us."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 100 * k, 100, ack=1)
@@ -20,7 +20,7 @@ def sending() -> Conversation:
 
 
 def repairs(talk: Conversation, new_tracker: NewTracker) -> list[Repair]:
-    """The kinds of its retransmissions, in order."""
+    """Return the kinds of its retransmissions, in order."""
     found = talk.tracked(new_tracker()).repair
     return [Repair(each) for each in found[found > 0].tolist()]
 
@@ -39,7 +39,7 @@ def test_repair_after_duplicate_ack_is_fast(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_fast_by_sack(new_tracker: NewTracker) -> None:
-    """A SACK block above its ACK tells of a gap, also if the ACK acknowledges something new."""
+    """A SACK block above its ACK reports a gap, even if the ACK acknowledges something new."""
     talk = sending()
     talk.sack(200, 101, 201, 301)
     talk.send(0, 220, 101, 100, ack=1)
@@ -48,7 +48,7 @@ def test_fast_by_sack(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
-    """After 0.2 s of silence a time-out begins a repair, whatever ACKs told before."""
+    """After 0.2 s of silence a time-out begins a repair, whatever ACKs reported before."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
     talk.send(1, 210, 1, ack=101)
@@ -60,7 +60,7 @@ def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
-    """If what is sent again is lost, too, the time-out that follows begins another repair."""
+    """If a retransmission is lost, too, the time-out that follows begins another repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
     talk.send(1, 210, 1, ack=101)
@@ -72,7 +72,7 @@ def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_acknowledged_data_sent_again_is_spurious(new_tracker: NewTracker) -> None:
-    """What had been acknowledged is sent again for nothing, and begins no repair."""
+    """A retransmission of acknowledged data is spurious, and begins no repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=501)
     talk.send(0, 300 * MS, 401, 100, ack=1)
@@ -83,7 +83,7 @@ def test_acknowledged_data_sent_again_is_spurious(new_tracker: NewTracker) -> No
 
 @each_tracker
 def test_repair_without_silence_or_gap_is_other(new_tracker: NewTracker) -> None:
-    """Without silence and without word of a gap it is another; words before a new ACK are old."""
+    """A retransmission with neither silence nor dupACKs since the last new ACK is "other"."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
     talk.send(1, 210, 1, ack=101)
@@ -104,14 +104,14 @@ def test_kinds_sum_to_retransmissions() -> None:
 
 
 def test_elsewhere_it_cannot_be_told() -> None:
-    """Near the receiver there is no kind but a reason."""
+    """Near the receiver retransmissions have no kind but a reason."""
     found = values(measure(capture_of(arriving())), 0)
     assert "not captured near the data's sender" in found.retransmissions_fast
 
 
 @pytest.mark.parametrize(("left", "counted"), [(-200, 3), (1448, 0)])
 def test_duplicate_sack_tells_of_data_twice(left: int, counted: int) -> None:
-    """ACKs whose first SACK block lies below their number tell of data that arrived twice."""
+    """ACKs whose first SACK block lies below their number report data that arrived twice."""
     capture = capture_of(compressed())
     whole = capture.whole
     rows = np.flatnonzero(whole.half == 1)[50:53]

@@ -1,4 +1,4 @@
-"""The simulated paths that lose: what a policer, CoDel, a handover and SACK do there."""
+"""Simulated paths with losses: the effects of a policer, CoDel, a handover and SACK."""
 
 import numpy as np
 from measured_captures import ColumnCapture
@@ -9,21 +9,21 @@ SEGMENT_NS = round(8e9 * 1514 / 1e7)
 
 
 def run(link: Link, **settings: float) -> tuple[ColumnCapture, Connection]:
-    """A transfer in congestion avoidance over a path of 4 ms, seen at its receiver."""
+    """Simulate a transfer in congestion avoidance over a path of 4 ms, seen at its receiver."""
     made = {"window": WIDE, "announced": WIDE, "segments": 3000, "avoids": True} | settings
     transfer = Connection(**made)  # type: ignore[arg-type]
     return Simulation((link, Link(1e9)), [transfer], "far").run().captured(), transfer
 
 
 def longest_ns(capture: ColumnCapture) -> int:
-    """The longest time from a segment's stamp to its arrival, once slow start is over."""
+    """Return the longest time from a segment's stamp to its arrival, after slow start."""
     data = capture.whole.where(capture.whole.payload_bytes > 0)
     late = data.time_ns - data.ts_value.astype(np.int64) * 1_000_000
     return int((late - late.min())[len(late) // 2 :].max())
 
 
 def test_policer_delays_nothing() -> None:
-    """A policer passes its rate at most, and no packet waits for it."""
+    """A policer passes at most its rate, and no packet waits for it."""
     capture, transfer = run(Link(1e7, buffer_bytes=60_000, polices=True))
     spent_ns = transfer.data_ns[1] - transfer.data_ns[0]
     assert spent_ns > 0.9 * transfer.segments * SEGMENT_NS
@@ -32,7 +32,7 @@ def test_policer_delays_nothing() -> None:
 
 
 def test_codel_drops_what_waits() -> None:
-    """CoDel's queue is short behind slow start; without it a wide window fills all there is."""
+    """CoDel's queue is short after slow start; without CoDel a wide window fills the buffer."""
     capture, transfer = run(Link(1e7, target_ns=5_000_000))
     assert transfer.waited_ns["recovery"] > 0
     assert longest_ns(capture) < 100_000_000

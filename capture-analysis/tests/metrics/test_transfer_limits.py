@@ -1,4 +1,4 @@
-"""What a transfer waits for, on simulated paths whose limit is known."""
+"""The limits of a transfer, on simulated paths with a known limit."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -24,13 +24,13 @@ SHARES = (
 
 
 def captured(place: Place = "near", loss: float = 0, **settings: Any) -> ColumnCapture:
-    """A transfer over 10 Mbit/s, whose window fills the link several times."""
+    """Simulate a transfer over 10 Mbit/s, whose window fills the link several times."""
     links = Link(1e7, loss=loss), Link(1e7)
     return Simulation(links, [Connection(**{"window": 20} | settings)], place).run().captured()
 
 
 def two_way(tick_ns: int = 1000, loss: float = 0) -> Simulation:
-    """Two transfers that share a link, one each way: ACKs queue behind the other's data."""
+    """Simulate two opposite transfers that share a link: ACKs queue behind the other's data."""
     links = Link(1e7, loss=loss), Link(1e7, loss=loss)
     transfers = [
         Connection(window=20, tick_ns=tick_ns),
@@ -40,17 +40,17 @@ def two_way(tick_ns: int = 1000, loss: float = 0) -> Simulation:
 
 
 def limits(capture: ColumnCapture) -> SimpleNamespace:
-    """The shares of time of its data, by cause."""
+    """Return the shares of time of its data, by cause."""
     return values(measure(capture), 0)
 
 
 def test_congestion_window() -> None:
-    """Data that always wait for ACKs, with the announced window open, wait for the sender's own."""
+    """Data that waits for ACKs, with the announced window open, waits for congestion control."""
     assert limits(captured()).limited_congestion_window > 0.95
 
 
 def test_receive_window() -> None:
-    """If the same data fill the announced window, they wait for the receiver's."""
+    """If the same data fills the announced window, it waits for the receiver's."""
     capture = captured()
     capture.whole.window[:] = 20 * 1448
     assert limits(capture).limited_receive_window > 0.95
@@ -62,11 +62,11 @@ def test_receive_window() -> None:
 
 
 def test_nothing_outstanding() -> None:
-    """With nothing outstanding the application is waited for, or a window that is closed."""
+    """With nothing outstanding the wait is for the application, or for a closed window."""
     capture = captured(segments=200)
     data = capture.whole.payload_bytes > 0
     last = int(np.flatnonzero(data)[-1])
-    # All is acknowledged, a window update comes after a minute, and data at once.
+    # Everything is acknowledged, a window update comes after a minute, and data at once.
     rows = np.append(np.arange(len(capture.whole)), [len(capture.whole) - 1, last])
     capture.whole = whole = capture.whole.where(rows)
     whole.time_ns[-2:] += 60 * 10**9 - (whole.time_ns[-2:] - whole.time_ns[-3])
@@ -86,7 +86,7 @@ def test_sparse_writer_is_limited_by_application() -> None:
 
 
 def refilled(every: int) -> ColumnCapture:
-    """A transfer whose sender has data again with every few ACKs, the last of them pushed."""
+    """Simulate a transfer whose sender has data again every few ACKs, the last of it pushed."""
     capture = captured()
     whole = capture.whole
     ack_ns = whole.time_ns[whole.payload_bytes == 0][3:]  # behind the handshake
@@ -101,7 +101,7 @@ def refilled(every: int) -> ColumnCapture:
 
 
 def test_send_buffer() -> None:
-    """Pushed data, and ACKs that release nothing: the sender had nothing more in its buffer."""
+    """Pushed data, and ACKs that release nothing, mean an empty send buffer."""
     capture = refilled(every=4)
     assert limits(capture).limited_send_buffer > 0.9
     assert limits(refilled(every=2)).limited_send_buffer == 0
@@ -113,7 +113,7 @@ def test_send_buffer() -> None:
 
 @pytest.mark.parametrize("packets", [1, 7])
 def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever blocks end, the share of the send buffer is the same."""
+    """The share of the send buffer does not depend on where blocks end."""
     capture = refilled(every=4)
     capture.whole = capture.whole.where(slice(300))
     expected = limits(capture).limited_send_buffer
@@ -122,7 +122,7 @@ def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch
 
 
 def by_hand(capture: ColumnCapture) -> list[float]:
-    """The shares of the first direction, packet by packet, of a sender's capture."""
+    """Compute the shares of the first direction by hand, packet by packet, at the sender."""
     packets = capture.whole
     tracked = Tracker().track(packets, capture.flows)
     facts = measure(capture).facts
@@ -160,7 +160,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
 
 
 def test_limits_equal_a_count_by_packet() -> None:
-    """With losses the shares are those of a count packet by packet, and some of it is recovery."""
+    """With losses the shares are those of a count packet by packet, with some recovery."""
     for window in (60_000, 12 * 1448):
         capture = captured(loss=0.02)
         capture.whole.window[:] = window
@@ -173,7 +173,7 @@ def test_limits_equal_a_count_by_packet() -> None:
 
 @pytest.mark.parametrize("tick_ns", [1000, 1_000_000, 4_000_000])
 def test_ack_compression(tick_ns: int) -> None:
-    """Time in which ACKs stood in a queue is told as far as ticks of their time stamps show it."""
+    """Time for which ACKs stood in a queue is found as far as their time stamps' ticks show it."""
     simulation = two_way(tick_ns)
     capture, truth = simulation.captured(), simulation.truth(0)
     longer = np.diff(truth.seen_ns) - np.diff(truth.sent_ns)
@@ -181,7 +181,7 @@ def test_ack_compression(tick_ns: int) -> None:
     share = held.sum() / lasted
     assert share > 0.4
     found = limits(capture)
-    # Two ticks: one is taken off, another is lost where stamps round the gap when sent up.
+    # Two ticks: one is subtracted, another is lost if stamps round the gap when sent up.
     assert share - 2 * tick_ns * len(held) / lasted < found.limited_ack_compression < share + 0.02
     assert found.limited_congestion_window > 0.4
     assert limits(captured()).limited_ack_compression == 0
@@ -208,14 +208,14 @@ def test_repeat_after_silence_is_a_timeout() -> None:
 
 
 def test_wait_for_a_timeout_is_recovery() -> None:
-    """A window too small for three duplicate ACKs: after a loss its sender waits for its timer."""
+    """With a window too small for three duplicate ACKs, a sender waits for its timer."""
     found = limits(captured(loss=0.05, announced=2))
     assert found.limited_recovery > 0.8
     assert limits(captured(announced=2)).limited_receive_window > 0.9
 
 
 def test_shares_sum_to_one() -> None:
-    """The shares divide all of the time."""
+    """The shares sum to all of the time."""
     found = limits(two_way(loss=0.01).captured())
     assert found.limited_ack_compression > 0.1
     assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
@@ -224,7 +224,7 @@ def test_shares_sum_to_one() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("packets", [1, 7, 100])
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever blocks end, the shares are the same."""
+    """The shares do not depend on where blocks end."""
     capture = two_way(loss=0.01).captured()
     capture.whole = capture.whole.where(slice(2500))
     expected = limits(capture)
@@ -236,7 +236,7 @@ def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_elsewhere_it_cannot_be_told() -> None:
-    """Far from the sender, or without the handshake's scale, there is no share but a reason."""
+    """Far from the sender, or without the handshake's scale, the shares have a reason."""
     assert limits(captured("far")).limited_application == transfer_limits.NOT_NEAR
     unscaled = captured()
     unscaled.flows.rows["seen"] &= np.uint8(3 * Seen.HALF)

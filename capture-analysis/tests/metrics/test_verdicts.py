@@ -26,12 +26,12 @@ CASES = 6
 
 @pytest.fixture(scope="module")
 def verdicts() -> list[Told]:
-    """What is told of some cases of each kind."""
+    """Return the verdicts on some cases of each kind."""
     return [each for case in corpus(CASES) for each in told(case)]
 
 
 def test_verdicts_are_true(verdicts: list[Told]) -> None:
-    """Of those called compressed under 1 % are not; of those that are, under 5 % are called not."""
+    """Under 1 % of those called compressed are not; under 5 % of those that are are missed."""
     table = confusion(verdicts)
     assert table["not", "compressed"] < 0.01 * sum(
         n for (_, said), n in table.items() if said == "compressed"
@@ -66,7 +66,7 @@ def test_evidence_decides(evidence: Evidence, shares: Shares, said: int | str) -
 
 
 def test_measured_rates_are_true(verdicts: list[Told]) -> None:
-    """Of the rates called measured under 2 % are wrong by more than a tenth; guesses are often."""
+    """Under 2 % of measured rates are wrong by more than a tenth; guesses often are."""
     errors = {
         evidence: np.array([each.error for each in verdicts if each.evidence == evidence])
         for evidence in (Evidence.MEASURED, Evidence.GUESSED)
@@ -78,7 +78,7 @@ def test_measured_rates_are_true(verdicts: list[Told]) -> None:
 
 
 def test_pace_of_the_acks_own_link() -> None:
-    """Of rates measured on paths whose links differ tenfold under a tenth are wrong."""
+    """Under a tenth of rates measured on paths whose links differ tenfold are wrong."""
     found = [each for case in corpus(20, kinds=["asymmetric"]) for each in told(case)]
     errors = np.array([each.error for each in found if each.evidence == Evidence.MEASURED])
     assert len(errors) > 30
@@ -86,7 +86,7 @@ def test_pace_of_the_acks_own_link() -> None:
 
 
 def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:
-    """Receivers that hold or merge ACKs are never said to be a path that compresses."""
+    """Receivers that hold or merge ACKs are never called a path that compresses."""
     held = [each for each in verdicts if each.kind in ("held", "merged") and each.true == "not"]
     assert held
     assert not [each for each in held if each.said == "compressed"]
@@ -94,7 +94,7 @@ def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_capture_agrees_with_itself(kind: str) -> None:
-    """No link is used above 1.05; page, table and JSON say the same; no verdict lacks evidence."""
+    """No use of a link exceeds 1.05; page, table and JSON agree; every verdict has evidence."""
     for case in corpus(2, seed=7, kinds=[kind]):
         measured = measure(case.capture)
         for flow in document(measured)["flows"]:

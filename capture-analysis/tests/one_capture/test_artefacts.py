@@ -1,4 +1,4 @@
-"""What a capture does to its packets is counted, and said with its consequence."""
+"""Artefacts of a capture are counted, and reported with their consequence."""
 
 import numpy as np
 from capture_analysis.one_capture.document import document
@@ -10,7 +10,7 @@ from simulated_path import Connection, Link, Simulation
 
 
 def bulk(**captured: int) -> list[str]:
-    """The warnings about a plain transfer that was captured in some way."""
+    """Return the warnings about a plain transfer that was captured in some way."""
     links = Link(1e7), Link(1e7)
     simulation = Simulation(links, [Connection(segments=300)], "near").run()
     said: list[str] = document(measure(simulation.captured(**captured)))["warnings"]
@@ -23,7 +23,7 @@ def test_plain_captures_have_no_warning() -> None:
 
 
 def test_coarse_clock() -> None:
-    """A clock of 10 ms is named, with what it hides."""
+    """A clock of 10 ms is named, with its consequence."""
     (said,) = bulk(clock_ns=10_000_000)
     assert said.startswith("all times are multiples of 10 ms: shorter gaps are unknown")
 
@@ -40,7 +40,7 @@ def test_merged_segments() -> None:
 
 
 def test_holes_are_counted_and_named() -> None:
-    """Data that are acknowledged and not captured are counted, and named with their effect."""
+    """Data that is acknowledged and not captured is counted, and named with the effect."""
     capture = capture_of(arriving())
     whole = values(measure(capture), 0)
     assert (whole.unseen_bytes, whole.capture_holes, whole.unseen) == (0, 0, 0)
@@ -56,7 +56,7 @@ def test_holes_are_counted_and_named() -> None:
 
 
 def test_several_interfaces_are_named() -> None:
-    """Packets of several interfaces are named."""
+    """Packets of several interfaces are reported."""
     capture = capture_of(arriving())
     capture.whole.interface[::2] = 3
     (said,) = document(measure(capture))["warnings"]
@@ -64,7 +64,7 @@ def test_several_interfaces_are_named() -> None:
 
 
 def test_each_count_has_its_consequence() -> None:
-    """Counts of odd times and lengths are told with what they do to the numbers."""
+    """Counts of odd times and lengths are reported with their effect on the numbers."""
     odd = Counts(frames=9, beyond_2262=1, encrypted=3, aggregated=2, fraction_beyond=2)
     odd.backward, odd.length_beyond = 3, 4
     for said, part in zip(

@@ -22,7 +22,7 @@ WAITS: dict[str, Any] = {
 
 
 def test_pauses_limit_nothing() -> None:
-    """Silence leaves the cause of the rest, with its share of the time that sends."""
+    """Silence is left out; the cause of the rest has its share of the sending time."""
     found = limit_of(WAITS)
     assert found.cause == "receive window"
     assert found.share == pytest.approx(0.6)
@@ -35,7 +35,7 @@ def test_pauses_limit_nothing() -> None:
 
 @pytest.mark.parametrize(("share", "cause"), [(0.9, LINK), (0.89, "receive window")])
 def test_full_link_comes_first(share: float, cause: str) -> None:
-    """A link of known rate is full from nine tenths of it on, whatever data wait for."""
+    """A link of known rate is full from nine tenths of it on, whatever the data waits for."""
     found = limit_of(WAITS | {"bottleneck_rate": 8.07, "efficiency": share, "link_share": 0.5})
     assert found.cause == cause
 
@@ -55,7 +55,7 @@ def test_longest_wait_limits(cause: str) -> None:
 
 
 def test_link_shared_with_others_is_full() -> None:
-    """A link is full by what all its connections take, and idle time is named beside."""
+    """A link is full by all its connections together, and idle time is named apart."""
     values = {"bottleneck_rate": 8.07, "efficiency": 0.5, "link_share": 0.97, "pauses": 2}
     found = limit_of(values)
     assert (found.cause, found.share) == (LINK, 0.97)
@@ -76,7 +76,7 @@ def test_link_shared_with_others_is_full() -> None:
 def test_queue_that_stands(
     waits: dict[str, float], cause: str, stands: float, *, full: bool
 ) -> None:
-    """A queue that stands nearly always is the limit of whoever waits for ACKs."""
+    """A queue that stands nearly always is the limit of data that waits for ACKs."""
     found = limit_of(waits | {"data_time": 20.0, "standing_queue": stands})
     assert found.cause == cause if full else found.cause != QUEUE
     if full and cause == QUEUE:
@@ -85,14 +85,14 @@ def test_queue_that_stands(
 
 
 def test_link_used_by_all_is_full() -> None:
-    """A link is full if all connections of the capture together take its rate."""
+    """A link is full if all connections of the capture together use its rate."""
     values = {"bottleneck_rate": 8.07, "efficiency": 0.1, "link_share": 0.2, "link_use": 0.95}
     assert limit_of(values).sentence == "The link is full: 95 % of 8.07 Mbit/s."
 
 
 @pytest.mark.parametrize("cause", ["limited_congestion_window", "afar_sender"])
 def test_what_a_full_link_looks_like(cause: str) -> None:
-    """A wait that a full link makes, too, is named only if a full link would show."""
+    """A wait that a full link also makes is named only if a full link would show."""
     values = {cause: 0.9, "data_time": 20.0}
     found = limit_of(values)
     assert (found.cause, found.share) == (CANNOT_TELL, None)
@@ -102,7 +102,7 @@ def test_what_a_full_link_looks_like(cause: str) -> None:
 
 
 def test_pauses_of_a_sender_far_away() -> None:
-    """Pauses are no part of the share of a sender that holds back."""
+    """Pauses do not count in the share of a sender that holds back."""
     values = {"afar_sender": 0.9, "data_time": 10.0, "pauses": 10.0, "link_use": 0.1}
     assert limit_of(values).share == pytest.approx(0.8)
 
@@ -126,7 +126,7 @@ def test_known_rate_replaces_the_least_one() -> None:
     ],
 )
 def test_share_of_the_time_that_sends(shares: dict[str, float], told: float | None) -> None:
-    """A share is from 0 to 1, and told from where the causes without a value cannot exceed it."""
+    """A share is from 0 to 1, and given if causes without a value cannot exceed it."""
     values = {f"limited_{name}": share for name, share in shares.items()}
     assert limit_of(values | {"data_time": 20.0, "pauses": 20.0}).share == told
 
@@ -148,7 +148,7 @@ def test_unknown_shares() -> None:
 
 
 def test_queue_in_words() -> None:
-    """The queue adds the median round trip less the shortest, if more than a fifth of it."""
+    """The queue adds the median round trip minus the shortest, if more than a fifth of it."""
     assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
         "The queue adds 64.9 ms: the round trip is at least 16.1 ms, in the median 81 ms."
     )

@@ -1,4 +1,4 @@
-"""Measuring in pieces, in parts, and what the document says."""
+"""Measuring in pieces and in parts, and the content of the document."""
 
 import inspect
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def mixed() -> ColumnCapture:
-    """Connections of many kinds at once: compressed, held, duplicated, retransmitted, both ways."""
+    """Make connections of many kinds: compressed, held, duplicated, retransmitted, two-way."""
     exchanges = [
         compressed(),
         compressed(port=40001, held=True, tick_ns=1_000_000),
@@ -37,7 +37,7 @@ def mixed() -> ColumnCapture:
 
 
 def everything(measured: Measured) -> str:
-    """All numbers as text."""
+    """Return all numbers as text."""
     return json.dumps(document(measured))
 
 
@@ -45,9 +45,9 @@ def everything(measured: Measured) -> str:
 def test_blocks_do_not_matter(
     monkeypatch: pytest.MonkeyPatch, packets: int | None, blocks: list[int]
 ) -> None:
-    """The result is the same whatever the size of blocks, to the last digit.
+    """The result does not depend on the size of blocks, to the last digit.
 
-    Blocks of one packet, each as slow as one of thousands, cut only what follows the head.
+    Blocks of one packet, each as slow as one of thousands, cut only the part after the head.
     """
     monkeypatch.setattr(single, "HEAD_PACKETS", 2000)
     capture = mixed()
@@ -84,7 +84,7 @@ def test_document_has_every_quantity_and_unit() -> None:
 
 
 def test_an_estimator_returns_its_own_quantities() -> None:
-    """Each estimator from one capture returns the quantities that it declares and no others."""
+    """Each estimator from one capture returns exactly the quantities that it declares."""
     found = measure(mixed())
     for each in found.estimators:
         assert set(each.of_capture(found.tally, found.facts)) == set(each.per_capture)
@@ -94,7 +94,7 @@ def test_an_estimator_returns_its_own_quantities() -> None:
 
 
 def test_metrics_explain_themselves() -> None:
-    """Each estimator from one capture says in its page what its vantage is."""
+    """Each estimator from one capture states its vantage on its page."""
     for each in all_from_one():
         page = f"{inspect.getdoc(inspect.getmodule(each))} {inspect.getdoc(each)}"
         assert "Vantage:" in page, each
@@ -110,7 +110,7 @@ def test_undefined_is_counted() -> None:
 
 
 def test_most_payload_first() -> None:
-    """Connections are listed by payload; those that are not listed are counted."""
+    """Connections are listed by payload; those not listed are counted."""
     found = document(measure(mixed()), flows=2)
     payloads = [flow["forward"]["payload"]["value"] for flow in found["flows"]]
     assert payloads == sorted(payloads, reverse=True)
@@ -119,7 +119,7 @@ def test_most_payload_first() -> None:
 
 
 def test_one_direction_only() -> None:
-    """A capture of one direction is measured as far as it goes, with a warning."""
+    """A capture of one direction is measured as far as possible, with a warning."""
     exchange = arriving()
     exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
     capture = capture_of(exchange, handshake=False)
@@ -141,7 +141,7 @@ def test_acks_only() -> None:
 
 
 def test_mid_stream() -> None:
-    """A capture that begins amid connections has of each the bytes that its first part has not."""
+    """A capture from the middle of connections has the bytes after its start."""
 
     def payloads(part: slice) -> dict[int, float]:
         capture = mixed()
@@ -150,13 +150,13 @@ def test_mid_stream() -> None:
         return {flow["id"]: flow["forward"]["payload"]["value"] for flow in flows}
 
     first, rest = payloads(slice(None, 3000)), payloads(slice(3000, None))
-    # Connection 3 sends segments again, and who begins amid it cannot tell all of those.
+    # Connection 3 sends segments again, and a capture from its middle cannot see all of those.
     whole = {n: sent for n, sent in payloads(slice(None)).items() if n != 3}
     assert {n: first[n] + rest[n] for n in whole} == whole
 
 
 def test_no_tcp() -> None:
-    """Without a TCP packet there is nothing to say but that."""
+    """Without a TCP packet that is the only message."""
     capture = capture_of(arriving())
     capture.whole = capture.whole.where(slice(0, 0))
     capture.flows = type(capture.flows)(capture.flows.rows[:0])
@@ -202,7 +202,7 @@ class Segments(FromOne):
 
 
 def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A metric is added by putting a module beside the others, and nothing else."""
+    """A metric is added by a module beside the others, and nothing else."""
     (tmp_path / "segments_total.py").write_text(NEWCOMER)
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
     all_from_one.cache_clear()

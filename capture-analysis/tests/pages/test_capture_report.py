@@ -24,7 +24,7 @@ _OF_PAIR = ["queue", "one-way-delay", "spacing-change"]
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """What two hosts see of two-way traffic of four connections, some of it lost."""
+    """Make the two hosts' captures of two-way traffic of four connections, with losses."""
     folder = tmp_path_factory.mktemp("captures")
     near, far = folder / "near.pcap", folder / "far.pcap"
     write(Traffic(4, 0.01, seed=1), PACKETS, {"near": near, "far": far})
@@ -33,7 +33,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def single(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of one capture."""
+    """Make the report of one capture."""
     folder = tmp_path_factory.mktemp("single") / "report"
     assert main(["report", str(captures[0]), "--figures", "--output", str(folder)]) == 0
     return folder
@@ -41,19 +41,19 @@ def single(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def pair(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of both."""
+    """Make the report of both."""
     folder = tmp_path_factory.mktemp("pair") / "report"
     assert main(["report", *map(str, captures), "--output", str(folder)]) == 0
     return folder
 
 
 def figures(folder: Path) -> list[str]:
-    """The pictures of a report's page."""
+    """Return the pictures of a report's page."""
     return list(packed_page.plots((folder / "report.html").read_text()))
 
 
 def test_report_has_page_document_and_pictures(single: Path) -> None:
-    """With --figures a report is page, capture.json and each picture as PNG and SVG, only."""
+    """With --figures a report is only page, capture.json and each picture as PNG and SVG."""
     assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
     names = sorted(path.name for path in single.iterdir())
     assert names == ["capture.json", "figures", "report.html"]
@@ -87,7 +87,7 @@ def test_page_says_what_the_document_does(single: Path) -> None:
 
 
 def test_wireshark_finds_the_connection(single: Path, captures: tuple[Path, Path]) -> None:
-    """The filter beside a connection selects its packets, all and only, in tshark."""
+    """The filter beside a connection selects exactly its packets in tshark."""
     flow = json.loads((single / "capture.json").read_text())["flows"][0]
     assert html.escape(flow["wireshark_filter"]) in (single / "report.html").read_text()
     arguments = ["-Y", flow["wireshark_filter"], "-T", "fields", "-e", "frame.number"]
@@ -100,7 +100,7 @@ def test_wireshark_finds_the_connection(single: Path, captures: tuple[Path, Path
 
 
 def test_two_captures_have_their_pictures(pair: Path) -> None:
-    """Two captures have pictures of what lies between them, and their own document."""
+    """Two captures have pictures of the path between them, and their own document."""
     assert figures(pair) == _OF_PAIR
     document = json.loads((pair / "pair.json").read_text())
     assert document["matched"]["packets"] > PACKETS / 2
@@ -139,7 +139,7 @@ def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
 
 
 def test_box_shares_the_time_axis_at_once(browser: Any, pair: Path) -> None:
-    """Checking the box gives all pictures over time of two captures the first one's stretch."""
+    """Checking the box gives all pictures over time the first one's range."""
     opened(browser, pair / "report.html")
     script = """return Array.from(document.querySelectorAll(".plot"),
         ({plot}) => plot).filter((each) => each.x.label === "time, s")
@@ -151,7 +151,7 @@ def test_box_shares_the_time_axis_at_once(browser: Any, pair: Path) -> None:
 
 
 def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
-    """The caption of each picture over time, and of no other, says which stretch it shows."""
+    """The caption of each picture over time, and of no other, names the range shown."""
     for folder in (single, pair):
         page = (folder / "report.html").read_text()
         captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
@@ -192,7 +192,7 @@ def test_pair_has_filters(pair: Path) -> None:
 
 
 def test_earlier_report_is_replaced(captures: tuple[Path, Path], tmp_path: Path) -> None:
-    """A report takes the place of an earlier one, of which nothing stays."""
+    """A report replaces an earlier one completely."""
     arguments = ["report", str(captures[0]), "--output", str(tmp_path / "report")]
     assert main(arguments) == 0
     (tmp_path / "report" / "old.png").touch()
@@ -229,7 +229,7 @@ def test_nothing_is_left_of_a_failure(
 def test_named_for_the_capture(
     captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --output the folder is named for the capture, in the working directory."""
+    """Without --output the folder is named after the capture, in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     assert main(["report", str(captures[0])]) == 0
@@ -244,7 +244,7 @@ def test_open_shows_the_page(
     capsys: pytest.CaptureFixture[str],
     starts: bool,
 ) -> None:
-    """With --open a browser shows the page; where none starts a sentence says so."""
+    """With --open a browser shows the page; if none starts a sentence says so."""
     shown: list[str] = []
 
     def opens(page: str) -> bool:
@@ -274,7 +274,7 @@ def test_ending_decides_the_format(
 
 @pytest.mark.parametrize("what", _OF_PAIR)
 def test_plot_of_a_pair(captures: tuple[Path, Path], tmp_path: Path, what: str) -> None:
-    """Each picture of what lies between two captures can be drawn by itself."""
+    """Each picture of the path between two captures can be drawn by itself."""
     output = tmp_path / "picture.svg"
     paths = [*map(str, captures)]
     assert main(["plot", *paths, "--what", what, "--output", str(output)]) == 0
@@ -284,7 +284,7 @@ def test_plot_of_a_pair(captures: tuple[Path, Path], tmp_path: Path, what: str) 
 def test_one_captures_options_with_two(
     captures: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An option that means one capture is refused with two, not ignored."""
+    """An option for one capture is refused with two, not ignored."""
     arguments = ["--flow", "0", "--output", str(tmp_path / "x.svg")]
     assert main(["plot", *map(str, captures), *arguments]) == 2
     assert "--flow and --rate-mbit are for one capture" in capsys.readouterr().err
@@ -304,7 +304,7 @@ def test_plot_that_cannot_be(
     arguments: list[str],
     complaint: str,
 ) -> None:
-    """What cannot be drawn is said, and the status is 2."""
+    """A picture that cannot be drawn gives a sentence, and status 2."""
     assert main(["plot", str(captures[0]), *arguments]) == 2
     assert complaint in capsys.readouterr().err
 

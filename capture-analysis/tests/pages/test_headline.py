@@ -1,4 +1,4 @@
-"""Sentences say what the numbers do, and what they cannot."""
+"""Sentences agree with the numbers, and name what these cannot show."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ UNKNOWN: dict[str, Any] = {"vantage": {"value": "unknown"}, "bottleneck": {"valu
 
 
 def metrics(**values: Any) -> dict[str, dict[str, Any]]:
-    """A direction's metrics; text is the reason why there is none."""
+    """Make a direction's metrics; a text is the reason for a missing one."""
     return {
         name: {"value": None, "why": value} if isinstance(value, str) else {"value": value}
         for name, value in values.items()
@@ -52,12 +52,12 @@ COMPRESSED = metrics(
     ],
 )
 def test_shortest_answer_is_the_verdict(values: dict[str, Any], said: str) -> None:
-    """The shortest answer is the verdict and nothing else, however many ACKs seem compressed."""
+    """The shortest answer is only the verdict, however many ACKs seem compressed."""
     assert verdict(metrics(acks_compressed=0.9) | values).startswith(said)
 
 
 def test_answers_of_a_compressed_direction() -> None:
-    """Share, factor, bound, goodput and what the rate rests on are in the answers."""
+    """Share, factor, bound, goodput and the evidence of the rate are in the answers."""
     text = " ".join(answer for _, answer in headline(COMPRESSED, SENDER))
     for part in (
         "50 %",
@@ -82,14 +82,14 @@ def test_answers_of_a_compressed_direction() -> None:
     ],
 )
 def test_words_follow_evidence(evidence: str, source: str, said: str) -> None:
-    """A rate is said to be given, measured or guessed as its evidence is."""
+    """A rate is called given, measured or guessed by its evidence."""
     found = SENDER["bottleneck"] | {"evidence": evidence, "source": source}
     answers = dict(headline(COMPRESSED, SENDER | {"bottleneck": found}))
     assert said in answers["How sure is this?"]
 
 
 def test_a_guess_is_no_reference() -> None:
-    """Of a guessed rate neither share nor bunches are told: it is said to be unknown."""
+    """For a guessed rate share and bunches are called unknown."""
     guess = metrics(bottleneck_rate="the rate is a guess", ack_bunch_bytes_max=9, acks_bunched=0.9)
     facts = {"bottleneck": {"value": 10.0, "evidence": "guessed"}}
     answers = dict(headline(COMPRESSED | guess, facts))
@@ -126,7 +126,7 @@ def test_limits_are_told() -> None:
 
 
 def test_payload_weighs() -> None:
-    """Of several directions each verdict has the share of the payload that it covers."""
+    """For several directions each verdict has its share of the payload."""
     ways = [
         COMPRESSED | metrics(payload=750),
         metrics(payload=200, compression_verdict=0),
@@ -136,7 +136,7 @@ def test_payload_weighs() -> None:
 
 
 def test_reason_is_given() -> None:
-    """Where there is no answer, there is the reason."""
+    """An answer that is missing is replaced by the reason."""
     answers = dict(headline(metrics(compression_verdict="no rate"), UNKNOWN))
     assert answers["Are ACKs compressed?"] == "It cannot be told: no rate."
     assert "unknown" in answers["How sure is this?"]
@@ -150,7 +150,7 @@ def test_receiver_and_path_told_apart() -> None:
 
 
 def test_percent_has_three_digits() -> None:
-    """Shares are percent of three digits, and a dash if there is none."""
+    """Shares are percent with three digits, and a dash without a value."""
     assert [percent(share) for share in (0.12345, 1.0, None)] == ["12.3 %", "100 %", "\N{EN DASH}"]
 
 
@@ -163,7 +163,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_pair_tells_path_from_receiver() -> None:
-    """Of two captures the share is of gaps, and path and receiver are told apart."""
+    """For two captures the share is of gaps, and path and receiver are distinguished."""
     found = metrics(acks_compressed=0.25, held_acks=0, data_lost=2, data_offered=9)
     found["data_go"] = "a_to_b"  # type: ignore[assignment]
     assert pair_verdict(found).endswith("25 % of their gaps")
@@ -178,7 +178,7 @@ def test_pair_without_acks() -> None:
 
 
 def test_what_the_capture_lacks() -> None:
-    """A share of the payload that is acknowledged and not captured is told, and what it spoils."""
+    """The share of payload that is acknowledged and not captured is named, with its effect."""
     said = dict(headline(COMPRESSED | metrics(unseen=0.02), SENDER))["How sure is this?"]
     assert "2 % of its payload is acknowledged but not in the capture: goodput" in said
     assert "not in the capture" not in dict(headline(COMPRESSED, SENDER))["How sure is this?"]

@@ -1,4 +1,4 @@
-"""A page of pictures in a real browser: it draws few points of many, and every one when zoomed."""
+"""A page of pictures in a real browser: few points are drawn, and every one after zooming."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 PACKETS = 300_000
 MEGABYTE = 1_000_000
-# Runs in the page before its own scripts: notes the plots in the order in which they are drawn.
+# Runs in the page before its own scripts: records the plots in the order of drawing.
 ORDER = """
 window.order = [];
 new MutationObserver(() => {
@@ -31,7 +31,7 @@ new MutationObserver(() => {
 
 @pytest.fixture(scope="module")
 def figures() -> list[Figure]:
-    """Of 300 000 packets with jitter: a time-sequence graph, spacings and a distribution."""
+    """Make figures of 300 000 packets with jitter: time-sequence graph, spacings, distribution."""
     rng = np.random.default_rng(4)
     time_ns = np.cumsum(rng.integers(1_000, 200_000, PACKETS))
     x, seq = time_ns / 1e9, np.arange(0.0, 1448 * PACKETS, 1448)
@@ -56,7 +56,7 @@ def figures() -> list[Figure]:
 
 @pytest.fixture(scope="module")
 def page(figures: list[Figure], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of them."""
+    """Make a page of them."""
     path = tmp_path_factory.mktemp("page") / "figures.html"
     page_template.write(path, "figure.html.j2", figures, name="a > b", note="")
     return path
@@ -64,13 +64,13 @@ def page(figures: list[Figure], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="module")
 def shown(browser: Any, page: Path) -> Any:
-    """The browser with the page, of whose figures each is zoomed by one test at most."""
+    """Return a browser with the page; at most one test zooms each of its figures."""
     opened(browser, page)
     return browser
 
 
 def drawn(browser: Any, figure: str) -> list[dict[str, Any]]:
-    """The traces of a figure as they are drawn now, nulls left out."""
+    """Return the traces of a figure as drawn now, without nulls."""
     script = """return document.getElementById(arguments[0]).plot.shown.map((trace) => ({
         x: Array.from(trace.x).filter((v) => v !== null),
         y: Array.from(trace.y).filter((v) => v !== null), text: trace.text}))"""
@@ -90,7 +90,7 @@ def test_page_is_small(page: Path) -> None:
 
 
 def test_page_opens_in_silence(browser: Any, page: Path) -> None:
-    """Opened as a file every plot is drawn, nothing is logged, and no network is asked for."""
+    """Opened as a file every plot is drawn, nothing is logged, and no network is used."""
     opened(browser, page)
     assert console(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")) == 7
@@ -139,7 +139,7 @@ def test_zoom_refines_to_packets(shown: Any, figures: list[Figure]) -> None:
 
 
 def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
-    """Of points on a logarithmic axis all in sight are drawn, and no other."""
+    """On a logarithmic axis exactly the points in sight are drawn."""
     line = figures[4].lines[0]
     x, y = (float(line.x[1000]), float(line.x[2000])), (0.01, 0.1)
     zoom(shown, "zoomed-spacing", x, y)
@@ -173,12 +173,12 @@ def test_digits_are_shown(shown: Any, figures: list[Figure]) -> None:
 
 
 def test_bars_are_drawn_unchanged(shown: Any) -> None:
-    """Bars are drawn as they are."""
+    """Bars are drawn unchanged."""
     assert drawn(shown, "bars")[0]["x"] == [0, 1, 2]
 
 
 def test_keys_move_a_plot(browser: Any, page: Path) -> None:
-    """With a plot in focus + halves its ranges, - doubles them, arrows go along, Home shows all."""
+    """With a plot in focus + halves its ranges, - doubles them, arrows move, Home shows all."""
     opened(browser, page)
     plot = browser.find_element(By.ID, "spacing")
     script = "return document.getElementById('spacing').plot.ranges.x"
@@ -195,7 +195,7 @@ def test_keys_move_a_plot(browser: Any, page: Path) -> None:
 
 
 def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
-    """The address that a zoom leaves opens the page there again; nonsense opens it as it is."""
+    """The address after a zoom opens the page at that place; an invalid one opens it as it is."""
     opened(browser, page)
     first = browser.execute_script("return document.getElementById('sequence').plot.ranges.x")
     zoom(browser, "sequence", (1.0, 2.0), (0.0, 5e7))
@@ -215,7 +215,7 @@ def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
 
 @pytest.mark.parametrize("log", [False, True])
 def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, log: bool) -> None:
-    """An axis whose values differ in the last digit alone is drawn as that of equal values."""
+    """An axis whose values differ only in the last digit is drawn as one of equal values."""
     ends = np.array([1 - 2**-53, 1.0])
     found = []
     for y in (ends, np.ones(2)):
@@ -233,7 +233,7 @@ def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, 
 
 
 def test_zoom_ends_where_numbers_end(browser: Any, page: Path) -> None:
-    """A zoom to a range between two neighbouring numbers is refused; the plot is as it was."""
+    """A zoom to a range between two neighbouring numbers is refused; the plot is unchanged."""
     opened(browser, page)
     script = "return document.getElementById('spacing').plot.ranges"
     before = browser.execute_script(script)
@@ -253,7 +253,7 @@ def test_a_trace_is_hidden_by_its_name(browser: Any, page: Path) -> None:
 
 
 def test_the_page_is_dark_and_its_print_light(browser: Any, page: Path) -> None:
-    """In the dark the paper is dark; printed it is light."""
+    """In dark mode the paper is dark; printed it is light."""
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     opened(browser, page)

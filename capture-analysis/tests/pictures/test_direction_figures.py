@@ -1,4 +1,4 @@
-"""The pictures of one direction, of captures whose answers are known by construction."""
+"""The pictures of one direction, of captures with answers known by construction."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ CYCLES, WINDOW, BUNCH = 50, 20, 8
 
 
 def selected_of(exchange: made.Exchange, budget: int = 300_000, chunk: int = 1 << 16) -> Selected:
-    """The direction of an exchange's data."""
+    """Return the direction of an exchange's data."""
     capture = made.capture_of(exchange)
     capture.chunk = chunk
     (found,) = select(capture, measure(capture), [0], budget)  # type: ignore[arg-type]
@@ -29,17 +29,17 @@ def selected_of(exchange: made.Exchange, budget: int = 300_000, chunk: int = 1 <
 
 @pytest.fixture(scope="module")
 def compressed() -> Selected:
-    """A sender's capture in which 8 of 20 ACKs come back to back, in each of 50 cycles."""
+    """Make a sender's capture in which 8 of 20 ACKs come back to back, in each of 50 cycles."""
     return selected_of(made.compressed(cycles=CYCLES, window=WINDOW, bunch=BUNCH))
 
 
 def line(drawn: Figure, name: str) -> Line:
-    """The trace of that name."""
+    """Return the trace of that name."""
     return next(each for each in drawn.lines if each.name == name)
 
 
 def test_all_pictures(compressed: Selected) -> None:
-    """Every picture can be drawn, under the name by which the command knows it."""
+    """Every picture can be drawn, under its name in the command."""
     assert [each.id for each in figures(compressed)] == list(NAMES)
     assert note(compressed) == ""
 
@@ -70,20 +70,20 @@ def test_compression_factors(compressed: Selected) -> None:
 
 
 def test_eight_acks_travel_in_a_bunch(compressed: Selected) -> None:
-    """Eight of each cycle's ACKs travel in a bunch of eight, the others alone."""
+    """Eight of each cycle's ACKs travel in a bunch of eight, the others singly."""
     (bars,) = figure(compressed, "bunches").lines
     assert bars.x.tolist() == [1, BUNCH]
     assert bars.y.tolist() == pytest.approx([60.0, 40.0], abs=0.01)
 
 
 def test_in_flight(compressed: Selected) -> None:
-    """What is in flight never exceeds the window of segments."""
+    """The flight never exceeds the window of segments."""
     drawn = figure(compressed, "in-flight")
     assert line(drawn, "in flight").y.max() == WINDOW * made.MSS
 
 
 def test_far_window_is_not_drawn(compressed: Selected) -> None:
-    """A receiver's window far above what is in flight is told, not drawn."""
+    """A receiver's window far above the flight is mentioned, not drawn."""
     far = replace(compressed, direction=replace(compressed.direction, window_shift=7))
     packets = replace(compressed.direction.packets, window=compressed.direction.packets.window // 2)
     direction = replace(compressed.direction, packets=packets, window_shift=0)
@@ -122,7 +122,7 @@ def test_unknown_rates(compressed: Selected) -> None:
 
 
 def test_most_compressed_part_is_kept() -> None:
-    """Of a long connection the most compressed part is kept, and the page says what it leaves."""
+    """Of a long connection the most compressed part is kept, and the page names the rest."""
     calm, busy = made.compressed(bunch=0), made.compressed(bunch=BUNCH)
     later_ns = int(calm.ack_ns[-1] - busy.data_ns[0]) + 10_000_000
     both = made.Exchange(
@@ -146,7 +146,7 @@ def test_most_compressed_part_is_kept() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_chunks_do_not_matter(chunk: int) -> None:
-    """What is kept does not depend on where chunks end."""
+    """The kept part does not depend on where chunks end."""
     exchange = made.compressed(cycles=10)
     whole, parts = selected_of(exchange, 100), selected_of(exchange, 100, chunk)
     assert parts.first == whole.first

@@ -1,4 +1,4 @@
-"""Columns packed into a page come out as they were."""
+"""Columns packed into a page are restored exactly."""
 
 import base64
 import gzip
@@ -10,7 +10,7 @@ from capture_analysis.pictures.packed_columns import PackedColumns
 
 
 def round_trip(*columns: list[float]) -> list[list[float]]:
-    """What the page unpacks."""
+    """Return the column that the page unpacks."""
     packed = PackedColumns()
     numbers = [packed.add(np.array(column, dtype=np.float64)) for column in columns]
     content = gzip.decompress(base64.b64decode(packed.text()))
@@ -35,12 +35,12 @@ def test_nothing_is_lost(column: list[float]) -> None:
 
 
 def test_gaps_stay() -> None:
-    """A number that is none stays none."""
+    """NaN stays NaN."""
     assert np.isnan(round_trip([1.0, np.nan])[0]).tolist() == [False, True]
 
 
 def test_nanoseconds_are_counted() -> None:
-    """Times in seconds are kept as whole nanoseconds, a byte for steps below 64."""
+    """Times in seconds are kept as whole nanoseconds, in one byte for steps below 64."""
     packed = PackedColumns()
     packed.add(np.arange(0, 1000, 50) / 1e9)
     packed.add(np.array([1.0]))
@@ -48,7 +48,7 @@ def test_nanoseconds_are_counted() -> None:
 
 
 def test_equal_columns_are_kept_once() -> None:
-    """A column that is there already takes no place."""
+    """A column that exists already takes no place."""
     packed = PackedColumns()
     first = packed.add(np.arange(5.0))
     assert packed.add(np.arange(5.0)) == first

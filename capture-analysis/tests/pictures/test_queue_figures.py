@@ -1,4 +1,4 @@
-"""The pictures of two captures, of packets whose fate is written down."""
+"""The pictures of two captures, of packets with known fates."""
 
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
@@ -8,7 +8,7 @@ MS = 1_000_000
 
 
 def crossing(entered_ms: list[float], left_ms: list[float], propagation_ms: int = 0) -> Crossing:
-    """Pure ACKs of one connection, from 1 s after the origin."""
+    """Make pure ACKs of one connection, from 1 s after the origin."""
     entered, left = (
         1000 * MS + np.rint(np.array(times) * MS).astype(np.int64)
         for times in (entered_ms, left_ms)
@@ -18,7 +18,7 @@ def crossing(entered_ms: list[float], left_ms: list[float], propagation_ms: int 
 
 
 def points(figure: Figure, name: str = "A to B") -> list[tuple[float, float]]:
-    """A trace's points, time in ms from the first second on."""
+    """Return a trace's points, time in ms from the first second on."""
     (trace,) = (each for each in figure.lines if each.name == name)
     return list(zip(_ms(trace), trace.y.tolist(), strict=True))
 
@@ -34,14 +34,14 @@ def test_delay_drawn_over_entry_time() -> None:
 
 
 def test_packets_queue_until_propagation_begins() -> None:
-    """Packets are in the queue from their entry until the propagation delay before they are out."""
+    """Packets are in the queue from their entry until the propagation delay before their exit."""
     figure = queues([crossing([0, 0, 3], [5, 6, 8], propagation_ms=4)], view=(1.0, 1.1))
     assert points(figure) == [(0, 2), (1, 1), (2, 0), (3, 1), (4, 0)]
     assert figure.view == (1.0, 1.1)
 
 
 def test_queue_never_negative() -> None:
-    """A packet that a clock has leave before it comes does not count."""
+    """A packet that leaves before it comes, by a clock, does not count."""
     assert points(queues([crossing([0, 2], [1, 4], propagation_ms=2)])) == [(0, 0), (2, 0)]
 
 

@@ -1,4 +1,4 @@
-"""Thinned traces look the same: what a picture's dots can show is kept."""
+"""Thinned traces look the same: everything that a picture's dots can show is kept."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ Y = np.random.default_rng(1).normal(size=len(X))
 
 
 def test_few_points_are_kept() -> None:
-    """A trace that is small is left as it is."""
+    """A small trace stays unchanged."""
     line = Line("some", X[:SMALL], Y[:SMALL])
     assert thinned(line, COLUMNS, ROWS) is line
 
@@ -37,7 +37,7 @@ def test_spans_of_a_column_become_one() -> None:
 
 @pytest.mark.parametrize("log", [False, True])
 def test_one_point_remains_per_dot(log: bool) -> None:
-    """Of points one remains in each dot that has any, with its exact values."""
+    """One point remains in each dot that has any, with its exact values."""
     y = np.exp(Y)
     found = thinned(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)
     assert len(found.x) <= COLUMNS * ROWS

@@ -11,14 +11,14 @@ from conversation import Conversation, columns, flow_table
 
 
 def direction_of(talk: Conversation, half: int = 0, window_shift: int | None = 3) -> Direction:
-    """The direction of `half`'s data."""
+    """Return the direction of `half`'s data."""
     packets = columns(talk.packets)
     tracked = Tracker().track(packets, flow_table(1))
     return Direction("a > b", half, 0, packets.widened(), tracked.widened(), window_shift)
 
 
 def lossy() -> Conversation:
-    """Three segments, of which the first is lost after the tap and sent again."""
+    """Make three segments, the first of which is lost after the tap and sent again."""
     talk = Conversation().handshake()
     for n in range(3):
         talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)
@@ -31,17 +31,17 @@ def lossy() -> Conversation:
 
 @pytest.fixture(scope="module")
 def graph() -> Figure:
-    """Of the lossy connection."""
+    """Return the graph of the lossy connection."""
     return time_sequence(direction_of(lossy()))
 
 
 def line(figure: Figure, name: str) -> Line:
-    """The trace of that name."""
+    """Return the trace of that name."""
     return next(each for each in figure.lines if each.name == name)
 
 
 def points(trace: Line) -> list[tuple[int, ...]]:
-    """A trace's points: microseconds, bytes and, of spans, their upper end."""
+    """Return a trace's points: microseconds, bytes and, for spans, their upper end."""
     ys = (trace.y,) if trace.top is None else (trace.y, trace.top)
     return [tuple(map(int, p)) for p in zip(np.rint(trace.x * 1e6), *ys, strict=True)]
 
@@ -52,20 +52,20 @@ def test_new_segments_are_bars(graph: Figure) -> None:
 
 
 def test_retransmission_has_an_r_on_top(graph: Figure) -> None:
-    """What is sent again is a bar of its own with an R on top."""
+    """A retransmission is a bar of its own with an R on top."""
     assert points(line(graph, "sent again")) == [(300, 1, 1001)]
     assert points(line(graph, "R")) == [(300, 1001)]
     assert line(graph, "R").letter == "R"
 
 
 def test_acknowledged_steps_begin_at_the_syn(graph: Figure) -> None:
-    """The steps of what is acknowledged begin with the answer to the SYN."""
+    """The steps of acknowledged bytes begin with the answer to the SYN."""
     assert points(line(graph, "acknowledged")) == [(10, 1), (400, 3001)]
     assert points(line(graph, "duplicate ACKs")) == [(200, 1), (201, 1)]
 
 
 def test_only_a_syns_window_is_unscaled(graph: Figure) -> None:
-    """The window is scaled, but for a SYN's."""
+    """The window is scaled, except for a SYN's."""
     assert points(line(graph, "window")) == [(10, 101), (200, 801), (400, 3801)]
 
 
@@ -90,7 +90,7 @@ def test_syn_stands_below_first_byte(graph: Figure) -> None:
 
 
 def test_wrapped_numbers() -> None:
-    """Sequence numbers that wrap go on rising, SACK edges too."""
+    """Sequence numbers that wrap continue to rise, SACK edges too."""
     talk = Conversation(isn=((1 << 32) - 1500, 5000)).handshake()
     for n in range(3):
         talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)
@@ -101,7 +101,7 @@ def test_wrapped_numbers() -> None:
 
 
 def test_late_data() -> None:
-    """What fills a hole is not called sent again."""
+    """Data that fills a hole is not marked as sent again."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1001, 1000, ack=1)
     talk.send(0, 101, 1, 1000, ack=1)
@@ -111,13 +111,13 @@ def test_late_data() -> None:
 
 
 def test_other_direction() -> None:
-    """A direction without data has what acknowledges its SYN, and no bars."""
+    """A direction without data has the acknowledgement of its SYN, and no bars."""
     figure = time_sequence(direction_of(lossy(), half=1))
     assert [each.style for each in figure.lines] == ["letters", "steps", "steps"]
 
 
 def test_no_packets_no_time_sequence() -> None:
-    """Nothing yields an empty graph, not an error."""
+    """No packets give an empty graph, not an error."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     figure = time_sequence(direction_of(talk, half=1))

@@ -1,4 +1,4 @@
-"""What is read of a capture file, whole or broken."""
+"""Reading a capture file, whole or damaged."""
 
 import struct
 import subprocess
@@ -21,7 +21,7 @@ from scapy.packet import Packet, Raw
 
 
 def read(folder: Path, content: bytes) -> Packets:
-    """What is read of a file with this content."""
+    """Read a file with this content."""
     path = folder / "x.pcap"
     path.write_bytes(content)
     packets, _ = read_capture(path)
@@ -29,7 +29,7 @@ def read(folder: Path, content: bytes) -> Packets:
 
 
 def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
-    """Payload sizes of those frames that are read."""
+    """Return the payload sizes of the frames that are read."""
     content = pcap([(EPOCH_NS, frame) for frame in frames], **settings)  # type: ignore[arg-type]
     return [int(size) for size in read(folder, content).payload_bytes]
 
@@ -52,7 +52,7 @@ def test_any_tcp(
     sent: list[tuple[int, int, int, int]],
     snap_bytes: int,
 ) -> None:
-    """What is written is read, for any time, size, sequence number and snapshot length."""
+    """Any written time, size, sequence number and snapshot length is read back."""
     frames = [(t, tcp_frame(size, seq=seq, ip_id=number)) for t, size, seq, number in sent]
     content = pcap(frames, snap_bytes=snap_bytes)
     got = read(tmp_path_factory.mktemp("any"), content)
@@ -62,7 +62,7 @@ def test_any_tcp(
 
 
 def test_other_protocols_are_left_out(tmp_path: Path) -> None:
-    """Of ARP, UDP and TCP frames, however wrapped, only the last are packets."""
+    """Of ARP, UDP and TCP frames in any encapsulation, only TCP's are packets."""
     frames = [
         Ether() / ARP(),
         tcp_frame(3),
@@ -75,7 +75,7 @@ def test_other_protocols_are_left_out(tmp_path: Path) -> None:
 
 
 def test_later_fragments_are_left_out(tmp_path: Path) -> None:
-    """A fragment without a TCP header is not taken for a packet."""
+    """A fragment without a TCP header does not count as a packet."""
     fragment = Ether() / IP(proto=6, frag=185) / Raw(bytes(100))
     assert payloads(tmp_path, fragment, tcp_frame(3)) == [3]
 
@@ -94,7 +94,7 @@ def test_version_is_checked(tmp_path: Path) -> None:
 
 
 def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
-    """A pure ACK padded to Ethernet's minimum carries nothing."""
+    """A pure ACK padded to Ethernet's minimum has no payload."""
     assert payloads(tmp_path, tcp_frame() / Raw(bytes(6))) == [6]
     padded = bytes(tcp_frame()) + bytes(6)
     got = read(tmp_path, pcap([(EPOCH_NS, padded)]))
@@ -108,27 +108,27 @@ def test_tcp_options_are_no_payload(tmp_path: Path) -> None:
 
 
 def test_snapshot_keeps_headers(tmp_path: Path) -> None:
-    """A frame cut to its headers still tells its size on the wire and its payload."""
+    """A frame cut to its headers still gives its size on the wire and its payload."""
     got = read(tmp_path, pcap([(EPOCH_NS, tcp_frame(1000))], snap_bytes=54))
     assert (got.frame_bytes.tolist(), got.payload_bytes.tolist()) == ([1054], [1000])
 
 
 def test_snapshot_too_short(tmp_path: Path) -> None:
-    """Frames of which too little was kept are an error for a run, not missing packets."""
+    """Frames with too little kept are an error for a run, not missing packets."""
     content = pcap([(EPOCH_NS, tcp_frame(1000))] * 2, snap_bytes=53)
     with pytest.raises(AnalysisError, match=r"of 2 frames too little was kept .* at least 54$"):
         read(tmp_path, content)
 
 
 def test_offloaded_packet(tmp_path: Path) -> None:
-    """A packet too large for IP's length field has its payload taken from the frame."""
+    """A packet too large for IP's length field has its payload computed from the frame."""
     content = bytearray(bytes(tcp_frame(2000)))
     content[16:18] = b"\0\0"
     assert read(tmp_path, pcap([(EPOCH_NS, bytes(content))])).payload_bytes.tolist() == [2000]
 
 
 def test_empty_capture(tmp_path: Path) -> None:
-    """A capture of nothing is no packets, not an error."""
+    """A capture without packets is empty, not an error."""
     assert len(read(tmp_path, pcap([]))) == 0
 
 
@@ -146,7 +146,7 @@ def test_cut_off(tmp_path: Path, length: int, record: int) -> None:
 
 
 def test_cut_between_records(tmp_path: Path) -> None:
-    """A file that ends where a record does is whole: the format has no count."""
+    """A file that ends at a record's end is whole: the format has no count."""
     assert len(read(tmp_path, WHOLE[:SECOND])) == 1
 
 
@@ -164,13 +164,13 @@ def test_cut_between_records(tmp_path: Path) -> None:
     ],
 )
 def test_not_a_capture(tmp_path: Path, content: bytes, complaint: str) -> None:
-    """A file of another format is an error that says what it is instead."""
+    """A file of another format is an error that names that format."""
     with pytest.raises(AnalysisError, match=rf"x\.pcap: .*{complaint}"):
         read(tmp_path, content)
 
 
 def test_frame_check_sequence_bits(tmp_path: Path) -> None:
-    """The link type's upper bits, which tell a trailer's length, do not make it another type."""
+    """The link type's upper bits, a trailer's length, do not make it another type."""
     content = bytearray(pcap([(EPOCH_NS, tcp_frame(3))]))
     content[20:24] = struct.pack("<I", 0x24000001)
     assert read(tmp_path, bytes(content)).payload_bytes.tolist() == [3]
@@ -189,7 +189,7 @@ def test_a_folder_is_no_capture(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    """The path "-" reads what another program writes, however small the pieces."""
+    """The path "-" reads another program's output, in pieces of any size."""
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     reads = (
@@ -210,7 +210,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packets", [1, 2, 7])
 def test_chunk_size_changes_only_chunks(tmp_path: Path, packets: int) -> None:
-    """How many packets are asked for at a time changes nothing but the chunks."""
+    """The number of packets per chunk changes only the chunks."""
     path = tmp_path / "x.pcap"
     path.write_bytes(pcap((EPOCH_NS + k, tcp_frame(k, seq=k)) for k in range(7)))
     capture = Capture(path)
@@ -243,7 +243,7 @@ def test_read_again(tmp_path: Path) -> None:
 def test_block_size_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    """How much is read at a time changes nothing, not even if it is less than a record."""
+    """The number of bytes read at a time changes nothing, even if less than a record."""
     monkeypatch.setattr("capture_analysis.reading.buffer._BUFFER_BYTES", block_bytes)
     frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
     assert read(tmp_path, pcap(frames)).payload_bytes.tolist() == list(range(0, 900, 100))
@@ -282,7 +282,7 @@ def test_block_size_changes_nothing(
     ],
 )
 def test_odd_packets_have_a_warning(tmp_path: Path, content: bytes, warning: str) -> None:
-    """What is missing from the packets, or odd about them, is said in a sentence."""
+    """Missing packets, and odd ones, are reported in a sentence."""
     path = tmp_path / "x.pcap"
     path.write_bytes(content)
     capture = Capture(path)

@@ -16,30 +16,30 @@ BACK = {"source": 2, "destination": 1}
 
 
 def sent(options: bytes = b"", flags: int = ACK, seq: int = 1) -> bytes:
-    """A frame from 10.0.0.1:1000 to 10.0.0.2:2000."""
+    """Make a frame from 10.0.0.1:1000 to 10.0.0.2:2000."""
     return ethernet(ipv4(tcp(options, flags, seq=seq), **THERE))
 
 
 def answered(flags: int = ACK, seq: int = 1) -> bytes:
-    """A frame from 10.0.0.2:2000 to 10.0.0.1:1000."""
+    """Make a frame from 10.0.0.2:2000 to 10.0.0.1:1000."""
     return ethernet(ipv4(tcp(b"", flags, source=2000, destination=1000, seq=seq), **BACK))
 
 
 def datagram(content: bytes, source: int = 1000, destination: int = 2000) -> bytes:
-    """A frame with UDP from 10.0.0.1 to 10.0.0.2."""
+    """Make a frame with UDP from 10.0.0.1 to 10.0.0.2."""
     header = struct.pack(">HHHH", source, destination, 8 + len(content), 0)
     return ethernet(ipv4(header + content, 17, **THERE))
 
 
 def read(folder: Path, *frames: bytes, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
-    """What is read of a capture of these frames."""
+    """Read a capture of these frames."""
     path = folder / "x.pcap"
     path.write_bytes(built.pcap(frames))
     return read_capture(path, every_protocol=every_protocol)
 
 
 def test_every_protocol(tmp_path: Path) -> None:
-    """Datagrams and fragments are rows where they are asked for, in flows of their protocol."""
+    """Datagrams and fragments are rows on demand, in flows of their protocol."""
     frames = [
         sent(),
         datagram(b"12345"),
@@ -70,7 +70,7 @@ def test_unified_by_protocol(tmp_path: Path) -> None:
 
 
 def test_key_survives_the_path() -> None:
-    """The key of a packet does not depend on when, or on which link, it was captured."""
+    """The key of a packet does not depend on the time or link of its capture."""
     columns = {"seq": [5, 6], "ip_id": [1, 2], "payload_bytes": [9, 9]}
     here = packets(time_ns=[1, 2], frame_bytes=[63, 63], interface=[0, 0], marks=[0, 0], **columns)
     there = packets(time_ns=[7, 9], frame_bytes=[67, 67], interface=[1, 1], marks=[8, 8], **columns)
@@ -111,7 +111,7 @@ def test_merge_is_stable() -> None:
 
 
 def test_a_column_of_one_value_takes_its_memory() -> None:
-    """A column that never changes is one value in memory, and reads as before."""
+    """A column with one value is one value in memory, and reads the same."""
     seen = packets(seq=[1, 2, 3], ack=[7, 7, 7])
     small = seen.compact()
     assert small.ack.tolist() == [7, 7, 7]
@@ -128,7 +128,7 @@ def test_where_takes_rows_or_mask() -> None:
 
 
 def test_connection_named_by_its_ends(tmp_path: Path) -> None:
-    """A connection is named by its ends, the one that was seen to send first in front."""
+    """A connection is named by its ends, the first seen sender in front."""
     _, flows = read(tmp_path, answered(), sent(), ethernet(ipv6(), 0x86DD))
     assert [flows.name(flow) for flow in (0, 1)] == [
         "10.0.0.2:2000 > 10.0.0.1:1000",
@@ -138,7 +138,7 @@ def test_connection_named_by_its_ends(tmp_path: Path) -> None:
 
 
 def test_connections_found_between_two_ends(tmp_path: Path) -> None:
-    """All connections between two ends are found, with the half that the sender sends."""
+    """All connections between two ends are found, each with the sender's half."""
     _, flows = read(tmp_path, answered(), sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
     one, two = ("10.0.0.1", 1000), ("10.0.0.2", 2000)
     assert flows.find(one, two) == [(0, 1), (1, 0)]
@@ -147,7 +147,7 @@ def test_connections_found_between_two_ends(tmp_path: Path) -> None:
 
 
 def test_mapped_addresses(tmp_path: Path) -> None:
-    """An IPv6 address that maps one of IPv4 is another end than that, printed and found apart."""
+    """An IPv6 address that maps an IPv4 one is another end, printed and found apart."""
     six = bytearray(ipv6(tcp()))
     six[8:24] = bytes(10) + b"\xff\xff\x0a\0\0\1"
     six[24:40] = bytes(10) + b"\xff\xff\x0a\0\0\2"
@@ -159,7 +159,7 @@ def test_mapped_addresses(tmp_path: Path) -> None:
 
 
 def test_unify_by_ends(tmp_path: Path) -> None:
-    """A connection that one capture saw begin at the other end is the same, turned."""
+    """A connection that one capture saw begin at the other end is the same, reversed."""
     six = ethernet(ipv6(), 0x86DD)
     here, first = read(tmp_path, sent(), answered(), six)
     there, second = read(tmp_path, six, answered(), sent())
@@ -176,7 +176,7 @@ def test_unify_by_ends(tmp_path: Path) -> None:
 
 
 def test_unify_by_syn(tmp_path: Path) -> None:
-    """Of connections on the same ports, those with the same SYN are the same."""
+    """Connections on the same ports are the same if their SYNs are."""
     _, first = read(tmp_path, sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
     _, second = read(tmp_path, sent(flags=SYN, seq=9))
     common, mappings = unify([first, second])

@@ -1,4 +1,4 @@
-"""Compressed captures: recognised, read in constant memory, and damage said."""
+"""Compressed captures: recognised, read in constant memory, with damage reported."""
 
 import gzip
 import lzma
@@ -19,7 +19,7 @@ COMPRESS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compre
 each_kind = pytest.mark.parametrize(("kind", "compress"), COMPRESS.items())
 Compress = Callable[[bytes], bytes]
 
-# Of data that compression leaves as large as they are: cutting a part off loses that part.
+# Incompressible data, so that cutting a part off loses that part.
 NOISE = random.Random(1)
 CAPTURE = built.pcap(
     built.ethernet(built.ipv4(built.tcp(seq=k) + NOISE.randbytes(400))) for k in range(900)
@@ -27,7 +27,7 @@ CAPTURE = built.pcap(
 
 
 def read(folder: Path, content: bytes) -> tuple[Packets, Capture]:
-    """The packets of a file of this content, as far as it goes, and the capture afterwards."""
+    """Return the packets of a file of this content, as far as readable, and the capture."""
     path = folder / "capture"
     path.write_bytes(content)
     capture = Capture(path)
@@ -63,7 +63,7 @@ def test_zstd_skips_its_first_frame(tmp_path: Path) -> None:
 
 @each_kind
 def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
-    """Of a compressed file that was cut off all is read that can be, and a warning says so."""
+    """A truncated compressed file is read as far as possible, with a warning."""
     whole = compress(CAPTURE)
     packets, capture = read(tmp_path, whole[: len(whole) * 2 // 3])
     assert packets.seq.tolist() == list(range(len(packets)))
@@ -83,7 +83,7 @@ def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
     ],
 )
 def test_damaged_file_read_until_the_damage(tmp_path: Path, said: str, content: bytes) -> None:
-    """A compressed file with a wrong byte is read as far as it goes, and the damage is said."""
+    """A compressed file with a wrong byte is read as far as possible, and the damage reported."""
     middle = len(content) // 2
     spoilt = content[:middle] + bytes((content[middle] ^ 0xFF,)) + content[middle + 1 :]
     _, capture = read(tmp_path, spoilt)
@@ -102,7 +102,7 @@ def test_gzip_of_wrong_checksum(tmp_path: Path, place: int) -> None:
 
 @pytest.mark.parametrize("flags", range(0, 32, 2))
 def test_gzip_headers(tmp_path: Path, flags: int) -> None:
-    """Every field that a gzip header may have is passed, wherever the file is cut."""
+    """Every field that a gzip header may have is skipped, wherever the file is cut."""
     fields = {4: b"\3\0abc", 8: b"name\0", 16: b"comment\0", 2: b"\1\2"}
     plain = gzip.compress(CAPTURE)
     head = plain[:3] + bytes([flags]) + plain[4:10]
@@ -115,7 +115,7 @@ def test_gzip_headers(tmp_path: Path, flags: int) -> None:
 
 @each_kind
 def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> None:
-    """What follows a compressed capture and is not of its kind is said."""
+    """Content of another kind after a compressed capture is reported."""
     whole = compress(CAPTURE)
     packets, capture = read(tmp_path, whole + b"something else")
     assert len(packets) == 900
@@ -127,7 +127,7 @@ def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> Non
 def test_decompression_bomb_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
-    """A small file that would fill memory or disk is refused with what it is."""
+    """A small file that would fill memory or disk is refused by name of its compression."""
     monkeypatch.setattr(compression, "BOMB_BYTES", 1 << 24)
     path = tmp_path / "bomb"
     path.write_bytes(compress(built.pcap([]) + bytes(1 << 25)))
@@ -139,7 +139,7 @@ def test_decompression_bomb_is_refused(
 def test_dense_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
-    """A capture of full frames with nothing but zeros, as it compresses best, is no bomb."""
+    """A capture of full frames of zeros, which compresses best, is no bomb."""
     monkeypatch.setattr(compression, "BOMB_BYTES", 0)
     stamps = (b"\1\1\x08\x0a" + NOISE.randbytes(8) for _ in range(2000))
     frames = (built.ethernet(built.ipv4(built.tcp(each) + bytes(1448))) for each in stamps)

@@ -1,4 +1,4 @@
-"""Captures that end early or are damaged: what comes before is read, and the damage is said."""
+"""Truncated or damaged captures: everything before is read, and the damage reported."""
 
 import struct
 from pathlib import Path
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(4)]
 BLOCKS = [built.section(), built.interface(), *(built.enhanced(frame) for frame in FRAMES)]
 PCAP, PCAPNG = built.pcap(FRAMES), b"".join(BLOCKS)
-# Where each packet ends.
+# The end of each packet.
 PCAP_ENDS = (24 + np.cumsum([16 + len(frame) for frame in FRAMES])).tolist()
 PCAPNG_ENDS = np.cumsum([len(block) for block in BLOCKS])[2:].tolist()
 FILES = built.captures()
@@ -32,7 +32,7 @@ FILES = built.captures()
 def test_cut_at_every_byte(
     tmp_path: Path, content: bytes, ends: list[int], before: list[int]
 ) -> None:
-    """Wherever a file is cut off, the packets before are read and a warning tells which ends."""
+    """Wherever a file is cut off, the packets before are read and a warning names the place."""
     path = tmp_path / "x"
     for length in range(max(before[0], 12), len(content)):
         path.write_bytes(content[:length])
@@ -50,7 +50,7 @@ def test_cut_at_every_byte(
 
 @pytest.mark.parametrize("content", [PCAP, PCAPNG])
 def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
-    """A file that ends before it tells what it is, is an error and no capture without packets."""
+    """A file that ends before its format is known is an error, not an empty capture."""
     path = tmp_path / "x"
     for length in range(12):
         path.write_bytes(content[:length])
@@ -59,7 +59,7 @@ def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
 
 
 def test_broken_chain(tmp_path: Path) -> None:
-    """With no record behind one of impossible length, a warning says that reading ends."""
+    """Without a record behind one of impossible length, a warning says that reading ends."""
     path = tmp_path / "x"
     path.write_bytes(PCAP + b"\xff" * 200)
     capture = Capture(path)
@@ -90,7 +90,7 @@ LONG = {
 def test_reading_goes_on_behind_damage(
     tmp_path: Path, order: str, damage: str, place: int, *, pcapng: bool
 ) -> None:
-    """Of a damaged record alone the packet is lost, and skipped bytes and places are told."""
+    """Only the packet of a damaged record is lost; skipped bytes and places are reported."""
     content = LONG[order][pcapng]
     start = content.index(LONG_FRAMES[place]) - (28 if pcapng else 16)
     end = content.index(LONG_FRAMES[place + 1]) - (28 if pcapng else 16)
@@ -120,7 +120,7 @@ def test_reading_goes_on_behind_damage(
 @pytest.mark.parametrize("pcapng", [False, True])
 @pytest.mark.parametrize("cut", range(1, 90, 8))
 def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
-    """Where bytes are cut out of the middle, some packets are lost and the later ones are read."""
+    """If bytes are cut out of the middle, some packets are lost and the later ones are read."""
     content = LONG["<"][pcapng]
     at = content.index(LONG_FRAMES[4]) + 20
     changed = content[:at] + content[at + cut :]
@@ -133,7 +133,7 @@ def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
 
 
 def test_what_is_no_likely_record() -> None:
-    """Behind damage a record of another day, cut longer than it was, or of no bytes is none."""
+    """After damage a record of another day, cut longer than it was, or empty does not count."""
     record = built.pcap(LONG_FRAMES)[24:]
     for spoiled in (
         (100_000).to_bytes(4, "little") + record[4:],
@@ -147,7 +147,7 @@ def test_what_is_no_likely_record() -> None:
 
 
 def test_what_is_no_likely_block() -> None:
-    """Behind damage a block of an unknown type, or between two different lengths, is none."""
+    """After damage a block of an unknown type, or between different lengths, does not count."""
     block = BLOCKS[2]
     for spoiled in (b"\x77" + block[1:], block[:-4] + b"\x04" + block[-3:]):
         _, parser = parse(PCAPNG + b"\xff" * 40 + spoiled + b"".join(BLOCKS[3:]))
@@ -166,7 +166,7 @@ def test_what_is_no_likely_block() -> None:
 def test_mutations_are_read_alike(
     content: bytes, changes: list[tuple[int, int]], length: int, rows: int
 ) -> None:
-    """Both parsers say the same of a capture whatever bytes are changed, and never crash."""
+    """Both parsers agree on a capture with any changed bytes, and never crash."""
     mutated = bytearray(content)
     for at, value in changes:
         mutated[at % len(mutated)] = value
@@ -177,7 +177,7 @@ def test_mutations_are_read_alike(
 @given(content=st.binary(max_size=400), start=st.sampled_from([*FILES[:4], PCAPNG]))
 @pytest.mark.slow
 def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
-    """Both parsers say the same of noise behind a file's start."""
+    """Both parsers agree on noise after a file's start."""
     assert_alike(start[:24] + content)
     assert_alike(start + content)
 
@@ -193,7 +193,7 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
 def test_cutting_into_pieces_changes_nothing(
     kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int
 ) -> None:
-    """Into what pieces a file is cut, and how many rows there are, changes nothing."""
+    """The pieces into which a file is cut, and the number of rows, change nothing."""
     whole, parts = kind(), kind()
     assert in_pieces(parts, content, piece_bytes, rows) == in_pieces(whole, content, 1 << 16, 64)
     assert parts.counts == whole.counts

@@ -1,4 +1,4 @@
-"""What the parsers make of hand-built captures, each of which both must read alike."""
+"""Hand-built captures, which both parsers must read alike."""
 
 import struct
 from dataclasses import astuple, fields, replace
@@ -39,7 +39,7 @@ SNAP = b"\xaa\xaa\3\0\0\0"
 
 
 def fate(frame: bytes, link_type: int = 1) -> str:
-    """The one count, frames aside, that a frame raises."""
+    """Return the one count, besides frames, that a frame raises."""
     counts = parse(built.pcap([frame], link_type=link_type))[1].counts
     raised = [field.name for field in fields(Counts) if getattr(counts, field.name)]
     assert raised[0] == "frames"
@@ -184,7 +184,7 @@ def test_packet_found_behind_every_link_header(link_type: int, frame: bytes) -> 
     ],
 )
 def test_every_other_frame_is_counted(expected: str, frame: bytes, link_type: int) -> None:
-    """Every frame that is no packet is counted, under the reason that the first layer gives."""
+    """Every frame that is no packet is counted, under the reason of the lowest layer."""
     assert fate(frame, link_type) == expected
 
 
@@ -205,7 +205,7 @@ def test_wireless_retries_are_copies() -> None:
 
 @pytest.mark.parametrize(("link_type", "frame"), WIRELESS)
 def test_wireless_cut(link_type: int, frame: bytes) -> None:
-    """However little was kept of a frame of 802.11, both parsers say the same."""
+    """However little was kept of a frame of 802.11, both parsers agree."""
     assert_alike(built.pcap([frame[:n] for n in range(len(frame))], link_type=link_type))
 
 
@@ -213,7 +213,7 @@ def test_wireless_cut(link_type: int, frame: bytes) -> None:
 @given(link_type=st.sampled_from([105, 127]), start=st.binary(max_size=60))
 @pytest.mark.slow
 def test_wireless_alike(link_type: int, start: bytes) -> None:
-    """Of any bytes in the place of a wireless header both parsers say the same."""
+    """For any bytes in the place of a wireless header both parsers agree."""
     assert_alike(built.pcap([start + wlan(ipv4())], link_type=link_type))
 
 
@@ -259,7 +259,7 @@ def test_whole_options_in_header_count(
     ],
 )
 def test_payload_follows_from_ip_length(frame: bytes, payload: int, marks: int) -> None:
-    """Payload follows from IP's length, whatever headers there are and whatever pads the frame."""
+    """Payload follows from IP's length, whatever the headers and the padding are."""
     packets, _ = parse(built.pcap([frame]))
     assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
 
@@ -275,7 +275,7 @@ def test_excessive_fraction_is_added_and_counted(fraction: int, beyond: int) -> 
 
 
 def test_connections_as_the_flow_table_defines_them() -> None:
-    """Halves, bases, what SYNs announce, and ports used again, as FLOW defines them."""
+    """Halves, bases, announcements of SYNs, and reused ports are as FLOW defines them."""
     there = {"source": 1, "destination": 2}
     back = {"source": 2, "destination": 1}
     answer = {"source": 2000, "destination": 1000}
@@ -321,13 +321,13 @@ PACKETS = st.lists(
 @given(packets=PACKETS)
 @pytest.mark.slow
 def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
-    """Ports used again and SYNs sent again mean the same connections to both parsers."""
+    """Reused ports and repeated SYNs mean the same connections to both parsers."""
     assert_alike(conversation(packets))
     assert_alike(conversation(packets), rows=1)
 
 
 def conversation(packets: list[tuple[int, int, int, int]]) -> bytes:
-    """A capture of packets, each of a port, a side, flags and a sequence number."""
+    """Make a capture of packets, each of a port, a side, flags and a sequence number."""
     frames = []
     for port, side, flags, seq in packets:
         ports = (1000 + port, 2000) if side == 0 else (2000, 1000 + port)
@@ -366,7 +366,7 @@ def test_times_cut_to_ns_or_counted(resolution: int, offset_s: int, ticks: int) 
 @pytest.mark.parametrize("edge_ns", [2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_edges_of_time(edge_ns: int, step: int) -> None:
-    """The first and the last ns that 64 bits hold are times; the next ones are not."""
+    """The first and the last ns that 64 bits hold are valid times; the next ones are not."""
     second, ns = divmod(edge_ns + step, SECOND_NS)
     start = section() + interface(1, built.clock(9, second))
     packets, _ = parse(start + enhanced(ethernet(ipv4()), ns))
@@ -407,7 +407,7 @@ def test_section_may_change_byte_order() -> None:
     ],
 )
 def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> None:
-    """Where records cannot be followed, nothing more is taken and a sentence says where."""
+    """If records cannot be followed, nothing more is taken and a sentence names the place."""
     _, parser = parse(content)
     assert parser.broken == sentence
     assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)
@@ -415,7 +415,7 @@ def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> Non
 
 @pytest.mark.parametrize("kind", PARSERS)
 def test_few_rows(kind: type[AnyParser]) -> None:
-    """Full columns stop the parser before the next record, and it goes on with the next ones."""
+    """Full columns stop the parser before the next record, and it continues with the next ones."""
     content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
     whole, expected = parse(content.tobytes())
     parser, columns, at = kind(), empty_columns(3), 0
@@ -431,14 +431,14 @@ def test_few_rows(kind: type[AnyParser]) -> None:
 
 @pytest.mark.parametrize("content", [b"GIF89a" + bytes(20), section()[:8] + bytes(20)])
 def test_no_capture(content: bytes) -> None:
-    """What is no capture is refused, and named by its first bytes."""
+    """A file that is no capture is refused, and named by its first bytes."""
     with pytest.raises(AnalysisError, match=content[:4].hex(" ")):
         parse(content)
 
 
 @pytest.mark.parametrize("short", [built.pcap([])[:23], section()[:11], b""])
 def test_short_start(short: bytes) -> None:
-    """As long as a file's header is not whole, nothing is taken and nothing refused."""
+    """While a file's header is incomplete, nothing is taken and nothing refused."""
     packets, parser = parse(short)
     assert (len(packets), parser.counts, parser.format) == (0, Counts(), "")
 
@@ -453,6 +453,6 @@ def test_short_start(short: bytes) -> None:
     ],
 )
 def test_wrong_columns(spoil: dict[str, Any]) -> None:
-    """Columns that the library would write beyond, or misread, are refused."""
+    """Columns that the library would overrun, or misread, are refused."""
     with pytest.raises(ValueError, match="seq: must be"):
         Parser().parse(np.zeros(0, np.uint8), replace(empty_columns(4), **spoil), 0)

@@ -1,8 +1,8 @@
-"""Every packet of a corpus of captures against what tshark says of it.
+"""Every packet of a corpus of captures compared with tshark's fields.
 
-Where tshark differs for a reason, that is listed with it: tshark_fields.DEVIATIONS,
-tshark_tracking.RTT_DEVIATIONS and NOT_ANALYSED, and `why` of a Specimen of which tshark is shown
-another capture. Anything else that differs fails, and so does a deviation that nothing shows.
+Reasoned differences from tshark are listed: tshark_fields.DEVIATIONS,
+tshark_tracking.RTT_DEVIATIONS and NOT_ANALYSED, and `why` of a Specimen for which tshark reads
+another capture. Any other difference fails, and so does a deviation that nothing shows.
 """
 
 import corpus
@@ -35,7 +35,7 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
 
 @pytest.fixture(scope="module")
 def cases(specimens: list[Specimen]) -> list[Case]:
-    """All of it read, and tshark's answers."""
+    """Return the whole corpus, read, with tshark's answers."""
     return tshark_case.cases(specimens)
 
 
@@ -60,13 +60,13 @@ def test_packets_are_as_tshark_says(cases: list[Case]) -> None:
 
 
 def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
-    """Every packet is between the ends, and has the options, that tshark says."""
+    """Every packet has tshark's ends and options."""
     found = [text for case in cases for text in tshark_fields.end_differences(case)]
     assert not found, "\n".join(found)
 
 
 def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every capture of the corpus both parsers have the same packets, connections, counts."""
+    """Both parsers have the same packets, connections and counts of every capture."""
     monkeypatch.setattr("capture_analysis.reading.capture.Parser", NumpyParser)
     for case in cases:
         capture = Capture(case.specimen.path)

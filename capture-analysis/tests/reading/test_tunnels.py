@@ -1,4 +1,4 @@
-"""TCP in tunnels: counted by kind, and read where they carry all."""
+"""TCP in tunnels: counted by kind, and read if all TCP is in tunnels."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hand_built import ethernet, ipv4, tcp, tunnels
 
 
 def inside(content: bytes) -> tuple[Packets, Parser]:
-    """The packets of a capture, those in tunnels too, as both parsers have them."""
+    """Return the packets of a capture, with those in tunnels, as both parsers have them."""
     assert_alike(content)
     parser, columns = Parser(inside=True), empty_columns(64)
     _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0, last=True)
@@ -24,7 +24,7 @@ def inside(content: bytes) -> tuple[Packets, Parser]:
 
 @pytest.mark.parametrize("kind", tunnels())
 def test_each_kind(kind: str) -> None:
-    """Of every header the segment inside is read, and the packet counts under its tunnel's kind."""
+    """In every tunnel the segment is read, and the packet counts under its tunnel's kind."""
     outer = tunnels()[kind]
     packets, parser = inside(built.pcap(outer, link_type=101))
     assert packets.payload_bytes.tolist() == [len(built.PAYLOAD)] * len(outer)
@@ -35,14 +35,14 @@ def test_each_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", tunnels())
 def test_cut_at_every_byte(kind: str) -> None:
-    """However little was kept of a packet in a tunnel, both parsers say the same."""
+    """However little was kept of a packet in a tunnel, both parsers agree."""
     for packet in tunnels()[kind]:
         cut = [packet[:length] for length in range(20, len(packet))]
         assert_alike(built.pcap(cut, link_type=101))
 
 
 def test_tunnels_in_tunnels() -> None:
-    """Four tunnels are followed, and the packet counts once; in a fifth it is not looked for."""
+    """Four nested tunnels are followed, and the packet counts once; a fifth is not."""
     packet = ipv4()
     for depth in range(1, 6):
         packet = ipv4(packet, 4)
@@ -70,7 +70,7 @@ def test_what_is_no_tunnel() -> None:
 
 
 def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
-    """Without TCP outside tunnels that in them is read; with it they are counted, and a warning."""
+    """Without TCP outside tunnels that inside is read; otherwise it is counted, with a warning."""
     path = tmp_path / "x.pcap"
     carried = [packet for kind in tunnels().values() for packet in kind]
     path.write_bytes(built.pcap(carried, link_type=101))
@@ -90,7 +90,7 @@ def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
 
 
 def mixed(path: Path, isn: int = 1) -> Path:
-    """A capture of two connections, the one with more packets in a VXLAN tunnel."""
+    """Make a capture of two connections, the one with more packets in a VXLAN tunnel."""
     frames = []
     for k in range(20):
         there = tcp(built.TIMESTAMPS, seq=isn + 10 * k, ack=5) + built.PAYLOAD
@@ -105,14 +105,14 @@ def mixed(path: Path, isn: int = 1) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    """What a command prints."""
+    """Return a command's output."""
     assert main([str(word) for word in words]) == 0
     return capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --inside each command reads the connection in a tunnel beside that outside."""
+    """With --inside each command reads the connection in a tunnel besides that outside."""
     path = mixed(tmp_path / "x.pcap")
     assert "10.0.0.1:1000" not in said(capsys, "flows", path)
     assert "10.0.0.1:1000" in said(capsys, "flows", "--inside", path)
@@ -141,7 +141,7 @@ def test_pages_read_inside(
 
 
 def test_read_inside_from_python(tmp_path: Path) -> None:
-    """The four functions read tunnels where they are told to."""
+    """The four functions read tunnels on demand."""
     path = mixed(tmp_path / "x.pcap")
     assert len(capture_analysis.read_columns(path)["seq"]) == 2
     assert len(capture_analysis.read_columns(path, inside=True)["seq"]) == 42

@@ -1,4 +1,4 @@
-"""VLANs and connections: which tags make two connections of one pair of ends, and which do not."""
+"""VLANs and connections: tags that make two connections of one pair of ends, or one."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ LIMIT = 64
 
 
 def there(tags: Tags = (), seq: int = 1, ack: int = 0, **more: int) -> bytes:
-    """A frame from 10.0.0.1:1000 to 10.0.0.2:2000, with ten bytes if it has no SYN."""
+    """Make a frame from 10.0.0.1:1000 to 10.0.0.2:2000, with ten bytes if it has no SYN."""
     flags = more.get("flags", ACK)
     payload = b"" if flags & SYN else built.PAYLOAD
     options = built.SYN_OPTIONS if flags & SYN else built.TIMESTAMPS
@@ -31,13 +31,13 @@ def there(tags: Tags = (), seq: int = 1, ack: int = 0, **more: int) -> bytes:
 
 
 def back(tags: Tags = (), seq: int = 1, ack: int = 0, flags: int = ACK) -> bytes:
-    """A frame the other way."""
+    """Make a frame in the other direction."""
     segment = tcp(built.TIMESTAMPS, flags, source=2000, destination=1000, seq=seq, ack=ack)
     return tagged(ipv4(segment, source=2, destination=1), *tags)
 
 
 def exchange(out: Tags, home: Tags, isn: int, segments: int = 2) -> list[bytes]:
-    """A connection with its handshake, tagged thus on each way; initial numbers isn and 2 isn."""
+    """Make a connection with its handshake, with tags in each direction; ISNs isn and 2 isn."""
     frames = [
         there(out, isn, flags=SYN),
         back(home, 2 * isn, isn + 1, SYN | ACK),
@@ -49,12 +49,12 @@ def exchange(out: Tags, home: Tags, isn: int, segments: int = 2) -> list[bytes]:
 
 
 def flows(frames: Sequence[bytes]) -> Any:
-    """The connection of each frame, as both parsers have it."""
+    """Return the connection of each frame, as both parsers have it."""
     return parse(built.pcap(frames), 1024)[0].flow.tolist()
 
 
 def alternating(*talks: Sequence[bytes]) -> list[bytes]:
-    """One frame of each at a time."""
+    """Yield one frame of each in turn."""
     return [frame for frames in zip(*talks, strict=True) for frame in frames]
 
 
@@ -63,14 +63,14 @@ def alternating(*talks: Sequence[bytes]) -> list[bytes]:
     [((5,), (6,)), ((5,), ()), ((5, 7), (6, 7)), ((5, 7), (5, 8)), ((5, 7), (7,))],
 )
 def test_different_vlans(one: Tags, other: Tags) -> None:
-    """Connections between the same ends, in VLANs of which any tag differs, are two."""
+    """Connections between the same ends, in VLANs with any different tag, are two."""
     frames = alternating(exchange(one, one, 1000), exchange(other, other, FAR))
     assert flows(frames) == [0, 1] * 6
 
 
 @pytest.mark.parametrize(("one", "other"), [((5,), (6,)), ((5,), ())])
 def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
-    """So are they if the capture starts behind the handshakes, and at opposite ends."""
+    """The same holds if the capture starts after the handshakes, and at opposite ends."""
     first, second = exchange(one, one, 1000)[2:], exchange(other, other, FAR)[3:]
     assert flows([*first[:1], *second, *first[1:]]) == [0, 1, 1, 1, 0, 0, 0]
 
@@ -78,13 +78,13 @@ def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
 @pytest.mark.parametrize(("out", "home"), [((5,), ()), ((), (5,)), ((5,), (6,)), ((5, 6), (6,))])
 @pytest.mark.parametrize("start", [0, 1, 2, 3])
 def test_tagged_differently_each_way(out: Tags, home: Tags, start: int) -> None:
-    """Tags that differ from way to way do not part a connection, wherever the capture starts."""
+    """Tags that differ between directions do not split a connection, from any start."""
     frames = exchange(out, home, 1000)[start:]
     assert flows(frames) == [0] * len(frames)
 
 
 def test_same_connection_in_two_vlans() -> None:
-    """Packets that were captured on both sides of a router are copies, of one connection."""
+    """Packets captured on both sides of a router are copies, of one connection."""
     talk = exchange((5,), (5,), 1000)
     packets, parser = parse(built.pcap(alternating(talk, exchange((6,), (6,), 1000))))
     assert len(parser.flows) == 1
@@ -94,7 +94,7 @@ def test_same_connection_in_two_vlans() -> None:
 
 
 def test_ports_used_again() -> None:
-    """A SYN of another number opens another connection for the untagged way, too."""
+    """A SYN of another number opens another connection for the untagged direction, too."""
     frames = exchange((5,), (), 1000) + exchange((5,), (), FAR)
     assert flows(frames) == [0] * 6 + [1] * 6
 
@@ -108,20 +108,20 @@ def test_priority_is_no_vlan() -> None:
 
 
 def test_two_innermost_count() -> None:
-    """Of three tags, of which a mirror port may have added the outer, the inner two count."""
+    """Of three tags, the outer of which a mirror port may have added, the inner two count."""
     packets, parser = parse(built.pcap([there((9, 5, 6)), there((8, 5, 6), FAR)]))
     assert packets.flow.tolist() == [0, 0]
     assert parser.flows.vlans(0) == [5, 6]
 
 
 def test_first_tags_are_shown() -> None:
-    """A connection that is tagged one way only is known by that way's VLAN."""
+    """A connection with a tag in one direction only has that direction's VLAN."""
     flow_table = parse(built.pcap([there(), back((5,), 1, 1)]))[1].flows
     assert flow_table.label(0, 1) == "10.0.0.2:2000 > 10.0.0.1:1000 (VLAN 5)"
 
 
 def test_sixty_four_connections_between_two_ends() -> None:
-    """Beyond 64 connections between the same ends, a packet in another VLAN is of the latest."""
+    """Beyond 64 connections between the same ends, a packet in another VLAN joins the latest."""
     frames = [there((1 + k,), (1 << 26) * k) for k in range(LIMIT)]
     assert flows([*frames, there((LIMIT + 1,), 1 << 25), *frames]) == [
         *range(LIMIT),
@@ -131,7 +131,7 @@ def test_sixty_four_connections_between_two_ends() -> None:
 
 
 def test_other_protocols() -> None:
-    """Datagrams have no numbers that part them, and are of one flow in every VLAN."""
+    """Datagrams have no distinguishing numbers, and are of one flow in every VLAN."""
     content = built.pcap([tagged(ipv4(built.udp(b"x", 53), 17), vlan) for vlan in (5, 6)])
     assert_alike(content)
 
@@ -201,7 +201,7 @@ def test_report_shows_vlans(tmp_path: Path) -> None:
 
 
 def test_match_needs_no_equal_vlans(tmp_path: Path) -> None:
-    """Two connections in other VLANs at each tap are found in both captures, each as itself."""
+    """Two connections in other VLANs at each tap are found in both captures, without mixing."""
     one, other = (1000, FAR)
     a, b = (
         written(tmp_path / f"{name}.pcap", [frame for talk in talks for frame in talk])
@@ -221,7 +221,7 @@ def _connections(path: Path) -> int:
 
 
 def test_unify_by_vlan(tmp_path: Path) -> None:
-    """Where SYNs were not captured, equal VLANs say which connection is which."""
+    """If SYNs were not captured, equal VLANs identify the connections."""
     one, other = there((5,)), there((6,), FAR)
     _, first = read_capture(written(tmp_path / "a.pcap", [one, other]))
     _, second = read_capture(written(tmp_path / "b.pcap", [other, one]))

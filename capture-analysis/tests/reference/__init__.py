@@ -1,4 +1,4 @@
-"""Second implementations of what the C library does: slow, plain, and what it must equal.
+"""Second implementations of the C library: slow and plain; the library must equal them.
 
-No part of the product: tests give both the same input and compare what comes out.
+No part of the product: tests give both the same input and compare the results.
 """

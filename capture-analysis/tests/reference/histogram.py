@@ -1,4 +1,4 @@
-"""Counts of a histogram in Python, value by value: what clib/histogram.c must equal."""
+"""Counts of a histogram in Python, value by value; clib/histogram.c must equal them."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ def bin_of(value: int) -> int:
 def rows(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
     """Count pairs of lane and value.
 
-    Returns: by lane and bin, ascending, the lane, the least value, the greatest, how many.
+    Returns: by lane and bin, ascending, the lane, the smallest value, the largest, the count.
     """
     bins: dict[tuple[int, int], list[int]] = {}
     for lane, value in pairs:

@@ -1,4 +1,4 @@
-"""Rows of packets and their keys in numpy: what clib/match.c must equal."""
+"""Rows of packets and their keys in numpy; clib/match.c must equal them."""
 
 import numpy as np
 from capture_analysis.columns import FlowTable, IntArray, Packets

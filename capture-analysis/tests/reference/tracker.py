@@ -1,7 +1,7 @@
-"""The tracker in Python, packet by packet: slow, plain, and what clib/track.c must equal.
+"""The tracker in Python, packet by packet: slow and plain; clib/track.c must equal it.
 
-Sequence numbers are Python integers here, unwrapped against the highest that a half has shown, so
-that 2^31 bytes may be missing in a row before one is mistaken.
+Sequence numbers are Python integers here, unwrapped against the highest of a half, so that 2^31
+bytes in a row may be missing before one is mistaken.
 """
 
 from collections import deque
@@ -55,7 +55,7 @@ class _Packet(NamedTuple):
     marks: int
 
     def likeness(self) -> tuple[int, ...]:
-        """What is the same in a packet and its copy."""
+        """Return the fields that a packet and its copy share."""
         return (
             *(self.seq, self.ack, self.payload_bytes, self.flags, self.window, self.ip_id),
             *(self.ts_value, self.ts_echo, self.sack_left, self.sack_right),
@@ -79,7 +79,7 @@ class _Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Half:
-    """What one end sent, and what of it the other acknowledged."""
+    """The data that one end sent, and the part that the other acknowledged."""
 
     forgotten: Forgotten
     base: int = 0  # 32 bits; until the half is seen, what was first acknowledged of it
@@ -92,28 +92,28 @@ class _Half:
     acked: int | None = None
     window: int = 0  # with the highest acknowledgement that this half sent
     holes: list[tuple[int, int]] = field(default_factory=list)  # ascending, between low and high
-    unclear: tuple[int, int] | None = None  # spans what no RTT can be told of, not acknowledged
+    unclear: tuple[int, int] | None = None  # spans without an RTT, not acknowledged
     segments: deque[tuple[int, int]] = field(default_factory=deque)  # end, time; not acknowledged
     recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
     heard_ns: int | None = None  # last data or pure ACK of its direction
     told: bool = False  # of a gap, by the last ACKs
-    repair: tuple[int, Repair] | None = None  # under way: until what is acknowledged, and why
+    repair: tuple[int, Repair] | None = None  # under way: until which acknowledgement, and why
     last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
 
     def begin(self, seq: int) -> None:
-        """Count from the half's first number, also what was acknowledged before it was seen."""
+        """Count from the half's first number, also bytes acknowledged before it was seen."""
         if not self.seen:
             if self.acked is not None:
                 self.acked = _signed(self.base + self.acked - seq)
             self.base, self.seen = seq, True
 
     def unwrap(self, number: int) -> int:
-        """A sequence number of this half from its base, nearest to the highest known."""
+        """Return a sequence number of this half from its base, nearest to the highest known."""
         front = self.high if self.acked is None else max(self.high, self.acked)
         return front + _signed(number - self.base - front)
 
     def is_copy(self, packet: _Packet) -> bool:
-        """Whether the packet was captured before; remembers it if not."""
+        """Tell whether the packet was captured before; remember it if not."""
         likeness = packet.likeness()
         limit = COPY_NS if packet.ip_id else COPY_WITHOUT_ID_NS
         if any(abs(packet.time_ns - t) < limit and like == likeness for t, like in self.recent):
@@ -129,7 +129,7 @@ class _Half:
         return True
 
     def why_again(self, packet: _Packet, start: int) -> Repair:
-        """Name the kind of a retransmission, which begins a repair or goes on with one."""
+        """Return the kind of a retransmission, which begins or continues a repair."""
         if self.acked is not None and start + packet.payload_bytes <= self.acked:
             return Repair.SPURIOUS
         if self.heard_ns is not None and packet.time_ns - self.heard_ns >= TIMEOUT_NS:
@@ -167,7 +167,7 @@ class _Half:
         return packet.payload_bytes == 1 and other_window == 0 and start >= self.acked
 
     def send(self, packet: _Packet, start: int) -> int:
-        """Take the packet's payload, SYN and FIN as sent; return the bytes not seen before."""
+        """Take the packet's payload, SYN and FIN as sent; return the number of new bytes."""
         data = start + bool(packet.flags & FLAG_SYN)
         data_end = data + packet.payload_bytes
         end = data_end + bool(packet.flags & FLAG_FIN)
@@ -188,13 +188,13 @@ class _Half:
         return new
 
     def _open(self, start: int) -> None:
-        """Begin at the SYN, unless payload overtook it: what came before was no part of this."""
+        """Begin at the SYN, unless payload overtook it: earlier packets were no part of this."""
         self.first = start + 1
         if self.low == self.high:
             self.low = self.high = start
 
     def _fill(self, first: int, end: int) -> int:
-        """Take [first, end), below the highest, as seen; return the bytes that were not."""
+        """Take [start, end), below the highest, as seen; return the number of new bytes."""
         if first >= end:
             return 0
         filled = 0
@@ -242,7 +242,7 @@ class _Half:
             self.forgotten.segments += 1
 
     def acknowledge(self, ack: int, time_ns: int) -> tuple[int, int]:
-        """Take everything below `ack`, above all before, as acknowledged; return bytes, RTT."""
+        """Take everything below `ack`, above earlier ones, as acknowledged; return bytes, RTT."""
         before = self.acked
         if before is None:
             before = self._origin() if self.seen else ack
@@ -257,24 +257,24 @@ class _Half:
         return max(self._payload_edge(ack) - self._payload_edge(before), 0), rtt_ns
 
     def _origin(self) -> int:
-        """Where payload begins, as far as is known."""
+        """Return where payload begins, as far as known."""
         return 0 if self.first is None else self.first
 
     def _payload_edge(self, number: int) -> int:
-        """The number without the SYN before and the FIN behind the payload."""
+        """Return the number without the SYN before and the FIN after the payload."""
         if self.first is not None:
             number = max(number, self.first)
         return number if self.fin_at is None else min(number, self.fin_at)
 
     def unseen(self, ack: int) -> int:
-        """The payload that an ACK is the first to acknowledge and that was not seen."""
+        """Return the unseen payload that an ACK is the first to acknowledge."""
         acked = self._payload_edge(self._origin() if self.acked is None else self.acked)
         end = self._payload_edge(ack)
         inside = (min(last, end) - max(first, acked) for first, last in self.holes)
         return max(end - max(acked, self.high), 0) + sum(max(each, 0) for each in inside)
 
     def acked_unseen(self) -> bool:
-        """Whether more is acknowledged than was seen."""
+        """Tell whether more is acknowledged than was seen."""
         return self.acked is not None and self.acked > self.high
 
     def in_flight(self) -> int:
@@ -292,7 +292,7 @@ class PythonTracker:
 
     @property
     def forgotten(self) -> Forgotten:
-        """What was let go so far."""
+        """Return the counts of discarded records."""
         return self._forgotten
 
     def track(self, packets: Packets, flows: FlowTable) -> Tracked:
@@ -345,7 +345,7 @@ class PythonTracker:
 
 
 def _hear(packet: _Packet, kind: Kind, acked: int, mine: _Half, other: _Half) -> None:
-    """Take what a packet says of losses of its own half's data, or of those it acknowledges."""
+    """Take a packet's news of losses of its own half's data, or of those it acknowledges."""
     (mine if packet.payload_bytes else other).heard_ns = packet.time_ns
     sack = packet.marks & Mark.SACK and _signed(packet.sack_right - packet.ack) > 0
     told = bool(sack) or kind is Kind.DUPLICATE_ACK
@@ -354,7 +354,7 @@ def _hear(packet: _Packet, kind: Kind, acked: int, mine: _Half, other: _Half) ->
 
 
 def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int, int]:
-    """Account for the acknowledgement; return payload newly acknowledged, RTT, payload unseen."""
+    """Account for the acknowledgement; return newly acknowledged payload, RTT, unseen payload."""
     if not other.seen and other.acked is None:
         other.base = packet.ack
     if packet.flags & FLAG_SYN and other.seen and other.acked_unseen():
@@ -370,7 +370,7 @@ def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int, int
 
 
 def _kind(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind:
-    """The kind of a packet that is no copy and no RST; late data as a retransmission."""
+    """Return the kind of a packet that is no copy and no RST; late data as a retransmission."""
     if packet.flags & FLAG_SYN:
         return Kind.CONTROL
     if packet.payload_bytes:
@@ -402,10 +402,10 @@ def _kind_of_ack(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind
 
 
 def _elapsed(from_ns: int, to_ns: int) -> int:
-    """Time from one packet to the next, as 64 bits hold it; -1 if it ran backward."""
+    """Return the time from one packet to the next in 64 bits; -1 if it ran backward."""
     return min(max(to_ns - from_ns, -1), (1 << 63) - 1)
 
 
 def _signed(number: int) -> int:
-    """The number of 32 bits as the difference that it is, -2^31..2^31-1."""
+    """Return the number of 32 bits as a signed difference, -2^31..2^31-1."""
     return ((number + (1 << 31)) & _U32) - (1 << 31)

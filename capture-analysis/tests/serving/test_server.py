@@ -1,4 +1,4 @@
-"""The page for a dropped capture: who may use it, what it refuses, and a drop in a browser."""
+"""The page for dropped captures: its users, its refusals, and a drop in a browser."""
 
 import http.client
 import io
@@ -26,7 +26,7 @@ WAIT_S = 100
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """A page that takes captures of 1 MB."""
+    """Start a page that accepts captures of 1 MB."""
     with Server(limits=Limits(capture_bytes=1_000_000)) as one:
         thread = threading.Thread(target=one.serve_forever)
         thread.start()
@@ -48,7 +48,7 @@ def ask(server: Server, path: str, body: bytes | None = None, **headers: str) ->
 
 
 def test_page_loads_nothing_from_elsewhere(server: Server) -> None:
-    """The page is there under its token, and its policy allows its own scripts alone."""
+    """The page is served under its token, and its policy allows only its own scripts."""
     status, text, headers = ask(server, f"/{server.token}/")
     assert (status, headers["Referrer-Policy"]) == (200, "no-referrer")
     assert b"Drop a capture here" in text
@@ -75,7 +75,7 @@ def test_page_loads_nothing_from_elsewhere(server: Server) -> None:
 def test_other_sites_are_refused(
     server: Server, headers: dict[str, str], status: int, said: str
 ) -> None:
-    """A name of another site, and a page of another origin, get neither the page nor a report."""
+    """A name of another site, and a page of another origin, get neither page nor report."""
     named = {name: text.format(port=server.server_port) for name, text in headers.items()}
     for path, body in (("", None), ("example", b"")):
         found, answer, _ = ask(server, f"/{server.token}/{path}", body, **named)
@@ -84,7 +84,7 @@ def test_other_sites_are_refused(
 
 
 def test_token_is_needed(server: Server) -> None:
-    """Without the whole token there is nothing; each server has another."""
+    """Without the whole token nothing is served; each server has another token."""
     for path in (
         "/",
         "/example",
@@ -113,7 +113,7 @@ def test_too_large(server: Server) -> None:
 
 
 def test_one_at_a_time(server: Server) -> None:
-    """While a capture is read another one is refused; afterwards it is not."""
+    """While a capture is analysed another one is refused; afterwards it is not."""
     path = f"/{server.token}/capture/b"
     answers = []
 
@@ -132,7 +132,7 @@ def test_one_at_a_time(server: Server) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["text", "4 GB record first", "zstd with a window of 2 GiB"])
 def test_hostile_file(server: Server, name: str) -> None:
-    """A file that cannot be read is refused with the command line's sentence, and nothing else."""
+    """An unreadable file is refused with only the command line's sentence."""
     hostile = next(each for each in files() if each.name == name)
     status, said, _ = ask(server, f"/{server.token}/capture/..%2Fh.pcap", hostile.content())
     assert status == 422
@@ -150,7 +150,7 @@ def test_hostile_file(server: Server, name: str) -> None:
     ],
 )
 def test_process_has_limits(limits: Limits, said: str) -> None:
-    """An analysis that needs more memory or time than it may take ends with a sentence."""
+    """An analysis beyond its memory or time ends with a sentence."""
     with EXAMPLE.open("rb") as file, pytest.raises(AnalysisError) as refused:
         Analyst(limits).report("a.pcap.zst", file, EXAMPLE.stat().st_size)
     assert str(refused.value) == f"a.pcap.zst: the analysis did not end: it may take {said}"

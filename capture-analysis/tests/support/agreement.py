@@ -1,9 +1,9 @@
-"""How our words for packets agree with Wireshark's and tcptrace's, over some captures.
+"""The agreement of our words for packets with Wireshark's and tcptrace's, over some captures.
 
     python agreement.py CAPTURE...
 
-Prints for each word how many packets both name so, only we, only tshark; and the retransmissions
-of tcptrace in all. Captures near the data's senders are meant.
+Prints for each word the packets named by both, only by us, only by tshark; and the total of
+tcptrace's retransmissions. It is for captures near the data's senders.
 """
 
 import re
@@ -20,7 +20,7 @@ from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import read_capture
 from capture_analysis.tracking import Kind, Repair, Tracked, Tracker
 
-# Our word for a packet and tshark's field, which is present where it says the same.
+# Our word for a packet and tshark's field, whose presence means the same.
 WORDS: dict[str, tuple[Callable[[Tracked], BoolArray], str]] = {
     "sent again": (
         lambda t: (t.kind == Kind.RETRANSMISSION) | (t.kind == Kind.LATE_DATA),
@@ -34,7 +34,7 @@ WORDS: dict[str, tuple[Callable[[Tracked], BoolArray], str]] = {
 
 
 def compare(path: Path) -> tuple[Counter[tuple[str, str]], int, int]:
-    """Count packets by word and by who names them so; and retransmissions, ours and tcptrace's.
+    """Count packets by word and program; and retransmissions, ours and tcptrace's.
 
     Args:
         path: a plain pcap.

@@ -15,7 +15,7 @@ PARSERS: list[type[AnyParser]] = [NumpyParser, Parser]
 
 
 def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]:
-    """All that a parser says of a file that fills so many rows at a time, as comparable values."""
+    """Return a parser's whole result on a file, for a number of rows at a time."""
     data = np.frombuffer(content, np.uint8)
     columns = empty_columns(rows)
     found: list[tuple[int, ...]] = []
@@ -33,14 +33,14 @@ def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]
 
 
 def assert_alike(content: bytes, rows: int = 64) -> None:
-    """Both parsers say the same of a file: of TCP, of TCP in tunnels, and of every protocol."""
+    """Assert that both parsers agree on a file: TCP, TCP in tunnels, every protocol."""
     for every, inside in ((False, False), (False, True), (True, False)):
         one, other = (parser(every_protocol=every, inside=inside) for parser in PARSERS)
         assert outcome(one, content, rows) == outcome(other, content, rows)
 
 
 def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:
-    """The packets of a file's content, and the parser afterwards; the other says the same."""
+    """Return the packets of a file's content, and the parser; the other parser must agree."""
     assert_alike(content, rows)
     parser = Parser()
     columns = empty_columns(rows)
@@ -49,9 +49,9 @@ def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:
 
 
 def in_pieces(parser: AnyParser, content: bytes, piece_bytes: int, rows: int) -> list[list[int]]:
-    """What a parser finds if it is given so many more bytes at a time, and so many rows.
+    """Return a parser's result for a number of bytes at a time, and a number of rows.
 
-    Returns: of every packet the values of all columns.
+    Returns: the values of all columns of every packet.
     """
     data = np.frombuffer(content, np.uint8)
     columns = empty_columns(rows)

@@ -11,7 +11,7 @@ import sys
 
 from capture_analysis.cli import main
 
-# numpy and the libraries beside it reserve most of it; what a command asks for comes on top.
+# numpy and its libraries reserve most of it; a command's own memory comes on top.
 ADDRESS_SPACE_BYTES = 1 << 30
 
 

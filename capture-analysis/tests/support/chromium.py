@@ -22,7 +22,7 @@ _FLAGS = (
 
 @pytest.fixture(name="browser", scope="module")
 def launched() -> Iterator[Any]:
-    """Chromium, with what its pages ask the network for in its log."""
+    """Return Chromium, with the network requests of its pages in its log."""
     options = webdriver.ChromeOptions()
     for flag in _FLAGS:
         options.add_argument(f"--{flag}")
@@ -38,7 +38,7 @@ def launched() -> Iterator[Any]:
 
 
 def opened(browser: Any, page: Path, width: int = 1200, fragment: str = "") -> None:
-    """Open a page at a width and wait until all plots are drawn or it says what is wrong."""
+    """Open a page at a width and wait until all plots are drawn or it reports an error."""
     for kind in ("browser", "performance"):
         browser.get_log(kind)
     browser.set_window_size(width, 900)
@@ -48,5 +48,5 @@ def opened(browser: Any, page: Path, width: int = 1200, fragment: str = "") -> N
 
 
 def console(browser: Any) -> list[str]:
-    """What the page has logged."""
+    """Return the page's log."""
     return [entry["message"] for entry in browser.get_log("browser")]

@@ -2,7 +2,7 @@
 
     python confusion.py [CASES [SEED]]
 
-Prints docs/how-true.md's table for so many cases of each kind.
+Prints docs/how-true.md's table for a number of cases of each kind.
 """
 
 import sys
@@ -25,7 +25,7 @@ WRONG = 0.1
 
 @dataclass(frozen=True)
 class Told:
-    """What is true of a direction, and what is said of it.
+    """The truth on a direction, and the verdict.
 
     Attributes:
         true: one of TRUTHS.
@@ -43,12 +43,12 @@ class Told:
 
 
 def truth(share: float) -> str:
-    """Say in a word what a share of compressed ACKs is."""
+    """Name a share of compressed ACKs in a word."""
     return "compressed" if share >= COMPRESSED else "not" if share < SPACED else "a little"
 
 
 def saying(verdict: float | str | None) -> str:
-    """Say a verdict in one of the words."""
+    """Name a verdict in one of the words."""
     word = verdict_word(verdict)
     return "not" if word == "spaced" else word
 
@@ -64,7 +64,7 @@ def told(case: Case) -> Iterator[Told]:
 
 
 def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
-    """Count directions by truth and by what is said."""
+    """Count directions by truth and by verdict."""
     return Counter((each.true, each.said) for each in found)
 
 
@@ -80,7 +80,7 @@ def show(found: Sequence[tuple[str, str, str]]) -> None:
 
 
 def main(cases: int = 20, seed: int = 1) -> None:
-    """Print the matrix, by kind and in all, and how true the rates are."""
+    """Print the matrix, by kind and in all, and the accuracy of the rates."""
     found = [each for case in corpus(cases, seed) for each in told(case)]
     show([(each.kind, each.true, each.said) for each in found])
     for evidence in (Evidence.MEASURED, Evidence.GUESSED):

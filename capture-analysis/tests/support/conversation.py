@@ -1,4 +1,4 @@
-"""A connection written down packet by packet, for tests of what is told from it."""
+"""A connection written down packet by packet, for tests of its analysis."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -37,7 +37,7 @@ class Conversation:
     def send(
         self, half: int, at_us: int, seq: int, payload: int = 0, ack: int | None = None, **more: int
     ) -> None:
-        """Add a packet; the ACK flag if it has an `ack`, an IP identification of its own."""
+        """Add a packet; with the ACK flag if it has an `ack`, and its own IP identification."""
         flags = more.pop("flags", 0) | (0 if ack is None else FLAG_ACK)
         packet = {
             "half": half,
@@ -52,7 +52,7 @@ class Conversation:
         self.packets.append(packet | more)
 
     def handshake(self) -> "Conversation":
-        """SYN at 0, SYN and ACK at 10, ACK at 30 us."""
+        """Add SYN at 0, SYN and ACK at 10, ACK at 30 us."""
         self.send(0, 0, 0, flags=FLAG_SYN)
         self.send(1, 10, 0, ack=1, flags=FLAG_SYN)
         self.send(0, 30, 1, ack=1)
@@ -64,16 +64,16 @@ class Conversation:
         self.send(1, at_us, 1, ack=ack, marks=int(Mark.SACK), **edges)
 
     def again(self, at_us: int, **more: int) -> None:
-        """Add the last packet once more, some columns changed."""
+        """Add the last packet once more, with some columns changed."""
         self.packets.append(self.packets[-1] | {"time_ns": at_us * 1000} | more)
 
     def tracked(self, tracker: AnyTracker) -> Tracked:
-        """What a tracker says of it."""
+        """Return a tracker's result."""
         return tracker.track(columns(self.packets), flow_table(1))
 
 
 def columns(packets: Sequence[dict[str, int]]) -> Packets:
-    """Packets from dicts; columns that are not given are 0."""
+    """Make packets from dicts; columns that are not given are 0."""
     return Packets(
         *(
             np.array([p.get(f.name, 0) for p in packets], np.int64).astype(COLUMN_TYPES[f.name])
@@ -83,5 +83,5 @@ def columns(packets: Sequence[dict[str, int]]) -> Packets:
 
 
 def flow_table(flows: int) -> FlowTable:
-    """A table of so many connections of which nothing is known."""
+    """Make a table of a number of unknown connections."""
     return FlowTable(np.zeros(flows, dtype=FLOW))

@@ -1,9 +1,9 @@
-"""More than 200 captures of every kind, built anew where they are wanted, and alike each time.
+"""More than 200 captures of every kind, built again on demand, and always alike.
 
-`build` writes them into a folder. Each is a conversation (corpus_conversations.py, and what
-corpus_ip.py and corpus_tcp.py make of it) behind a link's headers (corpus_links.py) in a file
-format (corpus_files.py); or made of such a file by a program (corpus_tools.py); or, and only
-that differs each time, traffic of this machine (corpus_real.py).
+`build` writes them into a folder. Each is a conversation (corpus_conversations.py, and its variants
+by corpus_ip.py and corpus_tcp.py) behind a link's headers (corpus_links.py) in a file format
+(corpus_files.py); or made of such a file by a program (corpus_tools.py); or, the only one that
+differs each time, traffic of this machine (corpus_real.py).
 """
 
 import gzip
@@ -43,9 +43,9 @@ class Specimen:
     """A capture of the corpus.
 
     Attributes:
-        name: what it is, as idea/variant.
+        name: its name, as idea/variant.
         path: the file.
-        asked: what tshark is asked about instead, where it cannot read the file.
+        asked: the file for tshark instead, if it cannot read this one.
         why: the reason.
     """
 
@@ -58,7 +58,7 @@ class Specimen:
 def frames(
     talk: Sequence[Datagram], link: Link, snap_bytes: int = 1 << 18, trailer: int = 0
 ) -> list[Frame]:
-    """A conversation behind a link's headers; Ethernet pads to 60 octets if there is a trailer."""
+    """Return a conversation behind a link's headers; Ethernet pads to 60 octets with a trailer."""
     found = []
     for datagram in talk:
         octets = link.header(datagram.version, len(datagram.octets)) + datagram.octets
@@ -69,7 +69,7 @@ def frames(
 
 
 def build(folder: Path) -> list[Specimen]:
-    """Write the captures that need nothing but Python."""
+    """Write the captures that need only Python."""
     (folder / "asked").mkdir()
     found = []
     for name, content in _contents():
@@ -88,7 +88,7 @@ def build(folder: Path) -> list[Specimen]:
 
 
 def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
-    """What tshark takes for something else, and the same as it understands it."""
+    """Make files that tshark misreads, and the same in a form that it understands."""
     for order in ("little", "big"):
         talk = whole(90, version=6)
         content, asked = (
@@ -110,7 +110,7 @@ def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
 
 
 def _with_blocks(made: Sequence[Frame], others: Sequence[tuple[int, bytes]]) -> bytes:
-    """Packets, each with a comment and another block behind it."""
+    """Make packets, each with a comment and another block behind it."""
     file = Pcapng().section().interface(Interface(1, 9))
     for n, frame in enumerate(made):
         file.packet(frame, comment=b"c" * n)
@@ -119,7 +119,7 @@ def _with_blocks(made: Sequence[Frame], others: Sequence[tuple[int, bytes]]) -> 
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
-    """Names and contents."""
+    """Return names and contents."""
     yield from _links()
     yield from _wireless()
     yield from _one_way_tags()
@@ -139,7 +139,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 
 
 def _links() -> Iterator[tuple[str, bytes]]:
-    """Every link type with every version of IP that it carries, in formats by turns."""
+    """Make every link type with every version of IP that it carries, in formats by turns."""
     turn = list(FORMATS.values())
     for n, (name, link) in enumerate(LINKS.items()):
         for version in link.versions:
@@ -159,7 +159,7 @@ def _links() -> Iterator[tuple[str, bytes]]:
 
 
 def _wireless() -> Iterator[tuple[str, bytes]]:
-    """802.11: beside data what carries none, is encrypted, or was sent again."""
+    """Make 802.11: besides data, frames without data, encrypted ones, and ones sent again."""
     data = frames(whole(94), LINKS["wlan"])
     addresses = bytes(range(18)) + bytes(2)
     others = [
@@ -173,7 +173,7 @@ def _wireless() -> Iterator[tuple[str, bytes]]:
 
 
 def _one_way_tags() -> Iterator[tuple[str, bytes]]:
-    """Connections whose packets of one way only are in a VLAN, also from their middle."""
+    """Make connections with a VLAN in one direction only, also from their middle."""
     for version, start in ((4, 0), (6, 0), (4, 1), (6, 7)):
         talk = whole(95 + start, version=version)
         tagged, plain = (frames(talk, LINKS[name]) for name in ("vlan", "ethernet"))
@@ -186,7 +186,7 @@ def _one_way_tags() -> Iterator[tuple[str, bytes]]:
 
 
 def _formats() -> Iterator[tuple[str, bytes]]:
-    """Every file format, and every resolution that pcapng can state."""
+    """Make every file format, and every resolution of pcapng."""
     made = frames(whole(1), LINKS["ethernet"])
     for name, form in FORMATS.items():
         yield f"format/{name}", form(made, 1)
@@ -201,7 +201,7 @@ def _formats() -> Iterator[tuple[str, bytes]]:
 
 
 def _sections() -> Iterator[tuple[str, bytes]]:
-    """Several sections of pcapng in a file, in both byte orders."""
+    """Make several sections of pcapng in a file, in both byte orders."""
     ethernet = frames(whole(3), LINKS["ethernet"])
     raw = frames(whole(4, version=6), LINKS["raw"])
     file = Pcapng()
@@ -214,7 +214,7 @@ def _sections() -> Iterator[tuple[str, bytes]]:
 
 
 def _blocks() -> Iterator[tuple[str, bytes]]:
-    """Several interfaces of pcapng in a section, and the rarer blocks of packets."""
+    """Make several interfaces of pcapng in a section, and the rarer blocks of packets."""
     made = (
         frames(whole(3), LINKS["ethernet"]),
         frames(whole(4, version=6), LINKS["raw"]),
@@ -249,7 +249,7 @@ OTHER_BLOCKS = (
 
 
 def _random(count: int) -> Iterator[tuple[str, bytes]]:
-    """Any conversation behind any link in any format, cut anywhere."""
+    """Make any conversation behind any link in any format, cut anywhere."""
     chosen = random.Random(2026)
     talks = {**corpus_ip.variants(), **corpus_tcp.variants()}
     del talks["ah"]  # which tshark counts as TCP and we do not: streams would differ
@@ -265,7 +265,7 @@ def _random(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _compressed(plain: Sequence[Specimen]) -> Iterator[Specimen]:
-    """Some of them compressed, once in several members."""
+    """Compress some of them, once in several members."""
     chosen = [s for s in plain if s.name.startswith("format/") and s.name.endswith("flows")]
     for n, specimen in enumerate(chosen):
         content = specimen.path.read_bytes()

@@ -1,6 +1,6 @@
-"""TCP conversations as a capture might show them: packets from IP upwards, made by scapy.
+"""TCP conversations that a capture might show: packets from IP upwards, made by scapy.
 
-They need not be what a stack would do; they show what can be in a capture.
+They need not come from a real stack; they show what can be in a capture.
 """
 
 import random
@@ -62,7 +62,7 @@ class Conversation:
     def packet(
         self, end: int, payload: bytes = b"", *, hidden: bool = False, **fields: Any
     ) -> None:
-        """Send a packet; of `seq`, `ack`, `flags`, `window`, `options` what is not given follows.
+        """Send a packet; missing `seq`, `ack`, `flags`, `window`, `options` follow from the state.
 
         A `hidden` one is sent, but not in the capture. Sequence numbers given do not count as new.
         """
@@ -93,24 +93,24 @@ class Conversation:
             self.echo[1 - end] = self._ticks(end)
 
     def data(self, end: int, payload_bytes: int = MSS_BYTES, **fields: Any) -> None:
-        """A segment of zeros."""
+        """Send a segment of zeros."""
         self.packet(end, bytes(payload_bytes), **fields)
 
     def opening(self, mss: int = 1460, scale: int = 7) -> None:
-        """SYN, SYN and ACK, ACK."""
+        """Send SYN, SYN and ACK, ACK."""
         options = [("MSS", mss), ("SAckOK", b""), ("WScale", scale)]
         self.packet(0, flags="S", ack=0, options=options)
         self.packet(1, flags="SA", options=options)
         self.packet(0)
 
     def closing(self) -> None:
-        """FIN from both, and the last ACK."""
+        """Send FIN from both, and the last ACK."""
         self.packet(0, flags="FA")
         self.packet(1, flags="FA")
         self.packet(0)
 
     def exchange(self, packets: int) -> None:
-        """Two-way data of various sizes with their ACKs, without losses."""
+        """Send two-way data of various sizes with its ACKs, without losses."""
         for _ in range(packets):
             end = self.random.randrange(2)
             if self.random.random() < 0.6:
@@ -119,7 +119,7 @@ class Conversation:
                 self.packet(end)
 
     def loss(self, end: int, again: int = 1) -> None:
-        """A segment that the capture lacks, duplicate ACKs, and it is sent again."""
+        """Send a segment that the capture lacks, duplicate ACKs, and the segment again."""
         hole = self.next[end]
         self.data(end, 1000, hidden=True)
         for _ in range(4):
@@ -149,7 +149,7 @@ class Conversation:
 def whole(
     seed: int, *, version: int = 4, packets: int = 20, wrap: Wrap | None = None
 ) -> list[Datagram]:
-    """A connection from its SYN to its last ACK with a loss in each direction."""
+    """Send a connection from its SYN to its last ACK with a loss in each direction."""
     log: list[Datagram] = []
     settings: dict[str, Any] = {"wrap": wrap} if wrap else {}
     talk = Conversation(log, seed, version=version, **settings)
@@ -162,7 +162,7 @@ def whole(
 
 
 def several(seed: int, flows: int, *, versions: tuple[int, ...] = (4,)) -> list[Datagram]:
-    """So many connections at once."""
+    """Send a number of connections at once."""
     log: list[Datagram] = []
     chosen = random.Random(seed)
     talks = [

@@ -1,4 +1,4 @@
-"""Capture files of every format, from frames, byte by byte as the specifications have them."""
+"""Capture files of every format, from frames, byte by byte by the specifications."""
 
 import struct
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ MAGIC = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D, "modified": 0xA1B2CD34}
 
 @dataclass(frozen=True)
 class Frame:
-    """What a capture has of a frame.
+    """A frame in a capture.
 
     Attributes:
         time_ns: since the epoch.
@@ -23,14 +23,14 @@ class Frame:
 
     @staticmethod
     def of(time_ns: int, octets: bytes, snap_bytes: int = 1 << 18) -> "Frame":
-        """A frame, of which so much is kept."""
+        """Make a frame with a number of bytes kept."""
         return Frame(time_ns, octets[:snap_bytes], len(octets))
 
 
 def pcap(
     frames: Sequence[Frame], link_type: int, *, kind: str = "us", order: str = "<", fcs: int = 0
 ) -> bytes:
-    """A classic file; `fcs` goes into the upper bits of the link type."""
+    """Make a classic file; `fcs` goes into the upper bits of the link type."""
     tick = 1 if kind == "ns" else 1000
     parts = [struct.pack(order + "IHHiIII", MAGIC[kind], 2, 4, 0, 0, 1 << 18, link_type | fcs)]
     for frame in frames:
@@ -60,7 +60,7 @@ class Interface:
     snap_bytes: int = 0
 
     def ticks(self, time_ns: int) -> int:
-        """What the file says for a time."""
+        """Return the file's value for a time."""
         time_ns -= self.offset_s * 1_000_000_000
         resolution = 6 if self.resolution is None else self.resolution
         per_second: int = 2 ** (resolution & 127) if resolution & 128 else 10**resolution
@@ -84,7 +84,7 @@ class Pcapng:
         return self
 
     def section(self, order: str = "<", *, length: int = -1) -> "Pcapng":
-        """A section in a byte order; interfaces are numbered afresh."""
+        """Add a section in a byte order; interfaces are numbered from 0 again."""
         self.order, self.interfaces = order, []
         options = self.option(1, b"a comment") + self.option(4, b"twoway")
         body = struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, length) + options + bytes(4)
@@ -102,7 +102,7 @@ class Pcapng:
         return self.block(1, head + options + bytes(4))
 
     def packet(self, frame: Frame, interface: int = 0, *, comment: bytes = b"") -> "Pcapng":
-        """An Enhanced Packet Block."""
+        """Add an Enhanced Packet Block."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
         head = struct.pack(
             self.order + "5I",
@@ -117,13 +117,13 @@ class Pcapng:
         return self.block(6, head + octets + options)
 
     def packets(self, frames: Sequence[Frame], interface: int = 0) -> "Pcapng":
-        """Several of them."""
+        """Add several of them."""
         for frame in frames:
             self.packet(frame, interface)
         return self
 
     def obsolete_packet(self, frame: Frame, interface: int = 0) -> "Pcapng":
-        """A Packet Block, of the first drafts."""
+        """Add a Packet Block, of the first drafts."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
         head = struct.pack(
             self.order + "HHIIII",
@@ -137,16 +137,16 @@ class Pcapng:
         return self.block(2, head + frame.octets)
 
     def simple_packet(self, frame: Frame) -> "Pcapng":
-        """A Simple Packet Block, which has no time."""
+        """Add a Simple Packet Block, which has no time."""
         return self.block(3, struct.pack(self.order + "I", frame.size) + frame.octets)
 
     def option(self, code: int, value: bytes) -> bytes:
-        """An option's bytes."""
+        """Return an option's bytes."""
         head = struct.pack(self.order + "HH", code, len(value))
         return head + value + bytes(-len(value) % 4)
 
 
 def pcapng(frames: Sequence[Frame], interface: Interface, order: str = "<") -> bytes:
-    """A file of one section and one interface."""
+    """Make a file of one section and one interface."""
     file = Pcapng().section(order).interface(interface)
     return file.packets(frames).octets

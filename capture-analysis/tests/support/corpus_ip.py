@@ -1,4 +1,4 @@
-"""Conversations whose IP packets have what IP may have between its header and TCP."""
+"""Conversations with everything that IP may have between its header and TCP."""
 
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ from scapy.packet import Packet, Raw
 
 
 def _with(**fields: Any) -> Wrap:
-    """Another value of fields of the IP header."""
+    """Set another value of fields of the IP header."""
 
     def wrap(packet: Packet) -> Packet:
         for name, value in fields.items():
@@ -31,7 +31,7 @@ def _with(**fields: Any) -> Wrap:
 
 
 def _between(*layers: Packet) -> Wrap:
-    """Layers between IP and what it carries."""
+    """Put layers between IP and its payload."""
 
     def wrap(packet: Packet) -> Packet:
         inner = packet.payload
@@ -73,7 +73,7 @@ WRAPS: dict[str, tuple[int, Wrap]] = {
 
 @cache
 def variants() -> dict[str, list[Datagram]]:
-    """Conversations by name."""
+    """Return conversations by name."""
     found = {name: whole(50, version=each, wrap=wrap) for name, (each, wrap) in WRAPS.items()}
     talk = whole(51)
     found["fragments"] = [part for datagram in talk for part in _fragmented(datagram, 400)]
@@ -87,7 +87,7 @@ def variants() -> dict[str, list[Datagram]]:
 
 
 def _fragmented(datagram: Datagram, piece: int) -> list[Datagram]:
-    """IPv4 fragments, if what IP carries is longer than a piece."""
+    """Make IPv4 fragments, if the payload of IP is longer than a piece."""
     whole_ip = IP(datagram.octets)
     content = bytes(whole_ip.payload)
     if len(content) <= piece:
@@ -109,7 +109,7 @@ def _fragmented(datagram: Datagram, piece: int) -> list[Datagram]:
 
 
 def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
-    """The same for IPv6."""
+    """Make the same for IPv6."""
     whole_ip = IPv6(datagram.octets)
     content = bytes(whole_ip.payload)
     if len(content) <= piece:
@@ -126,7 +126,7 @@ def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
 
 
 def zero_length(datagram: Datagram) -> Datagram:
-    """As a sender's capture shows it before segmentation in hardware: no length in IP's header."""
+    """Remove IP's length, as a sender's capture before segmentation in hardware does."""
     octets = bytearray(datagram.octets)
     first = 2 if datagram.version == 4 else 4
     octets[first : first + 2] = bytes(2)
@@ -134,7 +134,7 @@ def zero_length(datagram: Datagram) -> Datagram:
 
 
 def _not_tcp(talk: list[Datagram]) -> list[Datagram]:
-    """TCP among what is not."""
+    """Make TCP among other protocols."""
     ends: dict[str, Any]
     ends_6: dict[str, Any]
     ends, ends_6 = (

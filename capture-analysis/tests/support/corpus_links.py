@@ -1,4 +1,4 @@
-"""What captures have in front of IP: link types, tags, labels."""
+"""Headers in front of IP in captures: link types, tags, labels."""
 
 import struct
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Link:
     Attributes:
         link_type: as in the file.
         header: the octets, from IP's version and the length of the packet.
-        versions: of IP that tshark knows it to carry.
+        versions: versions of IP that tshark knows it to carry.
     """
 
     link_type: int
@@ -31,7 +31,7 @@ class Link:
 
 
 def _stack(*layers: Packet) -> Callable[[int, int], bytes]:
-    """Layers of scapy, of which the last that names a protocol names that of IP."""
+    """Stack layers of scapy; the last that names a protocol names IP's."""
 
     def header(version: int, _: int) -> bytes:
         whole = layers[0].copy()
@@ -83,7 +83,7 @@ def _cisco(version: int, _: int) -> bytes:
 
 
 def _wlan(kind: int, flags: int, start: bytes = b"", pad: int = 0) -> Callable[[int, int], bytes]:
-    """802.11: the first two bytes, what is in front (radiotap), and padding behind the header."""
+    """Make 802.11: the first two bytes, a header in front (radiotap), and padding behind."""
     length = 24 + 6 * (flags & 3 == 3) + (2 + 4 * (flags >> 7) if kind & 0x80 else 0)
     addresses = bytes.fromhex("020000000101 020000000202 020000000303")
     header = (bytes([kind, flags, 0, 0]) + addresses + bytes(length)[:length])[:length] + bytes(pad)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from corpus import Specimen
 
-# What tcpdump is asked for; the loopback's segments are as large as offload makes them.
+# tcpdump's options; the loopback's segments are as large as offload makes them.
 CAPTURES = {
     "loopback": ["-i", "lo"],
     "loopback-nano": ["-i", "lo", "--time-stamp-precision=nano"],
@@ -28,7 +28,7 @@ def build(folder: Path) -> list[Specimen]:
 
     Raises: RuntimeError if this machine has no user namespaces, which the guest needs as well.
     """
-    # Not as root, so that tcpdump does not try to become somebody else, which it may not.
+    # Not as root, so that tcpdump does not try to change its user, which it may not.
     unshare = ["unshare", "--map-user=1000", "--map-group=1000", "--keep-caps", "--net"]
     words = [*unshare, sys.executable, __file__, str(folder)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -46,14 +46,14 @@ def main() -> None:
         _converse(address)
     sizes: list[int] = []
     while sizes != (sizes := [path.stat().st_size for path in paths.values()]):
-        time.sleep(0.2)  # tcpdump writes what it has got; all of it did when nothing is added
+        time.sleep(0.2)  # tcpdump writes the packets it has; all are written when nothing is added
     for tap in taps:
         tap.terminate()
         tap.wait()
 
 
 def _tap(path: Path, options: list[str]) -> subprocess.Popen[str]:
-    """A tcpdump that has begun to capture."""
+    """Start a tcpdump, and wait until it captures."""
     words = ["tcpdump", "--immediate-mode", "-U", *options, "-w", str(path), "tcp"]
     tap = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert tap.stderr is not None
@@ -66,7 +66,7 @@ def _tap(path: Path, options: list[str]) -> subprocess.Popen[str]:
 
 
 def _converse(address: str) -> None:
-    """A connection that sends some data both ways, and closes."""
+    """Make a connection that sends some data in both directions, and closes."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family) as listener:
         answer = threading.Thread(target=_answer, args=(listener,))
@@ -80,7 +80,7 @@ def _converse(address: str) -> None:
 
 
 def _answer(listener: socket.socket) -> None:
-    """Send back what comes, until it ends."""
+    """Send back all data received, until it ends."""
     connection, _ = listener.accept()
     with connection:
         while content := connection.recv(1 << 16):

@@ -1,4 +1,4 @@
-"""Conversations with what TCP may do and what captures make of it."""
+"""Conversations with everything that TCP may do and captures make of it."""
 
 import random
 from functools import cache
@@ -11,7 +11,7 @@ WRAP = 2**32
 
 @cache
 def variants() -> dict[str, list[Datagram]]:
-    """Conversations by name."""
+    """Return conversations by name."""
     found = {name: _talk(name) for name in _TALKS}
     talk, other = whole(60, packets=40), whole(61, version=6)
     found["mid-stream"] = talk[13:]
@@ -35,7 +35,7 @@ def variants() -> dict[str, list[Datagram]]:
 
 
 def _reordered(talk: list[Datagram], distance: int) -> list[Datagram]:
-    """The same packets, each up to so many places away, at the times that those places have."""
+    """Reorder packets by up to a number of places, at the times of those places."""
     chosen = random.Random(distance)
     keys = [n + chosen.uniform(0, distance) for n in range(len(talk))]
     order = sorted(range(len(talk)), key=keys.__getitem__)
@@ -62,7 +62,7 @@ def _wrapping(talk: Conversation) -> None:
 
 
 def _options(talk: Conversation) -> None:
-    """Every option there is, in odd places, and some that there are not."""
+    """Send every known option, in odd places, and some unknown ones."""
     edges = (talk.next[0] + 1000) % WRAP, (talk.next[0] + 2000) % WRAP
     for options in (
         [("SAck", edges)],
@@ -108,7 +108,7 @@ def _resets(talk: Conversation) -> None:
 
 
 def _probes(talk: Conversation) -> None:
-    """Keep-alives with and without a byte, their answers, zero windows, window updates."""
+    """Send keep-alives with and without a byte, their answers, zero windows, window updates."""
     talk.exchange(6)
     for end in (0, 1):
         talk.packet(1 - end)
@@ -123,7 +123,7 @@ def _probes(talk: Conversation) -> None:
 
 
 def _ports_again(talk: Conversation) -> None:
-    """The same ends connect again, with other initial sequence numbers, and once more at once."""
+    """Connect the same ends again, with other ISNs, and once more at once."""
     for _ in range(3):
         talk.exchange(6)
         talk.closing()
@@ -134,7 +134,7 @@ def _ports_again(talk: Conversation) -> None:
 
 
 def _syns_again(talk: Conversation) -> None:
-    """SYNs that are sent again."""
+    """Send SYNs again."""
     again = [end - 1 for end in talk.next]
     talk.packet(0, flags="S", seq=again[0], ack=0)
     talk.packet(1, flags="SA", seq=again[1])
@@ -150,7 +150,7 @@ def _holes(talk: Conversation) -> None:
 
 
 def _captured_late(talk: Conversation) -> None:
-    """ACKs of what the capture has never seen."""
+    """Send ACKs of bytes that the capture has never seen."""
     talk.data(0, 1000, hidden=True)
     talk.packet(1, ack=talk.next[0])
     talk.data(0, 1000)
@@ -159,13 +159,13 @@ def _captured_late(talk: Conversation) -> None:
 
 
 def _big(talk: Conversation) -> None:
-    """Segments as large as IP allows, as offload makes them."""
+    """Send segments as large as IP allows, as offload makes them."""
     for n in range(8):
         talk.data(n % 2, 65535 - 20 - 20 - 12 - n)
 
 
 def _leap(talk: Conversation) -> None:
-    """Jumps of nearly half of the sequence space."""
+    """Jump by nearly half of the sequence space."""
     for n in range(6):
         talk.next[n % 2] += 2**31 - 2000
         talk.data(n % 2, 1000)
@@ -190,7 +190,7 @@ def _both_open(talk: Conversation) -> None:
 
 
 def _header_of_malformed(talk: Conversation) -> None:
-    """Options of impossible lengths."""
+    """Send options of impossible lengths."""
     for octets in (
         b"\x08\x00",
         b"\x08\x01",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from corpus import Specimen
 
-# Not nokiapcap, rh6_1pcap and suse6_3pcap: they have pcap's magic numbers and other record headers,
-# which Wireshark guesses.
+# Without nokiapcap, rh6_1pcap and suse6_3pcap: they have pcap's magic numbers and other record
+# headers, which Wireshark guesses.
 EDITCAP_FORMATS = ("pcap", "nsecpcap", "modpcap", "pcapng")
 FILTERS = {
     "tcp": "tcp",
@@ -29,7 +29,7 @@ def build(folder: Path, plain: dict[str, Specimen]) -> list[Specimen]:
 
 
 def run(*arguments: str | Path) -> None:
-    """Run a program that must succeed, and name what it says if it does not."""
+    """Run a program that must succeed, and show its output if it does not."""
     done = subprocess.run(
         [str(argument) for argument in arguments], capture_output=True, text=True, check=False
     )
@@ -38,7 +38,7 @@ def run(*arguments: str | Path) -> None:
 
 
 def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Other formats, cuts, selections, shifts, what is there twice taken out."""
+    """Make other formats, cuts, selections, shifts, and files without duplicates."""
     flows = plain["tcp/flows-7"]
     for form in EDITCAP_FORMATS:
         for source in ("format/ns-big-flows", "format/ng-little-flows"):
@@ -69,7 +69,7 @@ def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]
 
 
 def _mergecap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Files of one and of several link types and resolutions as one."""
+    """Merge files of one and of several link types and resolutions."""
     merges = {
         "same-link": ("format/us-little", "format/ns-big"),
         "links": ("link/raw-4", "link/sll-6", "format/ng-big-flows"),
@@ -87,7 +87,7 @@ def _mergecap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]
 
 
 def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """What goes back in time, put in order."""
+    """Sort files whose times go backward."""
     for source in ("tcp/times-backward", "tcp/flows-30", "mid"):
         if source in plain:
             path = folder / f"reordercap-{Path(source).name}.pcap"
@@ -96,7 +96,7 @@ def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Pat
 
 
 def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """What tcpdump writes of what it reads through a filter."""
+    """Write with tcpdump what it reads through a filter."""
     read = ("tcpdump", "-Z", "root", "-r")
     for name, expression in FILTERS.items():
         path = folder / f"tcpdump-{name}.pcap"
@@ -110,7 +110,7 @@ def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]
 
 
 def _tcprewrite(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Other addresses, ports, tags and sizes; not what would shift TCP against IP's length."""
+    """Change addresses, ports, tags and sizes, but not TCP's place against IP's length."""
     rewrites = {
         "ports": ("--portmap=40001:80,20001:443", "--fixcsum"),
         "addresses": ("--pnat=10.0.1.0/24:192.168.7.0/24", "--fixcsum"),

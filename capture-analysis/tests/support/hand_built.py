@@ -13,7 +13,7 @@ SYN, ACK = 0x02, 0x10
 
 
 def tcp(options: bytes = b"", flags: int = ACK, **fields: int) -> bytes:
-    """A header without payload; fields: source, destination, seq, ack, words of the header."""
+    """Make a header without payload; fields: source, destination, seq, ack, header words."""
     options += bytes(-len(options) % 4)
     words = fields.get("words", (20 + len(options)) // 4)
     return (
@@ -36,7 +36,7 @@ SEGMENT = tcp(TIMESTAMPS) + PAYLOAD
 
 
 def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
-    """A packet; fields: source, destination (last byte), fragment, total, first, options."""
+    """Make a packet; fields: source, destination (last byte), fragment, total, first, options."""
     header = 20 + fields.get("options", 0)
     return (
         struct.pack(
@@ -58,7 +58,7 @@ def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
 
 
 def ipv6(content: bytes = SEGMENT, following: int = 6, **fields: int) -> bytes:
-    """A packet; fields: payload (its length), version."""
+    """Make a packet; fields: payload (its length), version."""
     length = fields.get("payload", len(content))
     first = struct.pack(">IHBB", fields.get("version", 6) << 28, length, following, 64)
     return first + bytes(15) + b"\1" + bytes(15) + b"\2" + content
@@ -70,12 +70,12 @@ def ethernet(content: bytes, kind: int = 0x0800) -> bytes:
 
 
 def vlan(content: bytes, kind: int = 0x0800, tag: int = 1) -> bytes:
-    """Build what follows the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
+    """Build the bytes after the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
     return struct.pack(">HH", tag, kind) + content
 
 
 def tagged(content: bytes, *tags: int) -> bytes:
-    """A frame of IPv4 in VLANs, the outer first."""
+    """Make a frame of IPv4 in VLANs, the outer first."""
     kind = 0x0800
     for tag in reversed(tags):
         content, kind = vlan(content, kind, tag), 0x8100
@@ -83,17 +83,17 @@ def tagged(content: bytes, *tags: int) -> bytes:
 
 
 def mpls(content: bytes, labels: int = 1) -> bytes:
-    """A stack of labels."""
+    """Make a stack of labels."""
     return b"\0\0\0\1" * (labels - 1) + b"\0\0\1\1" + content
 
 
 def pppoe(content: bytes, protocol: int = 0x0021) -> bytes:
-    """Build what follows the EtherType of a PPPoE session."""
+    """Build the bytes after the EtherType of a PPPoE session."""
     return struct.pack(">BBHHH", 0x11, 0, 1, len(content) + 2, protocol) + content
 
 
 def wlan(content: bytes, kind: int = 0x08, flags: int = 1, **fields: int) -> bytes:
-    """A frame of 802.11: kind and flags are its first bytes; fields: qos, fragment, ethertype."""
+    """Make a frame of 802.11 from its first bytes; fields: qos, fragment, ethertype."""
     header = bytes([kind, flags]) + bytes(20) + bytes([fields.get("fragment", 0), 0])
     if flags & 3 == 3:
         header += bytes(6)
@@ -105,20 +105,20 @@ def wlan(content: bytes, kind: int = 0x08, flags: int = 1, **fields: int) -> byt
 
 
 def radiotap(frame: bytes, present: tuple[int, ...] = (0,), fields: bytes = b"") -> bytes:
-    """A frame behind radiotap: words of its bitmap, and the fields that they announce."""
+    """Make a frame behind radiotap: words of its bitmap, and the announced fields."""
     words = struct.pack(f"<{len(present)}I", *present)
     return struct.pack("<BBH", 0, 0, 4 + len(words + fields)) + words + fields + frame
 
 
 def padded(frame: bytes, header: int) -> bytes:
-    """A frame whose header is padded to a multiple of four bytes."""
+    """Make a frame whose header is padded to a multiple of four bytes."""
     return frame[:header] + bytes(-header % 4) + frame[header:]
 
 
 def pcap(
     frames: Iterable[bytes], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = 1
 ) -> bytes:
-    """A classic file: frame k captured k units after second 1000, one byte of it not kept."""
+    """Make a classic file: frame k captured k units after second 1000, one byte of it not kept."""
     content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)
     more = bytes(8) if magic == 0xA1B2CD34 else b""
     for k, frame in enumerate(frames):
@@ -127,29 +127,29 @@ def pcap(
 
 
 def block(kind: int, body: bytes, order: str = "<") -> bytes:
-    """A pcapng block."""
+    """Make a pcapng block."""
     body += bytes(-len(body) % 4)
     length = struct.pack(order + "I", len(body) + 12)
     return struct.pack(order + "I", kind) + length + body + length
 
 
 def section(order: str = "<") -> bytes:
-    """A section header block."""
+    """Make a section header block."""
     return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
 
 
 def interface(link_type: int = 1, options: bytes = b"", order: str = "<") -> bytes:
-    """An interface description block."""
+    """Make an interface description block."""
     return block(1, struct.pack(order + "HHI", link_type, 0, 0) + options, order)
 
 
 def clock(resolution: int, offset_s: int = 0, order: str = "<") -> bytes:
-    """The options if_tsresol and if_tsoffset, and the end of options."""
+    """Make the options if_tsresol and if_tsoffset, and the end of options."""
     return struct.pack(order + "HHB3xHHqHH", 9, 1, resolution, 14, 8, offset_s, 0, 0)
 
 
 def enhanced(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
-    """An enhanced packet block."""
+    """Make an enhanced packet block."""
     high, low = ticks >> 32, ticks & 0xFFFFFFFF
     return block(
         6, struct.pack(order + "IIIII", number, high, low, len(frame), len(frame)) + frame, order
@@ -157,19 +157,19 @@ def enhanced(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") ->
 
 
 def obsolete(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
-    """A packet block."""
+    """Make a packet block."""
     high, low = ticks >> 32, ticks & 0xFFFFFFFF
     header = struct.pack(order + "HHIIII", number, 0, high, low, len(frame), len(frame))
     return block(2, header + frame, order)
 
 
 def simple(frame: bytes, order: str = "<") -> bytes:
-    """A simple packet block."""
+    """Make a simple packet block."""
     return block(3, struct.pack(order + "I", len(frame)) + frame, order)
 
 
 def conversation() -> list[bytes]:
-    """Frames of Ethernet: a handshake, data, every option, every layer, and what is skipped."""
+    """Make frames of Ethernet: a handshake, data, every option, every layer, and skipped ones."""
     answer = {"source": 2000, "destination": 1000}
     return [
         ethernet(ipv4(tcp(SYN_OPTIONS, SYN))),
@@ -198,18 +198,18 @@ def conversation() -> list[bytes]:
 
 
 def udp(content: bytes, port: int) -> bytes:
-    """A datagram to a port."""
+    """Make a datagram to a port."""
     return struct.pack(">HHHH", 50_000, port, 8 + len(content), 0) + content
 
 
 def gre(content: bytes, kind: int, flags: int = 0) -> bytes:
-    """A GRE header with as many optional words as its flags say, and what it carries."""
+    """Make a GRE header with the optional words of its flags, and its payload."""
     words = sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000))
     return struct.pack(">HH", flags, kind) + bytes(4 * words) + content
 
 
 def tunnels() -> dict[str, list[bytes]]:
-    """Packets of IP with a segment in a tunnel, by its kind."""
+    """Make packets of IP with a segment in a tunnel, by its kind."""
     frame, packet = ethernet(ipv4()), ipv4()
     vxlan, eth = b"\x08" + bytes(7), 0x6558
     gtp = b"\x30\xff" + bytes(6)
@@ -241,7 +241,7 @@ def tunnels() -> dict[str, list[bytes]]:
 
 
 def captures() -> list[bytes]:
-    """Whole files of every format and link type."""
+    """Make whole files of every format and link type."""
     frames = conversation()
     plain, six = ipv4(), ipv6()
     files = []

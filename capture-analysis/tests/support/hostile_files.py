@@ -1,4 +1,4 @@
-"""Files made to exhaust or confuse a reader of captures, and what must come of each."""
+"""Files made to exhaust or confuse a reader of captures, with their expected results."""
 
 import gzip
 import lzma
@@ -26,8 +26,8 @@ class Hostile:
     Attributes:
         name: what it is.
         content: its bytes.
-        packets: how many packets can be read of it; None if it is to be refused.
-        said: part of the refusal, or of a warning; "" if nothing need be said.
+        packets: number of packets that can be read; None if it must be refused.
+        said: part of the refusal, or of a warning; "" if none is needed.
     """
 
     name: str
@@ -80,7 +80,7 @@ def _sections(count: int) -> bytes:
 
 
 def _many_connections(count: int) -> bytes:
-    """Each packet is a SYN of another connection."""
+    """Make packets that are each a SYN of another connection."""
     base = bytes(Ether(**_MACS) / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(flags="S"))
     parts = [pcap([], 1)]
     for n in range(count):
@@ -91,18 +91,18 @@ def _many_connections(count: int) -> bytes:
 
 
 def _bomb(pack: Callable[[bytes], bytes], piece: bytes, head: bytes) -> bytes:
-    """What makes BOMB_BYTES of a piece again and again, behind a good head."""
+    """Repeat a piece up to BOMB_BYTES, after a good head."""
     member = piece * ((1 << 24) // len(piece))
     return pack(head) + pack(member) * (BOMB_BYTES // len(member))
 
 
 def _zstd_window() -> bytes:
-    """A frame that asks for a window of 2 GiB."""
+    """Make a frame that asks for a window of 2 GiB."""
     return b"\x28\xb5\x2f\xfd\x00" + bytes([(31 - 10) << 3]) + bytes(50)
 
 
 def files() -> Iterator[Hostile]:
-    """All of them."""
+    """Return all of them."""
     record = struct.pack("<IIII", 1, 0, HUGE, HUGE)
     yield Hostile("empty", lambda: b"", None, "empty")
     yield Hostile("a byte", lambda: b"\xd4", None, "too short")

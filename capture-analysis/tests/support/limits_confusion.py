@@ -26,18 +26,18 @@ from truth_corpus import (
     bulk,
 )
 
-# Of fewer segments nothing need be said.
+# With fewer segments no answer is needed.
 LEAST_SEGMENTS = 100
-# Of causes whose shares differ by less either is right; so is a link on either side of FULL.
+# If causes' shares differ by less, each is right; so is a link on either side of FULL.
 EITHER = 0.05
 WIDE = 1 << 20
-# Of these the sender holds back: from afar they look alike.
+# These mean that the sender holds back: from afar they look alike.
 SENDER = {"congestion window", "application", "ACK compression"}
 
 
 @dataclass(frozen=True)
 class Said:
-    """What limits a direction in truth, and what the capture says of it.
+    """The true limit of a direction, and the one that the capture gives.
 
     Attributes:
         true: the causes that are right, the first the true one.
@@ -52,7 +52,7 @@ class Said:
 
 
 def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
-    """Find what limited a connection: of causes that hardly differ all, the first first."""
+    """Find the true limit of a connection: several if they hardly differ, the largest first."""
     each = simulation.connections[number]
     spent = Counter({k: n for k, n in each.waited_ns.items() if k not in ("", "pause")})
     whole = max(sum(spent.values()), 1)
@@ -70,7 +70,7 @@ def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
     link, other = simulation.links[each.sender], simulation.links[1 - each.sender]
     busy, either = _busy(each.data_ns, link), _busy(each.data_ns, link, other)
     if busy >= FULL:
-        # A full link is why the congestion window is small, and no more than that.
+        # A full link is the reason for a small congestion window, and nothing else.
         others = [cause for cause in near[:1] if cause != "congestion window"]
         return (LINK, *(near if busy < FULL + EITHER else others))
     # ACKs wait for either link.
@@ -89,7 +89,7 @@ def _busy(data_ns: tuple[int, int], *links: Link) -> float:
 
 
 def window(random: Random) -> Plan:
-    """The receiver's window is smaller than the pipe, or larger."""
+    """Make a receiver's window smaller than the pipe, or larger."""
     links = _links(random)
     made = _connections(random, int(random.choice((1, 1, 2))), links)
     for each in made:
@@ -99,14 +99,14 @@ def window(random: Random) -> Plan:
 
 
 def short(random: Random) -> Plan:
-    """A transfer that ends in slow start, or soon after."""
+    """Make a transfer that ends in slow start, or soon after."""
     links = _links(random)
     made = _connections(random, 1, links, window=WIDE, segments=int(random.integers(101, 300)))
     return Plan(links, made)
 
 
 def shared(random: Random) -> Plan:
-    """Some transfers share a drop-tail queue, and lose at its end."""
+    """Make some transfers that share a drop-tail queue, and lose at its end."""
     links = _links(random)
     links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 2)))
     made = _connections(random, int(random.choice((2, 4, 8))), links, window=WIDE)
@@ -114,7 +114,7 @@ def shared(random: Random) -> Plan:
 
 
 def bloated(random: Random) -> Plan:
-    """A window that is small, through a queue that others fill."""
+    """Make a small window, through a queue that others fill."""
     plan = bulk(random)
     others = plan.connections
     for each in others:
@@ -126,20 +126,20 @@ def bloated(random: Random) -> Plan:
 
 
 def lossy(random: Random) -> Plan:
-    """Packets are lost at random, few or many."""
+    """Make packets that are lost at random, few or many."""
     links = _links(random, loss=float(random.choice((0.002, 0.01, 0.05))))
     return Plan(links, _connections(random, 1, links, window=WIDE))
 
 
 def drop_tail(random: Random) -> Plan:
-    """One transfer through a queue of a third to three times the pipe."""
+    """Make one transfer through a queue of a third to three times the pipe."""
     links = _links(random)
     links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 3)))
     return Plan(links, _connections(random, 1, links, window=WIDE), 8000)
 
 
 def policer(random: Random) -> Plan:
-    """One transfer, by congestion avoidance, through a policer whose bucket holds 20 to 200 ms."""
+    """Make one transfer in congestion avoidance through a policer with a bucket of 20 to 200 ms."""
     links = _links(random)
     links[0].polices = True
     held_s = random.uniform(0.02, 0.2)
@@ -148,7 +148,7 @@ def policer(random: Random) -> Plan:
 
 
 def codel(random: Random) -> Plan:
-    """One transfer or two, by congestion avoidance, through CoDel of 5 ms or two packets."""
+    """Make one or two transfers in congestion avoidance through CoDel of 5 ms or two packets."""
     links = _links(random)
     links[0].target_ns = round(max(5e6, 2 * 12112e9 / links[0].rate_bit))
     made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, avoids=True)
@@ -156,7 +156,7 @@ def codel(random: Random) -> Plan:
 
 
 def handover(random: Random) -> Plan:
-    """Amid a transfer the link's rate changes up to fivefold, and its delay grows."""
+    """Make a link whose rate changes up to fivefold during a transfer, with a longer delay."""
     links = _links(random)
     made = _connections(random, 1, links, segments=3000)
     segments_ns = 3000 * 12112e9 / links[0].rate_bit
@@ -168,7 +168,7 @@ def handover(random: Random) -> Plan:
 
 
 def timeouts(random: Random) -> Plan:
-    """A window of two or three segments, too few for a fast retransmission, and losses."""
+    """Make a window of two or three segments, too few for a fast retransmission, and losses."""
     links = _links(random, loss=float(random.choice((0.01, 0.05))))
     made = _connections(random, 1, links, window=WIDE)
     made[0].announced = int(random.choice((2, 3)))
@@ -176,7 +176,7 @@ def timeouts(random: Random) -> Plan:
 
 
 def sack(random: Random) -> Plan:
-    """Losses at random or by a full queue, repaired by SACK; nothing else here has SACK."""
+    """Make losses at random or by a full queue, repaired by SACK; nothing else here has SACK."""
     plan = (lossy, shared, drop_tail)[int(random.integers(3))](random)
     for each in plan.connections:
         each.sacks = True
@@ -196,7 +196,7 @@ LIMITED: dict[str, Callable[[Random], Plan]] = {
 
 
 def cases(count: int, seed: int = 1) -> Iterator[Said]:
-    """Simulate some cases of each kind at each place, and ask what limits."""
+    """Simulate some cases of each kind at each place, and determine the limits."""
     for kind, make in LIMITED.items():
         for number in range(count):
             for place in PLACES:
@@ -222,7 +222,7 @@ def _asked(kind: str, simulation: Simulation, plan: Plan) -> Iterator[Said]:
 
 
 def show(found: Sequence[Said]) -> None:
-    """Print the matrix of truths and sayings, and by kind and place how often they agree."""
+    """Print the matrix of truths and answers, and the agreement by kind and place."""
     words = list(dict.fromkeys((*(each.said for each in found), CANNOT_TELL)))
     sys.stdout.write(f"| truth | {' | '.join(words)} |\n|---|" + "--:|" * len(words) + "\n")
     for true in dict.fromkeys(each.true[0] for each in found):

@@ -1,7 +1,7 @@
-"""Captures for the tests of measures: made of columns, their answers known by construction.
+"""Captures for the tests of measures, made of columns with known answers.
 
-One connection, or several, each with data one way over a bottleneck of 100 Mbit/s and ACKs that
-come back spaced or compressed.
+One connection, or several, each with data in one direction over a bottleneck of 100 Mbit/s and ACKs
+that come back spaced or compressed.
 """
 
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ ROUND_TRIP_NS = 20_000_000
 
 @dataclass
 class Exchange:
-    """Data of one connection and their ACKs, as a tap sees them; columns of any length.
+    """Data of one connection and its ACKs, as a tap sees them; columns of any length.
 
     Attributes:
         data_ns, first: when each segment passes, and its first byte (the first of all is 1).
         ack_ns, acked: when each pure ACK passes, and the next byte it expects.
-        stamp: what the receiver's clock says when it makes each ACK, in its ticks.
+        stamp: reading of the receiver's clock when it makes each ACK, in its ticks.
         to_receiver_ns: time from the tap to the receiver and back.
         host: makes addresses differ.
         isn: initial sequence number of the data.
@@ -57,7 +57,7 @@ class Exchange:
 
 
 def capture_of(*exchanges: Exchange, handshake: bool = True) -> "ColumnCapture":
-    """The packets of some connections in time order; data and then ACKs where times are equal."""
+    """Return the packets of some connections in time order; data before ACKs at equal times."""
     parts = [_rows(flow, each, handshake) for flow, each in enumerate(exchanges)]
     columns = {name: np.concatenate([p[name] for p in parts]) for name in COLUMN_TYPES}
     order = np.argsort(columns["time_ns"], kind="stable")
@@ -128,7 +128,7 @@ def _filled(value: Any, rows: int) -> IntArray:
 
 @dataclass
 class ColumnCapture:
-    """A capture that is already columns; what `measure` needs of a Capture."""
+    """A capture that is already columns, with the attributes that `measure` needs."""
 
     whole: Packets
     flows: FlowTable
@@ -139,11 +139,11 @@ class ColumnCapture:
 
     @property
     def counts(self) -> Counts:
-        """All of them are packets."""
+        """Return the counts: all frames are packets."""
         return Counts(frames=len(self.whole), packets=len(self.whole))
 
     def chunks(self, packets: int = 0) -> Iterator[Packets]:
-        """So many packets at a time; `chunk` if that is not said."""
+        """Yield a number of packets at a time; by default `chunk`."""
         packets = packets or self.chunk
         for first in range(0, len(self.whole), packets):
             yield self.whole.where(slice(first, first + packets))
@@ -160,10 +160,10 @@ def compressed(
     to_receiver_ns: int = ROUND_TRIP_NS,
     **settings: Any,
 ) -> Exchange:
-    """A sender's capture: each cycle `window` ACKs, of which the last `bunch` come back to back.
+    """Make a sender's capture: each cycle `window` ACKs, the last `bunch` back to back.
 
-    ACKs are made as data arrive, a segment's transmission time apart, or the last of a cycle as
-    fast as they come (`held`). Each releases a segment (`sends`), or data come at other times.
+    ACKs are made as data arrives, a segment's transmission time apart, or the last of a cycle as
+    fast as they come (`held`). Each releases a segment (`sends`), or data comes at other times.
     """
     cycle_ns = (window + 10) * SEGMENT_NS + ROUND_TRIP_NS
     at = np.arange(window)
@@ -188,7 +188,7 @@ def compressed(
 def arriving(
     *, bursts: int = 50, segments: int = 12, cycle_ns: int = 5_000_000, **settings: Any
 ) -> Exchange:
-    """A receiver's capture: bursts of data at the bottleneck's rate, each segment acknowledged."""
+    """Make a receiver's capture: bursts of data at the bottleneck's rate, all acknowledged."""
     offsets = np.arange(segments) * SEGMENT_NS
     data_ns = (START_NS + np.arange(bursts)[:, None] * cycle_ns + offsets).ravel()
     first = 1 + MSS * np.arange(len(data_ns))
@@ -196,7 +196,7 @@ def arriving(
 
 
 def values(measured: Any, direction: int) -> SimpleNamespace:
-    """Every quantity of a direction by name."""
+    """Return every quantity of a direction by name."""
     found: dict[str, Any] = {}
     for each in measured.estimators:
         values = each.of_direction(direction, measured.tally, measured.facts)

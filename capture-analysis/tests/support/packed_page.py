@@ -11,7 +11,7 @@ from capture_analysis.pictures.figure import FloatArray
 
 
 def plots(page: str) -> dict[str, Any]:
-    """By figure id what the page draws, with the columns of each trace in place."""
+    """Return the traces of a page by figure id, with their columns in place."""
     content = _embedded(page, "columns")
     described = json.loads(_text(page, "plots"))
     for plot in described["plots"].values():
@@ -23,7 +23,7 @@ def plots(page: str) -> dict[str, Any]:
 
 
 def unpacked(content: bytes, start: int, count: int, divisor: int) -> FloatArray:
-    """A column of PackedColumns."""
+    """Return a column of PackedColumns."""
     if divisor == 0:
         return np.frombuffer(content, "<f8", count, start)
     values, whole, at = [], 0, start

@@ -14,10 +14,10 @@ EPOCH_NS = 946_684_830_000_000_000
 
 
 def tcp_frame(payload_bytes: int = 0, **fields: Any) -> Packet:
-    """An Ethernet frame with TCP/IPv4.
+    """Make an Ethernet frame with TCP/IPv4.
 
     Args:
-        payload_bytes: how many zeros it carries.
+        payload_bytes: number of zeros in it.
         fields: `source`, `destination` and `ip_id` of IP; any other is scapy's name for a TCP one.
     """
     ip = IP(
@@ -37,13 +37,13 @@ def pcap(
     snap_bytes: int = 65535,
     link_type: int = 1,
 ) -> bytes:
-    """A capture file's content.
+    """Make a capture file's content.
 
     Args:
         frames: pairs of time, ns since the epoch, and frame.
         order: byte order of its headers, `<` or `>`.
-        nanoseconds: else time stamps are cut to microseconds.
-        snap_bytes: how much of each frame is kept.
+        nanoseconds: False to cut time stamps to microseconds.
+        snap_bytes: bytes kept of each frame.
         link_type: as in the file header.
     """
     file = io.BytesIO()

@@ -1,8 +1,8 @@
 """Simulate TCP over a path of two queues, and capture it, with the truth about its ACKs.
 
-Host 0 and host 1 are joined by a link in each direction, a FIFO with a rate and a delay on either
-side. Senders are windows of segments, receivers acknowledge; no packet is reordered. A tap sees
-host 0's interface, host 1's, or the wire behind the link from 0 to 1.
+Host 0 and host 1 are joined by a link in each direction, a FIFO with a rate, and a delay before and
+behind it. Senders are windows of segments, receivers acknowledge; no packet is reordered. A tap
+sees host 0's interface, host 1's, or the wire behind the link from 0 to 1.
 """
 
 import heapq
@@ -39,17 +39,18 @@ class Link:
     """A FIFO and the wires before and behind it.
 
     Attributes:
-        rate_bit: what it transmits.
+        rate_bit: its rate.
         before_ns, behind_ns: delays to its queue and from it.
         buffer_bytes: a packet that finds more waiting is dropped.
         burst: packets that leave after one wait for the medium, as of Wi-Fi; 0 for a wire.
         wait_ns: that wait.
-        jitter_ns: a delay of 0 to so much on top, which reorders nothing.
+        jitter_ns: a random delay of 0 to this on top, without reordering.
         loss: share of packets that are dropped at random.
-        polices: packets do not wait: those that would wait too long are dropped (policer).
+        polices: True to drop packets that would wait too long (policer).
         target_ns: CoDel drops packets that waited longer, if all did for CODEL_NS; 0 for none.
-        change_ns: when its rate becomes changed_bit, and its delay longer by changed_ns (handover).
-        busy_ns: when it transmitted, or waited for its medium with packets in the queue.
+        change_ns: time at which its rate becomes changed_bit, and its delay longer by changed_ns
+            (handover).
+        busy_ns: times in which it transmitted, or waited for its medium with packets in the queue.
     """
 
     rate_bit: float
@@ -76,7 +77,7 @@ class Link:
     busy_ns: list[tuple[int, int]] = field(default_factory=list)
 
     def left_ns(self, entered_ns: int, frame: int, random: np.random.Generator) -> int | None:
-        """Return when a packet that enters the queue has left it; None if it is dropped."""
+        """Return the time at which a packet has left the queue; None if it is dropped."""
         if entered_ns >= self.change_ns:
             self.rate_bit, self.change_ns = self.changed_bit, 1 << 62
             self.now_later_ns = self.changed_ns
@@ -108,7 +109,7 @@ class Link:
             self.above_ns = now_ns + CODEL_NS
         if now_ns < self.above_ns:
             return False
-        if self.drop_ns < 0:  # begins to drop, nearly as fast as it did if that was lately
+        if self.drop_ns < 0:  # begins to drop, nearly as fast as before if that was recent
             self.drops = max(self.drops - 2, 1)
             self.drop_ns = now_ns
         elif now_ns < self.drop_ns:
@@ -121,24 +122,25 @@ class Link:
 
 @dataclass
 class Connection:
-    """A sender of data and their receiver.
+    """A sender of data and its receiver.
 
     Attributes:
         sender: host that sends the data.
-        window: segments in flight at most.
-        segments: how many it sends in all.
+        window: the most segments in flight.
+        segments: total number to send.
         payload: of a segment.
-        begin_ns: when its SYN is sent.
+        begin_ns: time of its SYN.
         every: segments that an ACK acknowledges.
-        write_ns, write: the application writes so many segments every so often; 0: all at once.
-        held_ns: the receiver takes data no more often than that.
-        merged: it then answers what it took with a single ACK, as above GRO.
+        write_ns, write: the application writes this number of segments at this interval; 0: all at
+            once.
+        held_ns: shortest time between two readings of the receiver.
+        merged: True to answer all data of a reading with a single ACK, as above GRO.
         tick_ns: tick of the time stamps; 0 for none.
         hosts: number of the host pair.
         announced: segments of room that its receiver announces; 0 for WINDOW_BYTES, which its
-            sender does not heed.
-        avoids: after a loss its window grows by a segment a round trip, as in congestion avoidance.
-        sacks: ACKs have SACK blocks, by which the sender finds what is missing.
+            sender ignores.
+        avoids: True to grow by a segment a round trip after a loss, as in congestion avoidance.
+        sacks: True for ACKs with SACK blocks, by which the sender finds missing segments.
     """
 
     sender: int = 0
@@ -172,14 +174,14 @@ class Connection:
     timer: int = 0
     taking: bool = False
     closed: bool = False
-    # What the sender waits for, since when, and how long it did.
+    # The sender's present wait, its start, and the time of each kind.
     cause: str = ""
     since_ns: int = 0
     data_ns: tuple[int, int] = (0, 0)  # of the first data and the last
     waited_ns: Counter[str] = field(default_factory=Counter)
 
     def note(self, now_ns: int, written: int) -> None:
-        """Count the time since the last note for its cause, and find what is waited for now."""
+        """Count the time since the last note for its cause, and find the present wait."""
         paused = self.cause == "application" and now_ns - self.since_ns >= PAUSE_NS
         self.waited_ns["pause" if paused else self.cause] += now_ns - self.since_ns
         self.since_ns = now_ns
@@ -213,18 +215,18 @@ class Connection:
 
     @property
     def room(self) -> int:
-        """Segments that may be outstanding."""
+        """Return the number of segments that may be outstanding."""
         return min(int(self.now_window), self.announced or int(self.now_window))
 
     @property
     def header(self) -> int:
-        """Bytes of Ethernet, IP and TCP."""
+        """Return the bytes of Ethernet, IP and TCP."""
         return 66 if self.tick_ns else 54
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A packet's way (0: from host 0) and what its headers say."""
+    """A packet's direction (0: from host 0) and its headers' fields."""
 
     way: int
     flags: int
@@ -263,7 +265,7 @@ class Simulation:
         self._count = 0
 
     def run(self, packets: int = 20_000) -> "Simulation":
-        """Run until so many packets were captured or nothing is left to do."""
+        """Run until a number of packets was captured or nothing is left to do."""
         for number, each in enumerate(self.connections):
             self._at(each.begin_ns, self._open, number, 0)
         while self._events and len(self.rows) < packets:
@@ -278,7 +280,7 @@ class Simulation:
     def _send(
         self, now_ns: int, number: int, sent: Sent, act: Callable[..., None], *arguments: int
     ) -> None:
-        """Send a packet, which the tap sees pass; `act` when it arrives."""
+        """Send a packet, which the tap sees pass; call `act` when it arrives."""
         each = self.connections[number]
         way, frame = sent.way, sent.payload + each.header
         link = self.links[way]
@@ -314,7 +316,7 @@ class Simulation:
                 self._at(now_ns + each.write_ns, self._pump, number)
 
     def _pump(self, now_ns: int, number: int, again: int = 1) -> None:
-        """Send what the window and the application allow."""
+        """Send the segments that the window and the application allow."""
         each = self.connections[number]
         written = each.segments
         if each.write_ns:
@@ -344,7 +346,7 @@ class Simulation:
             self._at(now_ns + 1_000_000_000, self._late, number, acked)
 
     def _arrive(self, now_ns: int, number: int, which: int) -> None:
-        """Take a segment at the receiver, now or when it looks next."""
+        """Take a segment at the receiver, now or at its next reading."""
         each = self.connections[number]
         if which >= each.expected:
             each.beyond.add(which)
@@ -421,7 +423,7 @@ class Simulation:
                 self._repair(now_ns, number)
 
     def _repair(self, now_ns: int, number: int) -> None:
-        """Send again what the receiver lacks: what it expects, or by SACK the next hole."""
+        """Send again the segment that the receiver expects, or by SACK the next hole."""
         each = self.connections[number]
         which = each.missing() if each.sacks else each.acked
         if which is not None:
@@ -429,13 +431,13 @@ class Simulation:
             self._segment(now_ns, number, which)
 
     def captured(self, clock_ns: int = 1000, merge: int = 1) -> ColumnCapture:
-        """Return what the tap saw.
+        """Return the packets that the tap saw.
 
         Args:
             clock_ns: resolution of its clock.
-            merge: up to so many segments in a row are captured as one, as above TSO.
+            merge: the most segments in a row that are captured as one, as above TSO.
         """
-        rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then what it releases
+        rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then the data that it releases
         rows = _merged(rows, merge) if merge > 1 else rows
         time, flow, half, flags, seq, ack, payload, frame, stamp, left, right = np.array(
             rows, np.int64

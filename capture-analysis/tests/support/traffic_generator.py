@@ -2,15 +2,15 @@
 
     python traffic_generator.py --packets 2000000 near.pcap [far.pcap]
 
-Two hosts, near and far, either side of one bottleneck, which is a FIFO in each direction. Every
-second connection sends data from near to far, the others the other way: the ACKs of each share a
-queue with the data of the others and arrive compressed. A capture is what the host's own
-interface shows: packets that it sends before the queue, those that it receives after it.
+Two hosts, near and far, are at the ends of one bottleneck, which is a FIFO in each direction. Every
+second connection sends data from near to far, the others from far to near: the ACKs of each share a
+queue with the data of the others and arrive compressed. A capture is that of the host's own
+interface: packets that it sends before the queue, those that it receives after it.
 
 Each connection sends a window of 32 full segments per cycle. The receiver delays ACKs (RFC 1122)
-and sends one for each segment behind a hole, with a SACK block; of a cycle at most one segment is
+and sends one for each segment behind a hole, with a SACK block; at most one segment of a cycle is
 lost, and sent again when the next cycle begins. Time proceeds in rounds, at whose end nothing is
-outstanding: a round needs nothing of the one before but its sequence and identification numbers.
+outstanding: a round needs only the sequence and identification numbers of the one before.
 """
 
 import argparse
@@ -32,7 +32,7 @@ MSS_BYTES = 1448
 CYCLE_NS = 12_000_000
 PROPAGATION_NS = 1_000_000
 SEGMENT_NS = 1_200  # spacing of a burst as the sender's interface emits it
-LOAD = 0.4  # of the bottleneck by data: a cycle is longer than the round-trip time ever is
+LOAD = 0.4  # of the bottleneck by data: a cycle is always longer than the round-trip time
 ROUND_PACKETS = 400_000
 FLAG_SYN, FLAG_PSH, FLAG_ACK = 2, 8, 16
 
@@ -65,17 +65,17 @@ class Sent:
     sack_right: IntArray
 
     def where(self, rows: IntArray | NDArray[np.bool_]) -> "Sent":
-        """Some of the rows."""
+        """Select some of the rows."""
         return Sent(**{name: column[rows] for name, column in vars(self).items()})
 
     @staticmethod
     def joined(*parts: "Sent") -> "Sent":
-        """One after the other."""
+        """Join columns one after the other."""
         names = vars(parts[0])
         return Sent(**{name: np.concatenate([vars(p)[name] for p in parts]) for name in names})
 
     def seen_at(self, host: Host) -> tuple[IntArray, IntArray]:
-        """Row numbers of what a host's interface shows, in time order, and their times."""
+        """Return the rows of a host's packets, in time order, and their times."""
         mine = self.from_near == (host == "near")
         time_ns = np.where(mine, self.sent_ns, self.arrived_ns)
         order = np.argsort(time_ns, kind="stable")
@@ -84,12 +84,12 @@ class Sent:
 
 
 class Traffic:
-    """The packets of so many connections, round by round.
+    """The packets of a number of connections, round by round.
 
     Args:
-        flows: how many connections, two or more.
+        flows: number of connections, two or more.
         loss: the share of segments that the bottleneck drops, at most 0.02.
-        round_packets: how many packets a round has, about; memory is proportional to it.
+        round_packets: approximate number of packets in a round; memory is proportional to it.
         seed: of the pseudo-random numbers.
     """
 
@@ -109,7 +109,7 @@ class Traffic:
         self.service_ns = LOAD * CYCLE_NS / (WINDOW_SEGMENTS * (flows + 1) // 2)  # of a segment
 
     def rounds(self) -> Iterator[Sent]:
-        """Packets of one round after the other, without end."""
+        """Yield packets of one round after the other, without end."""
         yield self._handshakes()
         segments = self.cycles * WINDOW_SEGMENTS
         for number in range(1 << 62):
@@ -117,7 +117,7 @@ class Traffic:
             yield self._round(began_ns, number * segments)
 
     def _handshakes(self) -> Sent:
-        """SYN, SYN and ACK, ACK of every connection; the data sender opens."""
+        """Return SYN, SYN and ACK, ACK of every connection; the data sender opens."""
         flow = np.tile(np.arange(self.flows), 3)
         step = np.repeat([0, 1, 2], self.flows)
         by_opener = step != 1
@@ -143,10 +143,10 @@ class Traffic:
         )
 
     def _round(self, began_ns: int, first_segment: int) -> Sent:
-        """What all connections send in a round.
+        """Return the packets of all connections in a round.
 
-        Arrays have the shape (flows, cycles, 1 + window): slot 0 is the segment of the cycle
-        before that is sent again, if one was lost.
+        Arrays have the shape (flows, cycles, 1 + window): slot 0 is the retransmitted segment of
+        the cycle before, if one was lost.
         """
         shape = (self.flows, self.cycles, 1 + WINDOW_SEGMENTS)
         slot = np.arange(shape[2]) - 1
@@ -172,7 +172,7 @@ class Traffic:
         return Sent.joined(data, answers)
 
     def _holes(self, shape: tuple[int, int]) -> IntArray:
-        """The slot that is lost in each cycle of each connection; WINDOW_SEGMENTS for none."""
+        """Return the lost slot in each cycle of each connection; WINDOW_SEGMENTS for none."""
         slots = self.random.integers(0, WINDOW_SEGMENTS - 8, shape)
         lost = self.random.random(shape) < self.loss * WINDOW_SEGMENTS
         lost[:, -1] = False
@@ -186,7 +186,7 @@ class Traffic:
         lost: NDArray[np.bool_],
         first_segment: int,
     ) -> Sent:
-        """Segments, in the order in which each connection sends them."""
+        """Return segments, in the order in which each connection sends them."""
         flow, cycle, slot = np.nonzero(sent)
         sent_ns, segment, lost = sent_ns[sent], segment[sent], lost[sent]
         from_near = flow % 2 == 0
@@ -222,12 +222,12 @@ class Traffic:
         left: IntArray,
         right: IntArray,
     ) -> Sent:
-        """What receivers answer, sent as the segment arrives that causes it.
+        """Return the receivers' answers, sent when the segments that cause them arrive.
 
         Args:
-            data: of the round.
-            causes: which of it is answered at once.
-            acked: of each answer, the segments acknowledged.
+            data: the data of the round.
+            causes: the segments that are answered at once.
+            acked: the segments that each answer acknowledges.
             left: first segment of its SACK block; 0 without one.
             right: the segment behind the block; 0 without one.
         """
@@ -260,7 +260,7 @@ class Traffic:
 
     @staticmethod
     def _through_queue(sent_ns: IntArray, service_ns: NDArray[np.float64]) -> IntArray:
-        """When packets have passed a FIFO and the link behind it (Lindley's recursion)."""
+        """Return when packets have passed a FIFO and the link behind it (Lindley's recursion)."""
         order = np.argsort(sent_ns, kind="stable")
         work = np.cumsum(service_ns[order])
         start = sent_ns[order].min()
@@ -271,12 +271,12 @@ class Traffic:
 
 
 def _rank(flow: IntArray) -> IntArray:
-    """Of each row, how many rows before it have the same flow; flows are in ascending order."""
+    """Count for each row the rows before it with the same flow; flows are in ascending order."""
     return np.arange(len(flow)) - np.searchsorted(flow, flow)
 
 
 def _columns(sent: Sent) -> dict[str, IntArray]:
-    """With addresses and ports: connection n is between ports 1024 + n and 5001 + n // 2^15."""
+    """Add addresses and ports: connection n is between ports 1024 + n and 5001 + n // 2^15."""
     data_port = 1024 + sent.flow % (1 << 15)
     service_port = 5001 + sent.flow // (1 << 15)
     opens = sent.from_near == (sent.flow % 2 == 0)
@@ -291,13 +291,13 @@ def _columns(sent: Sent) -> dict[str, IntArray]:
 def write(
     traffic: Traffic, packets: int, paths: dict[Host, Path], form: FormatName = "pcap-ns"
 ) -> None:
-    """Write what one or both hosts see.
+    """Write the captures of one or both hosts.
 
     Args:
-        traffic: not used before.
-        packets: how many each file has.
+        traffic: unused traffic.
+        packets: number of packets in each file.
         paths: a file for each host.
-        form: of the files.
+        form: format of the files.
     """
     left = dict.fromkeys(paths, packets)
     files = {host: path.open("wb") for host, path in paths.items()}

@@ -4,7 +4,7 @@
     as_user.py program FOLDER KERNEL PROGRAMS ARG...  run a program in the sandbox
     as_user.py topology FOLDER KERNEL PROGRAMS FILE   load a topology
 
-Prints what the program prints, or the guest's error.
+Prints the program's output, or the guest's error.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ WAYS_OUT = Path(__file__).with_name("ways_out.py")
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Carry out the arguments."""
     what, folder, kernel, programs, *argv = sys.argv[1:]
     if what == "guest":
         try:

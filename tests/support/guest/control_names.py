@@ -1,4 +1,4 @@
-"""Who may choose our congestion controls, and what becomes of names that are taken.
+"""Who may choose our congestion controls, and the fate of taken names.
 
 Runs in the guest as root; leaves /mnt/run/names.json.
 """
@@ -22,7 +22,7 @@ NOBODY = 65534
 
 
 def attempt(congestion: str) -> str:
-    """Choose a congestion control for a socket; "" or the error's name."""
+    """Choose a congestion control for a socket; return "" or the error's name."""
     with socket.socket() as opened:
         try:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
@@ -32,7 +32,7 @@ def attempt(congestion: str) -> str:
 
 
 def attempt_as_nobody() -> dict[str, str]:
-    """Choose each as a user without privileges."""
+    """Choose each control as a user without privileges."""
     source, sink = os.pipe()
     child = os.fork()
     if child == 0:
@@ -45,7 +45,7 @@ def attempt_as_nobody() -> dict[str, str]:
 
 
 def namespace_default(congestion: str) -> bool:
-    """Make it the default of a network namespace, as root; whether that was done."""
+    """Make it the default of a network namespace, as root; return whether that worked."""
     try:
         sysctl("a", "net.ipv4.tcp_congestion_control", congestion)
     except PermissionError:
@@ -54,7 +54,7 @@ def namespace_default(congestion: str) -> bool:
 
 
 def other_module(module: str) -> str:
-    """Leave a copy of a module that the kernel takes for another one; its path."""
+    """Make a copy of a module that the kernel takes for another one; return its path."""
     name = module.encode() + b"\0"
     other = RUN / f"{module[:-1]}_.ko"
     image = (MODULES / f"{module}.ko").read_bytes()
@@ -85,7 +85,7 @@ def clash(module: str, taken: str, wanted: str) -> dict[str, object]:
 
 
 def main() -> int:
-    """Try all doors, then the names."""
+    """Try all ways to choose, then the names."""
     for module, parameters in LOADED.items():
         load(module, parameters)
     found: dict[str, object] = {
@@ -98,8 +98,8 @@ def main() -> int:
         command(f"rmmod {module}")
     found["second"] = clash("tcp_fixed", "windows=31", "windows=30,31,32")
     found["first"] = clash("tcp_tahoe", "", "")
-    # Last, because Linux 7.3 never lets go of a module that it has refused to a namespace
-    # (tcp_set_default_congestion_control returns EPERM with a reference; 6.12.117 is mended).
+    # Last, because Linux 7.3 never releases a module that it has refused to a namespace
+    # (tcp_set_default_congestion_control returns EPERM with a reference; 6.12.117 is fixed).
     command("ip netns add a")
     for module, parameters in LOADED.items():
         load(module, parameters)

@@ -21,9 +21,9 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
     """Boot a guest and run all cases in it.
 
     Args:
-        guest: what to boot; its programs include sch_dtm.ko, q_dtm.so and dtm.
-        folder: a new folder for what the run leaves behind.
-        only: how the names of the cases begin, such as "traffic"; all if empty.
+        guest: the guest to boot; its programs include sch_dtm.ko, q_dtm.so and dtm.
+        folder: a new folder for the run's files.
+        only: prefix of the cases' names, such as "traffic"; all if empty.
 
     Returns: by case {} if it holds, else {"failed": why} or {"skipped": what is missing}.
     Raises: RunError if the guest itself fails.
@@ -36,7 +36,7 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
 
 
 def plugin_says(guest: Guest, *words: str) -> list[str]:
-    """What tc says of dtm's options, here; of good ones, that there is no such device."""
+    """Return tc's error on dtm's options, here; for good ones, that there is no such device."""
     done = subprocess.run(
         ["tc", "qdisc", "add", "dev", "no-such", "root", "dtm", *words],
         env={**os.environ, "TC_LIB_DIR": str(guest.programs)},

@@ -18,7 +18,7 @@ from tcp_hosts import RUN, Connection, Network, Sample, command, load, sysctl
 
 ALPHA = 30
 GAMMA = 0.5
-# A frame of 1000 bytes takes 0.8 ms at 10 Mbit/s; there and back it is 40 ms more.
+# A frame of 1000 bytes takes 0.8 ms at 10 Mbit/s; the round trip adds 40 ms.
 PACKET_US = 800
 BASE_US = 40_000 + PACKET_US
 RATE = "rate 10mbit"
@@ -27,24 +27,24 @@ SETTLED_S = 3.0
 WRITTEN = (8, 45)
 ROUNDS = 60
 CLAMP = 20
-# Who sends, and its congestion control.
+# The sender, and its congestion control.
 FLOWS = (("a", "fast"), ("d", "fast"), ("d", "fast30"))
-# What TCP may use of the guest's memory: a window of ten thousand is twenty megabytes.
+# TCP's limit of the guest's memory: a window of ten thousand is twenty megabytes.
 BUFFER_PAGES = 1 << 16
-# A hundred times the rate, and so of the packets on the way.
+# A hundred times the rate, and so the packets on the path.
 FAST_RATE = "rate 1gbit"
 FAST_ALPHA = 5000
 FAST_BASE_US = 40_000 + PACKET_US / 100
 
 
 class Bottleneck(Network):
-    """From a, and from d, over a bottleneck between r and s to b."""
+    """Connections from a, and from d, over a bottleneck between r and s to b."""
 
     def __init__(self) -> None:
         super().__init__("ar dr rs sb")
 
     def reset(self, bottleneck: str = RATE) -> None:
-        """Let it be as it was at first, and FAST's parameters too."""
+        """Restore its first state, and FAST's parameters."""
         self.netem("r-s", bottleneck)
         self.netem("s-b", DELAY)
         self.netem("b-s", DELAY)
@@ -56,7 +56,7 @@ class Bottleneck(Network):
             sysctl(host, "net.ipv4.tcp_timestamps", 0)
 
     def settled(self) -> Connection:
-        """A connection whose window has come to rest; its last sample is the first that is kept."""
+        """Make a connection whose window has come to rest; its last sample is the first to keep."""
         connection = Connection(self, "a", "b", "fast")
         connection.run(SETTLED_S)
         del connection.samples[:-1]
@@ -64,7 +64,7 @@ class Bottleneck(Network):
 
 
 def application_limited(path: Bottleneck, segments: int) -> list[Sample]:
-    """In each round trip the application writes so many segments, once; nothing ever queues."""
+    """In each round trip the application writes some segments at once; nothing ever queues."""
     path.reset(bottleneck="delay 0ms")
     connection = Connection(path, "a", "b", "fast")
     for _ in range(ROUNDS):
@@ -77,7 +77,7 @@ def application_limited(path: Bottleneck, segments: int) -> list[Sample]:
 def spurious_loss(path: Bottleneck, timestamps: int) -> list[Sample]:
     """Some segments overtake those before them, which are sent again before their ACKs arrive.
 
-    With timestamps the sender can tell during recovery, without them by the D-SACKs after it.
+    With timestamps the sender detects it during recovery, without them by the D-SACKs after it.
     """
     path.reset()
     for host in "ab":
@@ -109,7 +109,7 @@ def congestion_marked(path: Bottleneck) -> list[Sample]:
 
 
 def clamped(path: Bottleneck) -> list[Sample]:
-    """The route bounds the window, which TCP heeds once it has metrics of the destination."""
+    """The route bounds the window, which TCP obeys once it has metrics of the destination."""
     path.reset()
     sysctl("a", "net.ipv4.tcp_no_metrics_save", 0)
     command(f"ip route replace 10.0.3.0/24 via 10.0.0.2 cwnd lock {CLAMP}", "a")
@@ -126,7 +126,7 @@ def clamped(path: Bottleneck) -> list[Sample]:
 
 
 def idle(path: Bottleneck) -> list[Sample]:
-    """A pause of two seconds amid growth: nothing ever queues, and base RTT is said to be large."""
+    """A pause of two seconds during growth: nothing ever queues, and base RTT is set large."""
     path.reset(bottleneck="delay 0ms")
     sysctl("a", "net.ipv4.fast.base_rtt_us", 2**31 - 1)
     connection = Connection(path, "a", "b", "fast")
@@ -139,7 +139,7 @@ def idle(path: Bottleneck) -> list[Sample]:
 
 
 def _changed_under_way(path: Bottleneck, seconds: float, **parameters: int) -> list[Sample]:
-    """Change a namespace's parameters when a flow has come to rest, and let it run on."""
+    """Change a namespace's parameters when a flow has come to rest, and let it continue."""
     path.reset()
     connection = path.settled()
     for name, value in parameters.items():
@@ -155,7 +155,7 @@ def changed(path: Bottleneck) -> list[Sample]:
 
 
 def base_given(path: Bottleneck) -> list[Sample]:
-    """While the flow runs, its base RTT is said to be five packets' time longer than it is."""
+    """During the flow, its base RTT is set five packets' time too long."""
     return _changed_under_way(path, SETTLED_S, base_rtt_us=BASE_US + 5 * PACKET_US)
 
 
@@ -167,7 +167,7 @@ def gamma_changed(path: Bottleneck) -> list[Sample]:
 def two_namespaces(path: Bottleneck) -> list[Sample]:
     """Flows of "fast" from a, where alpha is 30, and from d, where it is 90; and d's "fast30".
 
-    Base RTT is given, as the later would measure the queue of the earlier.
+    Base RTT is given, because the later flow would measure the queue of the earlier.
     """
     path.reset()
     sysctl("d", "net.ipv4.fast.alpha", 3 * ALPHA)
@@ -215,7 +215,7 @@ SITUATIONS: dict[str, Callable[[Bottleneck], list[Sample]]] = {
 
 
 def main() -> int:
-    """Go through all situations, one after the other."""
+    """Run all situations, one after the other."""
     load("tcp_fast", f"alphas={ALPHA}")
     sysctl("", "net.ipv4.tcp_mem", " ".join(3 * [str(BUFFER_PAGES)]))
     path = Bottleneck()

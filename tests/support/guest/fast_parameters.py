@@ -1,8 +1,8 @@
 """Load tcp_fast with parameters that it must refuse, and with the ends of their ranges.
 
-Runs as root in the guest; writes loaded.json into /mnt/run: per case, insmod's status, what the
-kernel said of it, and of a module that was loaded its sysctls in two network namespaces, the first
-and one that is made later. In the first, all values of SYSCTLS were then tried.
+Runs as root in the guest; writes loaded.json into /mnt/run: per case, insmod's status, the kernel's
+messages, and for a loaded module its sysctls in two network namespaces, the first and a later one.
+In the first, all values of SYSCTLS were then tried.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ ACCEPTED = ("", "gamma=1", "gamma=1000 alphas=1,65535 base_rtt_us=2147483647 eve
 
 
 def sysctls() -> dict[str, dict[str, int]]:
-    """The values of each sysctl, here and in a new namespace."""
+    """Return the values of each sysctl, here and in a new namespace."""
     there = "ip netns exec later cat"
     subprocess.run(["ip", "netns", "add", "later"], check=True)
     found: dict[str, dict[str, int]] = {"first": {}, "later": {}}
@@ -45,7 +45,7 @@ def sysctls() -> dict[str, dict[str, int]]:
 
 
 def taken() -> dict[str, list[int]]:
-    """Which values of SYSCTLS are taken, and read back as they were written."""
+    """Return the values of SYSCTLS that are accepted, and read back as written."""
     found: dict[str, list[int]] = {name: [] for name in SYSCTLS}
     for name, values in SYSCTLS.items():
         for value in values:
@@ -57,7 +57,7 @@ def taken() -> dict[str, list[int]]:
 
 
 def main() -> int:
-    """Try every case, one after the other; a module that loads is unloaded again."""
+    """Try every case, one after the other; a loaded module is unloaded again."""
     found = []
     for case in (*REFUSED, *ACCEPTED):
         subprocess.run(["dmesg", "--clear"], check=True)

@@ -1,4 +1,4 @@
-"""The trace event of FAST's updates, as the guest's kernel has it.
+"""The trace event of FAST's updates in the guest's kernel.
 
 Runs in the guest as root: three seconds of a flow with the event off, then with it on; leaves
 /mnt/run/off.txt and on.txt, as tracefs has them.

@@ -1,4 +1,4 @@
-"""Run a program of the tests as root in the guest, in virtual time unless told otherwise."""
+"""Run a program of the tests as root in the guest, by default in virtual time."""
 
 from pathlib import Path
 
@@ -24,18 +24,18 @@ def run_in_guest(
     """Boot the guest, run a Python program of the checkout, power off.
 
     The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
-    into /mnt/run, where it finds what is in `folder` already. It need not report progress.
+    into /mnt/run, which has the files of `folder`. It need not report progress.
 
     Args:
-        guest: what to boot.
-        folder: for what it writes; made if it is not there.
+        guest: the guest to boot.
+        folder: the folder for its files; made if missing.
         program: a Python file below the project's root.
         arguments: passed to it.
         virtual_time: False for benchmarks, which need the host's clock.
-        memory_mib: the guest's.
-        patience_s: how much wall time it has.
+        memory_mib: the guest's memory.
+        patience_s: limit of wall time.
 
-    Returns: what the program and the kernel said on the console.
+    Returns: the output of the program and the kernel on the console.
     Raises: RunError if it does not end with status 0.
     """
     give(folder)
@@ -55,7 +55,7 @@ def run_in_guest(
 
 
 def give(folder: Path) -> None:
-    """Move what is in a run's folder to where the guest finds it; in the end it is back."""
+    """Move the files of a run's folder to the guest's place; move them back in the end."""
     there = [*folder.iterdir()] if folder.exists() else []
     home = folder / GUEST_FOLDER
     home.mkdir(parents=True)

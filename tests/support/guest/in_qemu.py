@@ -19,9 +19,10 @@ MACHINE = Machine(
     kernel=(
         # An emulated processor's clock is the host's, which QEMU does not promise to a kernel.
         "tsc=reliable",
-        # It may have to wait for the host: one that spins for two minutes is locked up.
+        # The kernel may have to wait for the host: a processor that spins for two minutes is locked
+        # up.
         "watchdog_thresh=60",
-        # The sanitised guest looks for leaks; here it would take most of the time.
+        # The sanitised guest looks for leaks; here that would take most of the time.
         "kmemleak=off",
         # KCSAN waits at an access for another processor's: long enough for the host to run that.
         "kcsan.udelay_task=3000",
@@ -36,16 +37,16 @@ def run_in_qemu(
     """Boot a kernel on four processors, run a Python program of the checkout, power off.
 
     The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
-    into /mnt/run, where it finds what is in `folder` already.
+    into /mnt/run, which has the files of `folder`.
 
     Args:
-        kernel: what to boot.
-        folder: for what it writes; made if it is not there.
+        kernel: the kernel to boot.
+        folder: the folder for its files; made if missing.
         program: a Python file below the project's root.
         arguments: passed to it.
-        patience_s: for how long it may go without a report of progress.
+        patience_s: the longest time without a report of progress.
 
-    Returns: what the program and the kernel said on the console.
+    Returns: the output of the program and the kernel on the console.
     Raises: RunError if it does not end with status 0, or if the kernel complained.
     """
     give(folder)

@@ -1,7 +1,6 @@
-"""The device of twoway_testbed, as root in the guest: prints what it makes of lines, as JSON.
+"""The device of twoway_testbed, as root in the guest: prints its answers to lines, as JSON.
 
-Lines that are not refused as they should be come first; then what taps say of a ping, and of an
-interface that goes.
+Lines that must be refused come first; then taps of a ping, and of an interface that ends.
 """
 
 import errno
@@ -33,7 +32,7 @@ REFUSED = {
 }
 
 
-# Instruments that are left before their time, as by a runner that fails.
+# Instruments that are closed early, as by a runner that fails.
 LATER = 2**62
 LEFT = (
     "tap lo in 96 /tmp/left.pcap",
@@ -53,7 +52,7 @@ def leave(lines: Iterable[str]) -> None:
 
 
 def refusal(line: str) -> str:
-    """The error's name with which a line is refused; empty if it is not."""
+    """Return the error's name with which a line is refused; empty if it is not."""
     device = os.open("/dev/twoway_testbed", os.O_RDWR)
     try:
         os.write(device, line.encode())
@@ -65,7 +64,7 @@ def refusal(line: str) -> str:
 
 
 def tap(interface: str, command: str) -> str:
-    """What a tap says after a command."""
+    """Return a tap's report after a command."""
     device = os.open("/dev/twoway_testbed", os.O_RDWR)
     os.write(device, f"tap {interface} inout 96 /tmp/{interface}.pcap".encode())
     call(command)
@@ -75,7 +74,7 @@ def tap(interface: str, command: str) -> str:
 
 
 def call(command: str) -> None:
-    """Run a command that must end well."""
+    """Run a command that must succeed."""
     subprocess.run(command.split(), check=True, stdout=subprocess.DEVNULL)
 
 

@@ -1,7 +1,7 @@
-"""Try to load a module with parameters, in the guest as root, and leave what came of it.
+"""Try to load a module with parameters, in the guest as root, and write the results.
 
-load_modules.py MODULE [PARAMETER]...: each parameter is an attempt of its own; what the module said
-and registered goes to /mnt/run/loads.json.
+load_modules.py MODULE [PARAMETER]...: each parameter is an attempt of its own; the module's
+messages and names go to /mnt/run/loads.json.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def kernel_log() -> list[str]:
-    """All that the kernel has said."""
+    """Return all messages of the kernel."""
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     lines = []
     try:
@@ -25,7 +25,7 @@ def kernel_log() -> list[str]:
 
 
 def controls() -> list[str]:
-    """The congestion controls that there are."""
+    """Return the existing congestion controls."""
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 

@@ -1,4 +1,4 @@
-"""What the trials of kernel-modules/tests are told, and what they leave."""
+"""Arguments and results of the trials of kernel-modules/tests."""
 
 import json
 import re
@@ -10,17 +10,17 @@ from dtm_uapi import refusals
 from twoway.paths import KERNEL_MODULES
 from twoway.spec.congestion import CONTROLS
 
-# Of tables longer than a message, which the fuzzer has no patience to make.
+# Sentences on tables longer than a message, which the fuzzer does not make.
 LONG_TABLES = {
     "a table has at most 1048576 steps",
     "too many steps for the little that the table carries each time",
 }
-# Two values of each congestion control's parameter, to have two controls of one module.
+# Two values of each congestion control's parameter, for two controls of one module.
 VALUES = (10, 20)
 
 
 def congestion_modules(programs: Path) -> list[str]:
-    """Each module there with its parameters and congestion controls, as endurance.py has it."""
+    """Return each module with its parameters and congestion controls, as endurance.py has it."""
     parameters: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for family, control in CONTROLS.items():
@@ -35,7 +35,7 @@ def congestion_modules(programs: Path) -> list[str]:
 
 
 def kunit_cases() -> list[str]:
-    """Suite and name of each case in the source: one that does not run is a failure, too."""
+    """Return suite and name of each case in the source: a case that does not run is a failure."""
     source = (KERNEL_MODULES / "tests/twoway_kunit.c").read_text()
     found = []
     for cases, suite in re.findall(
@@ -48,10 +48,10 @@ def kunit_cases() -> list[str]:
 
 
 def kunit_verdicts(folder: Path) -> dict[str, str]:
-    """Each case's verdict by suite and name, "ok" or what the kernel said of its failure.
+    """Return each case's verdict by suite and name, "ok" or the kernel's words on its failure.
 
     Args:
-        folder: the folder `kunit` of debugfs, as the trial has copied it.
+        folder: the folder `kunit` of debugfs, as copied by the trial.
     """
     verdicts = {}
     for path in folder.glob("*/results"):
@@ -69,9 +69,9 @@ def check_fuzzed(folder: Path, qdisc: str, requests: int) -> None:
     """Assert that qdisc_fuzz got an answer to each request, and every sentence of the qdisc's own.
 
     Args:
-        folder: where its table is.
+        folder: the folder with its table.
         qdisc: its kind.
-        requests: how many it was to send.
+        requests: the number that it had to send.
     """
     rows = [line.split("\t") for line in (folder / "fuzz.tsv").read_text().splitlines()]
     assert sum(int(row[0]) for row in rows if row[2] == "done") == requests
@@ -84,9 +84,9 @@ def check_stress(folder: Path) -> int:
     """Assert that stress.py has carried traffic through channels in each place.
 
     Args:
-        folder: where it has written.
+        folder: its output folder.
 
-    Returns: how many requests the kernel has granted.
+    Returns: the number of requests that the kernel granted.
     """
     granted = 0
     rounds: list[dict[str, dict[str, int]]] = json.loads((folder / "stress.json").read_text())

@@ -1,11 +1,11 @@
-"""Try to outlive whoever started the sandbox, and to change what is taken over from it.
+"""Try to outlive the sandbox, and to change files that are taken over from it.
 
 Runs in the sandbox, as a process that a module in a guest's kernel starts, or as a topology's
-Python. It takes the death signal of the sandbox's first process away by ptrace, writes into every
-pipe that it was left, detaches itself, and waits for the moment at which the guest's files are the
+Python. It removes the death signal of the sandbox's first process by ptrace, writes into every pipe
+that it was left, detaches itself, and waits for the moment at which the guest's files become the
 run's, to put links where the host writes.
 
-    outlast.py MARK LINKED   an argument of the process that stays; what links are to lead to
+    outlast.py MARK LINKED an argument of the process that stays; the target of the links
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RAX, RSI, RDI, ORIG_RAX, RIP = 10, 13, 14, 15, 16
 NO_CALL = 2**64 - 1
 WALL = 0x40000000
 
-# What stays. A folder's descriptor still leads to it when it has been moved.
+# The process that stays. A folder's descriptor still leads to it after a move.
 STAYING = """
 import os, sys, time
 linked = sys.argv[2]
@@ -43,7 +43,7 @@ time.sleep(100)
 
 
 def without_death_signal() -> str:
-    """Have the sandbox's first process ask for no signal at its parent's end; what came of it."""
+    """Make the sandbox's first process ask for no signal at its parent's end; return the result."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.restype = ctypes.c_long
     libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
@@ -70,7 +70,7 @@ def without_death_signal() -> str:
 
 
 def outlast(mark: str, linked: str = "") -> str:
-    """Do all of it, and return in the process that goes on; what came of the first."""
+    """Do all of it, and return in the remaining process; return the result of the first part."""
     said = without_death_signal()
     for number in range(3, 64):
         with contextlib.suppress(OSError):

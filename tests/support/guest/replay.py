@@ -1,4 +1,4 @@
-"""A plan's set-up as a shell script of ip, tc, sysctl and ethtool, and what there is after it."""
+"""A plan's set-up as a shell script of ip, tc, sysctl and ethtool, and its result."""
 
 from collections.abc import Iterable
 from shlex import join
@@ -13,7 +13,7 @@ SEEN = (
 
 
 def script(plan: Plan) -> str:
-    """The commands of a plan's set-up, one a line, each in its node's namespace."""
+    """Return the commands of a plan's set-up, one per line, each in its node's namespace."""
     lines = [f"{_inside(step.node)}{command}" for step in plan.setup for command in _commands(step)]
     return "\n".join(("set -e", *lines)) + "\n"
 
@@ -35,7 +35,7 @@ def _commands(step: Step) -> Iterable[str]:
 
 
 def seen(plan: Plan, name: str) -> str:
-    """A script that writes what there is in each node to a file of the run's folder."""
+    """Return a script that writes the state of each node to a file of the run's folder."""
     settings = {
         s.node: join(["sysctl", *s.sysctls]) for s in plan.setup if isinstance(s, SetSysctls)
     }

@@ -1,10 +1,10 @@
-"""A TCP receiver that loses what a script says, and the traces it takes of a real sender.
+"""A TCP receiver with scripted losses, and its traces of a real sender.
 
 The path is a first-in-first-out queue of segments: one arrives, is acknowledged at once, and the
-sender reacts before the next arrives, a millisecond later or what the scenario says. When nothing
-is on its way, the sender's retransmission timer is waited for. So every segment and every window is
-attributed to one ACK. packetdrill would say some of it in fewer words, but Debian has no package of
-it, neither 12 nor sid, and the kernel's tree has scripts for it without the program.
+sender reacts before the next arrives, a millisecond later or as the scenario says. When the path is
+empty, the sender's retransmission timer is awaited. So every segment and every window is attributed
+to one ACK. packetdrill would express some of it in fewer words, but Debian has no package of it,
+neither 12 nor sid, and the kernel's tree has scripts for it without the program.
 
 Runs in the guest as root: `scripted_receiver.py PREFIX` plays the scenarios of that name and leaves
 /mnt/run/traces.json. Tests import it for the scenarios.
@@ -48,19 +48,19 @@ _WORDS = {"unacked": 4, "sacked": 5, "lost": 6, "retrans": 7, "ssthresh": 17, "c
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is sent, and what becomes of it.
+    """The data sent, and its fate.
 
     Attributes:
         congestion: the sender's congestion control.
-        lost: segments by number from 0; one named twice is lost twice.
+        lost: lost segments by number from 0; one named twice is lost twice.
         late: segments that LATENESS others overtake.
-        writes: segments that the application writes, each after a pause that starts when all
-            before it are acknowledged.
+        writes: segments that the application writes, each after a pause that starts when all before
+            it are acknowledged.
         offered: the receiver's window, in segments.
         parameters: of the module.
-        timestamps: whether the connection has them; then the sender can tell a late segment's ACK
-            from its retransmission's.
-        step_s: from one arrival to the next.
+        timestamps: True if the connection has them; then the sender can distinguish a late
+            segment's ACK from its retransmission's.
+        step_s: time from one arrival to the next.
     """
 
     congestion: str
@@ -74,11 +74,11 @@ class Scenario:
 
     @property
     def module(self) -> str:
-        """The kernel module it needs."""
+        """The kernel module that it needs."""
         return f"tcp_{self.congestion.rstrip('0123456789').removesuffix('_rto')}"
 
 
-# What experiments set for the papers' TCP; tests hold it against twoway.plan.personality.
+# The settings of experiments for the papers' TCP; tests compare it with twoway.plan.personality.
 SYSCTLS = {
     "net.ipv4.tcp_timestamps": 0,
     "net.ipv4.tcp_sack": 0,
@@ -93,7 +93,7 @@ SYSCTLS = {
 
 
 def _random_losses(seed: int) -> Scenario:
-    """Up to eight losses anywhere, with either name, rule and a small or a large offered window."""
+    """Draw up to eight losses anywhere, with either name and rule, and a small or large window."""
     chance = random.Random(seed)
     return Scenario(
         chance.choice(("tahoe", "tahoe_rto")),
@@ -155,15 +155,15 @@ SCENARIOS |= {f"tahoe: random losses {seed}": _random_losses(seed) for seed in r
 
 @dataclass(frozen=True)
 class Step:
-    """What the sender did upon one event.
+    """The sender's actions at one event.
 
     Attributes:
         event: "write", "ack" or "timeout".
         ack: segments acknowledged so far.
         sent: segments sent, by number.
-        at_s: when it was: since boot, for a timeout STEP_S later at most.
+        at_s: its time since boot, for a timeout at most STEP_S later.
         cwnd, ssthresh, unacked, sacked, lost, retrans: from TCP_INFO, after it.
-        on_the_way: segments in the path, after it.
+        on_the_way: segments on the path, after it.
     """
 
     event: str
@@ -181,13 +181,13 @@ class Step:
 
 @dataclass
 class Receiver:
-    """What has arrived, and the cumulative acknowledgement for it."""
+    """The segments that arrived, and the cumulative acknowledgement for them."""
 
     arrived: set[int] = field(default_factory=set)
     next: int = 0
 
     def take(self, segment: int) -> int:
-        """A segment arrives; what is acknowledged then."""
+        """Take a segment; return the segments acknowledged then."""
         self.arrived.add(segment)
         while self.next in self.arrived:
             self.next += 1
@@ -205,7 +205,7 @@ class Wire:
         self.sender_mac = bytes.fromhex(mac.replace(":", ""))
 
     def arriving(self, port: int) -> Iterator[tuple[int, int, int, int]]:
-        """What the sender has sent on a connection: flags, sequence, payload, timestamp."""
+        """Return the sender's segments on a connection: flags, sequence, payload, timestamp."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame, address = self.packet.recvfrom(2048)
@@ -286,7 +286,7 @@ class Play:
         assert [flags for flags, *_ in self.wire.arriving(self.port)] == [_ACK]
 
     def run(self) -> list[Step]:
-        """Play all of it; what the sender did, step by step."""
+        """Play all of it; return the sender's actions, step by step."""
         receiver = Receiver()
         written = 0
         for segments in self.scenario.writes:
@@ -331,7 +331,7 @@ class Play:
         self._note(event, at_s)
 
     def _note(self, event: str, at_s: float) -> None:
-        """Take what has been sent; a timeout has not happened while that is nothing."""
+        """Take sent segments; a timeout has not happened while there are none."""
         sent = []
         for _, seq, payload, stamp in self.wire.arriving(self.port):
             assert payload == SEGMENT_BYTES, f"a segment of {payload} bytes"
@@ -345,7 +345,7 @@ class Play:
         self.trace.append(Step(event, self.acked, sent, at_s, len(self.path), **values))
 
     def close(self) -> None:
-        """Reset the connection, and forget what that puts on the wire."""
+        """Reset the connection, and drop the resulting segments."""
         self.socket.close()
         time.sleep(STEP_S)
         assert [flags & _RST for flags, *_ in self.wire.arriving(self.port)][-1:] == [_RST]
@@ -356,7 +356,7 @@ def _command(line: str) -> None:
 
 
 def make_wire() -> Wire:
-    """A cable between the sender's stack and us."""
+    """Make a cable between the sender's stack and us."""
     _command("ip link set lo up")
     _command("ip link add sender mtu 1500 type veth peer name peer")
     _command("ip link set sender gso_max_segs 1")

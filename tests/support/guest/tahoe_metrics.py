@@ -1,4 +1,4 @@
-"""What flows of tahoe leave in the host's TCP metrics of their destination.
+"""The host's TCP metrics of a destination after flows of tahoe.
 
 Runs in the guest as root, with the stock sysctls of metrics and one that makes the stack record
 more; leaves /mnt/run/metrics.json, a row for each flow.
@@ -17,12 +17,12 @@ CONTROLS = ("tahoe", "tahoe_rto")
 ENDINGS = ("sender", "receiver", "both", "half")
 # Segments of a flow: some end in slow start, some in recovery, some after a timeout.
 SEGMENTS = (3, 20, 25, 40, 60)
-# With the classic stack's sysctls the module does what it says.
+# The module keeps its promise with the classic stack's sysctls.
 CLASSIC = ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")
 
 
 def metrics() -> dict[str, str]:
-    """What host a's kernel remembers of b: {} if nothing; without its age."""
+    """Return what host a's kernel remembers of b: {} if nothing; without its age."""
     words = command("ip tcp_metrics show", "a").split()
     if not words:
         return {}
@@ -32,7 +32,7 @@ def metrics() -> dict[str, str]:
 
 
 def flow(network: Network, control: str, segments: int, ending: str) -> None:
-    """Send so many segments and end the connection."""
+    """Send a number of segments and end the connection."""
     connection = Connection(network, "a", "b", control)
     connection.write(segments)
     for _ in range(60):
@@ -43,14 +43,14 @@ def flow(network: Network, control: str, segments: int, ending: str) -> None:
 
 
 def open_sockets() -> list[str]:
-    """States, in hexadecimal, of a's connections but those in TIME_WAIT (06)."""
+    """Return states, in hexadecimal, of a's connections except those in TIME_WAIT (06)."""
     with inside("a"):
         rows = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
     return [state for row in rows if (state := row.split()[3]) != "06"]
 
 
 def reordering(network: Network) -> int:
-    """How much reordering a new flow of cubic to b starts with."""
+    """Return the reordering with which a new flow of cubic to b starts."""
     connection = Connection(network, "a", "b", "cubic")
     found = connection.info().reordering
     connection.abort()
@@ -58,7 +58,7 @@ def reordering(network: Network) -> int:
 
 
 def main() -> int:
-    """Every control, ending and length, to a host of which nothing is known, and to one known."""
+    """Try every control, ending and length, to an unknown host and to a known one."""
     load("tcp_tahoe")
     network = Network("ar rb")
     network.netem("r-b", "rate 2mbit", limit=5)

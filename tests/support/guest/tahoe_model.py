@@ -18,7 +18,7 @@ class ModelPath:
     trace: list[tuple[str, int, list[int], int, int]] = field(default_factory=list)
 
     def run(self) -> list[tuple[str, int, list[int], int, int]]:
-        """Event, ack, segments sent, cwnd and ssthresh, step by step."""
+        """Return event, ack, segments sent, cwnd and ssthresh, step by step."""
         scenario = self.scenario
         sender = Tahoe(
             offered=scenario.offered,

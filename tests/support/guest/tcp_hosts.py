@@ -1,8 +1,7 @@
-"""Hosts and cables, TCP connections between them, and what the kernel says of these.
+"""Hosts and cables, TCP connections between them, and the kernel's reports on them.
 
 For programs that run in the guest as root. Each host is a network namespace; a cable's queue and
-delay are a netem on the device that sends into it. Nothing is offloaded, so that a segment is a
-packet.
+delay are a netem on the device that sends into it. Nothing is offloaded, so a segment is a packet.
 """
 
 import contextlib
@@ -45,7 +44,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def command(line: str, host: str = "") -> str:
-    """Run a command that must succeed, in a host's namespace if one is named; what it prints."""
+    """Run a command that must succeed, in a host's namespace if named; return its output."""
     words = [*(["ip", "netns", "exec", host] if host else []), *line.split()]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{line}: {done.stderr}"
@@ -59,7 +58,7 @@ def load(module: str, *parameters: str) -> None:
 
 @contextlib.contextmanager
 def inside(host: str) -> Iterator[None]:
-    """Be in a host's network namespace for the length of a `with`."""
+    """Enter a host's network namespace for the length of a `with`."""
     with Path("/proc/self/ns/net").open() as home, Path(f"/run/netns/{host}").open() as there:
         assert _libc.setns(there.fileno(), 0) == 0
         try:
@@ -99,7 +98,7 @@ class Network:
             self._add_routes(host, host, "")
 
     def _add_routes(self, host: str, at: str, gateway: str, before: str = "") -> None:
-        """Have a host reach what is behind another, from which it comes: the cables are a tree."""
+        """Let a host reach the hosts behind another one; the cables are a tree."""
         for number, (left, right) in enumerate(self.cables):
             if at not in (left, right) or (before and before in (left, right)):
                 continue
@@ -109,18 +108,18 @@ class Network:
             self._add_routes(host, other, gateway or f"10.0.{number}.{end}", at)
 
     def netem(self, device: str, arguments: str, limit: int = 100_000) -> None:
-        """Set the queue of a device, and how many packets it holds."""
+        """Set the queue of a device, and the number of packets that it holds."""
         command(f"tc qdisc replace dev {device} root netem limit {limit} {arguments}", device[0])
 
     def address(self, host: str) -> str:
-        """The address of a host on the last of its cables."""
+        """Return the address of a host on the last of its cables."""
         number = max(number for number, cable in enumerate(self.cables) if host in cable)
         return f"10.0.{number}.{self.cables[number].index(host) + 1}"
 
 
 @dataclass
 class Sample:
-    """What TCP_INFO says of a sender at a time since the kernel's boot."""
+    """TCP_INFO of a sender at a time since the kernel's boot."""
 
     at_s: float
     state: int
@@ -135,12 +134,12 @@ class Sample:
 
 
 class Connection:
-    """A TCP connection whose data go one way.
+    """A TCP connection with data in one direction.
 
     Attributes:
         ahead: segments that a busy application has written before they are sent.
         received: bytes that have arrived.
-        samples: of the sender, one for each step that was run.
+        samples: samples of the sender, one for each step that was run.
     """
 
     def __init__(
@@ -166,7 +165,7 @@ class Connection:
         self.samples: list[Sample] = []
 
     def info(self) -> Sample:
-        """Ask the kernel about the sender."""
+        """Query the kernel for the sender's TCP_INFO."""
         raw = self.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
         words = struct.unpack_from("=24I", raw, 8)
         pacing_mbit = struct.unpack_from("=Q", raw, _PACING_AT)[0] * 8 / 1e6
@@ -174,24 +173,24 @@ class Connection:
         return Sample(time.monotonic(), raw[_STATE_AT], pacing_mbit=pacing_mbit, **values)
 
     def write(self, segments: int) -> None:
-        """Write so many full segments, which must fit into the buffer."""
+        """Write a number of full segments, which must fit into the buffer."""
         size = segments * SEGMENT_BYTES
         assert self.sender.send(bytes(size)) == size
 
     def read(self) -> None:
-        """Take all that has arrived."""
+        """Read all data that has arrived."""
         with contextlib.suppress(BlockingIOError):
             while data := self.receiver.recv(1 << 20):
                 self.received += len(data)
 
     def fill(self) -> None:
-        """Write what a busy application would, as far as the buffer takes it."""
+        """Write as much as the buffer accepts, like a busy application."""
         (unsent,) = struct.unpack("i", fcntl.ioctl(self.sender, _SIOCOUTQNSD, bytes(4)))
         with contextlib.suppress(BlockingIOError):
             self.sender.send(bytes(max(self.ahead * SEGMENT_BYTES - unsent, 0)))
 
     def run(self, seconds: float, *, busy: bool = True, step_s: float = 0.001) -> None:
-        """Let time pass, with or without more data than the window lets go; a sample each step."""
+        """Let time pass, with or without more data than the window allows; one sample per step."""
         for _ in range(round(seconds / step_s)):
             if busy:
                 self.fill()
@@ -200,7 +199,7 @@ class Connection:
             self.samples.append(self.info())
 
     def close(self, first: str = "sender") -> None:
-        """End it as applications do: either closes first, or "half": the sender's half does."""
+        """Close it as applications do: either closes first, or "half": the sender's half does."""
         if first == "half":
             self.sender.shutdown(socket.SHUT_WR)
             time.sleep(0.5)
@@ -211,7 +210,7 @@ class Connection:
         time.sleep(1)
 
     def abort(self) -> None:
-        """End it by a reset, so that nothing of it is left to be sent."""
+        """End it by a reset, so that no data is left to send."""
         linger = struct.pack("ii", 1, 0)
         for end in (self.sender, self.receiver):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

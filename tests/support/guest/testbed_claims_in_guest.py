@@ -1,4 +1,4 @@
-"""Claims of twoway_testbed, as root in the guest: writes what was found to found.json.
+"""Claims about twoway_testbed, as root in the guest: writes the findings to found.json.
 
 The module is loaded with a single block for each tap.
 """
@@ -27,13 +27,13 @@ PCAP_HEADER, PACKET_HEADER = 24, struct.Struct("<4I")
 
 
 def call(command: str) -> str:
-    """Run a command that must end well; its output."""
+    """Run a command that must succeed; return its output."""
     return subprocess.run(command.split(), check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @contextlib.contextmanager
 def instrument(*lines: str) -> Iterator[int]:
-    """An open device to which lines were written."""
+    """Return an open device to which lines were written."""
     device = os.open(DEVICE, os.O_RDWR)
     try:
         for line in lines:
@@ -44,7 +44,7 @@ def instrument(*lines: str) -> Iterator[int]:
 
 
 def refusal(line: str) -> str:
-    """The name of the error with which a line is refused; empty if it is not."""
+    """Return the name of the error with which a line is refused; empty if it is not."""
     try:
         with instrument(line):
             return ""
@@ -60,14 +60,14 @@ def without_capability() -> bool:
 
 
 def not_ethernet() -> dict[str, str]:
-    """How a tap of nlmon is refused, and in what words."""
+    """Return how a tap of nlmon is refused, and in what words."""
     call("ip link add n0 type nlmon")
     said = {"error": refusal("tap n0 in 96 /tmp/n0.pcap")}
     return {**said, "log": call("dmesg -t").splitlines()[-1]}
 
 
 def not_regular() -> dict[str, str]:
-    """How files are refused to which a write may wait."""
+    """Return how files are refused to which a write may wait."""
     os.mkfifo("/tmp/fifo")
     unread = refusal("tap lo in 96 /tmp/fifo")
     reader = os.open("/tmp/fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -77,7 +77,7 @@ def not_regular() -> dict[str, str]:
 
 
 def records(path: str) -> int:
-    """The whole packets of a capture file, which has nothing else."""
+    """Return the whole packets of a capture file, which has nothing else."""
     data, at, found = Path(path).read_bytes(), PCAP_HEADER, 0
     while at < len(data):
         at += PACKET_HEADER.size + PACKET_HEADER.unpack_from(data, at)[2]
@@ -87,7 +87,7 @@ def records(path: str) -> int:
 
 
 def burst() -> dict[str, int]:
-    """What a tap says of two datagrams in 1250 fragments each, which leave within a call each."""
+    """Return a tap's report on two datagrams in 1250 fragments each, sent by one call each."""
     call("ip link add d0 mtu 68 type dummy")
     call("ip addr add 10.8.0.1/24 dev d0")
     call("ip link set d0 up")
@@ -112,7 +112,7 @@ def burst() -> dict[str, int]:
 
 
 def vlan() -> list[str]:
-    """A tap's and tcpdump's captures of tagged frames, as hexadecimal digits."""
+    """Return a tap's and tcpdump's captures of tagged frames, as hexadecimal digits."""
     call("ip link add v0 type veth peer name v1")
     for name in ("v0", "v1"):
         Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
@@ -137,7 +137,7 @@ def vlan() -> list[str]:
 
 
 def multiqueue() -> list[str]:
-    """The row of an interface with two queues, in which three packets wait."""
+    """Return the row of an interface with two queues, in which three packets wait."""
     call("ip link add d1 numtxqueues 2 type dummy")
     Path("/proc/sys/net/ipv6/conf/d1/disable_ipv6").write_text("1")
     call("ip addr add 10.9.0.1/24 dev d1")
@@ -154,14 +154,14 @@ def multiqueue() -> list[str]:
 
 
 def sampled(*lines: str) -> None:
-    """Take a sample of what lines name, and wait for its end."""
+    """Take a sample of the objects in lines, and wait for its end."""
     start = time.time_ns() + MS
     with instrument(*lines, f"sample {start} {start + 1} {MS} {MS} /tmp") as device:
         os.read(device, 4096)
 
 
 def rows(name: str) -> list[list[str]]:
-    """The rows of a table in /tmp."""
+    """Return the rows of a table in /tmp."""
     lines = [line for line in Path("/tmp", name).read_text().splitlines() if line[0] != "#"]
     return [line.split(",") for line in lines[1:]]
 
@@ -171,7 +171,7 @@ class InterruptedRead(Exception):  # noqa: N818 - a signal, no error
 
 
 def interrupted() -> dict[str, Any]:
-    """What a read says that was interrupted and is made again: all of ten samples."""
+    """Return the result of a read that was interrupted and repeated: all of ten samples."""
 
     def interrupt(*_: object) -> None:
         raise InterruptedRead
@@ -192,7 +192,7 @@ def interrupted() -> dict[str, Any]:
 
 
 def namespaces() -> list[str]:
-    """The names of two namespaces' connections; the second has a table of its own."""
+    """Return the names of two namespaces' connections; the second has a table of its own."""
     with connection(), instrument("sockets first") as device:
         Path("/proc/sys/net/ipv4/tcp_child_ehash_entries").write_text("128")
         assert ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0
@@ -207,7 +207,7 @@ def namespaces() -> list[str]:
 
 @contextlib.contextmanager
 def connection() -> Iterator[None]:
-    """A TCP connection of this namespace with itself."""
+    """Make a TCP connection of this namespace with itself."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
@@ -216,7 +216,7 @@ def connection() -> Iterator[None]:
 
 
 def main() -> None:
-    """Look at every claim, and unload the module."""
+    """Check every claim, and unload the module."""
     call("insmod /mnt/bin/twoway_testbed.ko most_blocks=1")
     call("ip link set lo up")
     found = {

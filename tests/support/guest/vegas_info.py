@@ -1,7 +1,7 @@
-"""Print what INET_DIAG_VEGASINFO says of each established TCP connection; runs in the guest.
+"""Print INET_DIAG_VEGASINFO of each established TCP connection; runs in the guest.
 
-One JSON object per connection, by source port: whether the control is in charge, how many round
-trips it measured, and its averaged and its base round trip in us.
+One JSON object per connection, by source port: whether the control is in charge, the number of
+round trips it measured, and its averaged and its base round trip in us.
 """
 
 import json
@@ -20,7 +20,7 @@ SOURCE_PORT_AT = 4
 
 
 def main() -> None:
-    """Ask the kernel and print."""
+    """Query the kernel and print."""
     diag = struct.pack("=BBBBI48x", socket.AF_INET, socket.IPPROTO_TCP, 1 << 2, 0, ESTABLISHED)
     header = struct.pack(
         "=IHHII", 16 + len(diag), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 1, 0

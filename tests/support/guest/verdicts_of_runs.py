@@ -1,4 +1,4 @@
-"""Compare what a sender's capture says of ACKs with what the captures of both hosts know.
+"""Compare the ACKs in a sender's capture with the truth in the captures of both hosts.
 
     python verdicts_of_runs.py RESULTS
 
@@ -21,14 +21,14 @@ from truth_corpus import compressed_share
 from twoway.contract.network import Connection
 from twoway.measure.analysis import Analysis
 
-# As of simulated paths: fewer say nothing.
+# As for simulated paths: fewer ACKs give no verdict.
 LEAST_ACKS = 30
-# Connections of one run: hundreds of short transfers are alike.
+# Number of connections of one run: hundreds of short transfers are alike.
 MOST = 10
 
 
 def told(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield of each connection of a run what is true, and what its sender's capture says."""
+    """Yield for each connection of a run the truth, and its sender's verdict."""
     analysis = Analysis(folder)
     documents: dict[str, dict[str, Any]] = {}
     for view in list(analysis.connections.values())[:MOST]:
@@ -44,7 +44,7 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _verdict(document: Mapping[str, Any], connection: Connection) -> float | str | None:
-    """Look up the verdict on a connection's data: 1, 0, or why there is none."""
+    """Look up the verdict on a connection's data: 1, 0, or the reason for having none."""
     ports = {connection.source_port, connection.port}
     for flow in document["flows"]:
         ends = [int(flow[end].rpartition(":")[2]) for end in ("source", "destination")]

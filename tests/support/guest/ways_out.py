@@ -1,7 +1,7 @@
-"""Try every way out of the sandbox that we know; print those that are open.
+"""Try every known escape from the sandbox; print those that are open.
 
-Runs in the sandbox, as what a module in a guest's kernel may do on the host is what any process
-there may. The environment's caller gives it SECRET, which must not be here.
+Runs in the sandbox: a module in a guest's kernel may do the same on the host as any process there.
+The environment's caller gives it SECRET, which must not be here.
 """
 
 import ctypes
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-# System calls by their numbers on x86-64. None may reach the kernel: it would say EFAULT or EINVAL.
+# System calls by their numbers on x86-64. None may reach the kernel, which would return EFAULT or
+# EINVAL.
 CALLS = {
     "acct": 163,
     "add_key": 248,
@@ -60,7 +61,7 @@ PTRACE_ATTACH, PTRACE_SEIZE, PR_SET_PDEATHSIG = 16, 0x4206, 1
 SHOWN = {
     "/": "bin boot dev etc home lib lib64 mnt proc root run sbin sys tmp usr var",
     "/mnt": "bin linux root run twoway upper venv ways_out.py",
-    # Results of others may lie anywhere in a checkout.
+    # Others' results may be anywhere in a checkout.
     "/mnt/twoway": "topologies vm",
     "/mnt/twoway/vm": "guest",
     "/etc": "alternatives group hosts iproute2 ld.so.cache localtime nsswitch.conf passwd"
@@ -73,7 +74,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def refused(number: int, *arguments: int) -> bool:
-    """Tell whether a system call ends before the kernel looks at it."""
+    """Tell whether a system call fails before the kernel looks at it."""
     status = _libc.syscall(number, *(ctypes.c_long(a) for a in (*arguments, -1, -1, -1)))
     return status == -1 and ctypes.get_errno() in {errno.ENOSYS, errno.EPERM}
 
@@ -107,7 +108,7 @@ def calls() -> Iterator[str]:
 
 
 def lives() -> Iterator[str]:
-    """Find open ways to trace another process and to outlive one's parent."""
+    """Find ways to trace another process and to outlive one's parent."""
     for request in (PTRACE_ATTACH, PTRACE_SEIZE):
         if not refused(PTRACE, request, -1):
             yield f"ptrace {request:#x}"
@@ -120,7 +121,7 @@ def lives() -> Iterator[str]:
 
 
 def seen() -> Iterator[str]:
-    """Find files that are seen and should not be."""
+    """Find visible files that should not be."""
     for folder, shown in SHOWN.items():
         for name in set(os.listdir(folder)) - {*shown.split()}:  # noqa: PTH208
             yield f"{folder}: {name}"

@@ -1,7 +1,7 @@
-"""A parser in numpy: what the one in C must equal.
+"""A parser in numpy; the one in C must equal it.
 
-Records are walked one by one, since each tells where the next is; everything else is done for all
-frames of a batch at once, layer by layer: the frames that hold no TCP meet their fate on the way.
+Records are walked one by one, because each gives the place of the next; everything else is done for
+all frames of a batch at once, layer by layer: frames without TCP meet their fate on the way.
 """
 
 import numpy as np
@@ -111,9 +111,9 @@ class NumpyParser:
         return at
 
     def _open(self, data: NDArray[np.uint8]) -> int:
-        """Find out what the file is, unless it is known; how many bytes of it that takes.
+        """Find the file's format, unless it is known; return the number of bytes that takes.
 
-        Raises: AnalysisError if it starts as no capture does.
+        Raises: AnalysisError if it does not start like a capture.
         """
         if self._records is not None:
             return 0
@@ -127,7 +127,7 @@ class NumpyParser:
         return PCAP_HEADER_BYTES
 
     def _add(self, data: NDArray[np.uint8], frames: Frames, columns: Packets, row: int) -> int:
-        """Write the packets among some frames and count the others; the next free row."""
+        """Write the packets among some frames and count the others; return the next free row."""
         frame_bytes = frames.bytes.copy()
         for depth in range(MOST_TUNNELS + 1):
             cursor = Cursor.at_start(data, frames)
@@ -174,7 +174,7 @@ class NumpyParser:
         return row + len(rows)
 
     def _enter(self, cursor: Cursor, datagrams: Datagrams, depth: int) -> bool:
-        """Move frames to what they carry in tunnels; whether any was moved and must be read."""
+        """Move frames to the content of their tunnels; return whether any was moved."""
         frames, entered = cursor.frames, {}
         for row in np.flatnonzero((frames.fate == Fate.NOT_TCP) & ~datagrams.later).tolist():
             end = int(frames.start[row] + frames.captured[row])
@@ -201,7 +201,7 @@ class NumpyParser:
         return bool(entered)
 
     def _count(self, fate: NDArray[np.uint8], packets: Packets) -> None:
-        """Count some frames, and what is to be said of the packets among them."""
+        """Count some frames, and the warnings on the packets among them."""
         counts = self.counts
         counts.frames += len(fate)
         for each, number in zip(Fate, np.bincount(fate, minlength=len(Fate)), strict=True):

@@ -9,7 +9,7 @@ UintArray = NDArray[np.uint64]
 _NS_DIGITS = 9
 _MOST_DIGITS = 19  # of a power of ten within 64 bits
 _BILLION = np.uint64(1_000_000_000)
-# Whole seconds that 64 signed bits of ns reach, and what of the last ones they hold.
+# Whole seconds that 64 signed bits of ns reach, and the part of the last ones that they hold.
 _FIRST_S, _LAST_S = -9_223_372_037, 9_223_372_036
 _FIRST_FRACTION_NS, _LAST_FRACTION_NS = 145_224_192, 854_775_807
 
@@ -17,14 +17,14 @@ _FIRST_FRACTION_NS, _LAST_FRACTION_NS = 145_224_192, 854_775_807
 def time_ns(
     ticks: UintArray, resolution: NDArray[np.uint8], offset_s: IntArray
 ) -> tuple[IntArray, BoolArray]:
-    """Times since the epoch, cut to ns.
+    """Return times since the epoch, cut to ns.
 
     Args:
-        ticks: shape (n,), as in the blocks.
+        ticks: shape (n,), the blocks' values.
         resolution: shape (n,), if_tsresol of the interface: ticks of 10^-r s, or of 2^-(r-128) s.
         offset_s: shape (n,), if_tsoffset of the interface.
 
-    Returns: the times, shape (n,), and where they are within 64 bits; elsewhere they are 0.
+    Returns: the times, shape (n,), and a mask of those within 64 bits; others are 0.
     """
     seconds = np.zeros(len(ticks), dtype=np.uint64)
     fraction_ns = np.zeros(len(ticks), dtype=np.uint64)
@@ -36,13 +36,13 @@ def time_ns(
     fraction = fraction_ns.view(np.int64)
     within &= (total_s != _FIRST_S) | (fraction >= _FIRST_FRACTION_NS)
     within &= (total_s != _LAST_S) | (fraction <= _LAST_FRACTION_NS)
-    # Where the first second begins is out of reach: sum from its end.
+    # The begin of the first second is out of reach: sum from its end.
     times = (total_s + 1) * 1_000_000_000 - (1_000_000_000 - fraction)
     return np.where(within, times, 0), within
 
 
 def _decimal(ticks: UintArray, digits: int) -> tuple[UintArray, UintArray]:
-    """Ticks of 10^-digits s as seconds and ns."""
+    """Return ticks of 10^-digits s as seconds and ns."""
     seconds = _quotient(ticks, digits)
     rest = ticks - seconds * np.uint64(10**digits) if digits <= _MOST_DIGITS else ticks
     if digits > _NS_DIGITS:
@@ -51,19 +51,19 @@ def _decimal(ticks: UintArray, digits: int) -> tuple[UintArray, UintArray]:
 
 
 def _quotient(values: UintArray, digits: int) -> UintArray:
-    """Values over 10^digits, rounded down."""
+    """Return values over 10^digits, rounded down."""
     if digits > _MOST_DIGITS:
         return np.zeros_like(values)
     return values // np.uint64(10**digits)
 
 
 def _binary(ticks: UintArray, bits: int) -> tuple[UintArray, UintArray]:
-    """Ticks of 2^-bits s as seconds and ns."""
+    """Return ticks of 2^-bits s as seconds and ns."""
     seconds = _right(ticks, bits)
     rest = ticks if bits >= 64 else ticks - (seconds << np.uint64(bits))
     if bits < 32:
         return seconds, _right(rest * _BILLION, bits)
-    # The product has 94 bits: the upper 62, then what the lower 32 carry over.
+    # The product has 94 bits: the upper 62, then the carry of the lower 32.
     upper = (rest >> np.uint64(32)) * _BILLION
     upper += ((rest & np.uint64(0xFFFFFFFF)) * _BILLION) >> np.uint64(32)
     return seconds, _right(upper, bits - 32)
@@ -74,7 +74,7 @@ def _right(values: UintArray, bits: int) -> UintArray:
 
 
 def _shift(seconds: UintArray, offset_s: IntArray) -> tuple[IntArray, BoolArray]:
-    """The sums, and where they are from _FIRST_S to _LAST_S; in 64 bits without overflow."""
+    """Return the sums, and a mask of those from _FIRST_S to _LAST_S; without overflow."""
     offset = offset_s.view(np.uint64)
     most = np.int64(_LAST_S).view(np.uint64) - offset
     least = np.where(offset_s < _FIRST_S, np.int64(_FIRST_S).view(np.uint64) - offset, 0)

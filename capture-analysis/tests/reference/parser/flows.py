@@ -1,9 +1,9 @@
-"""Which connection each packet belongs to.
+"""The connection of each packet.
 
-Only a few packets of a batch can add a connection or say something new of one: the first of each
-direction, SYNs, the first of the other direction behind a SYN, and all between ends that were
-seen in several VLANs. They are looked at one by one, in order; the others take their connection
-from the last of those before them.
+Only a few packets of a batch can add a connection or a fact of one: the first of each direction,
+SYNs, the first of the other direction behind a SYN, and all between ends that were seen in several
+VLANs. They are looked at one by one, in order; the others take their connection from the last of
+those before them.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _WORDS = 5  # of 64 bits: two addresses, both ports, version and protocol
 
 @dataclass(frozen=True)
 class Segments:
-    """What decides on connections: columns of shape (n,), addresses (n, 2)."""
+    """The fields that decide on connections: columns of shape (n,), addresses (n, 2)."""
 
     version: Column
     protocol: Column
@@ -52,24 +52,24 @@ class Segments:
 
 
 class Connections:
-    """The connections of a capture, as they come to be known."""
+    """The connections of a capture, as they become known."""
 
     def __init__(self) -> None:
         self._rows = np.zeros(64, dtype=FLOW)
         self._count = 0
-        # Of both ends: the latest connection between them, or several in different VLANs, each
+        # For both ends: the latest connection between them, or several in different VLANs, each
         # with whether its source is the higher.
         self._latest: dict[bytes, list[tuple[int, bool]]] = {}
 
     @property
     def table(self) -> FlowTable:
-        """A copy of what is known."""
+        """Return a copy of the table."""
         return FlowTable(self._rows[: self._count].copy())
 
     def place(self, segments: Segments) -> tuple[IntArray, IntArray]:
-        """Connection and half of each packet, shape (n,).
+        """Return connection and half of each packet, shape (n,).
 
-        Shorter if there is no room for the connection of the first that is missing.
+        The result is shorter if there is no room for the connection of the next packet.
         """
         words, is_higher = _both_ends(segments)
         representative, pair = _distinct(words)
@@ -101,7 +101,7 @@ class Connections:
     def _look_at(
         self, segments: Segments, row: int, ends: bytes, *, higher: bool
     ) -> tuple[int, bool] | None:
-        """The connection of one packet, which may be new; None if there is no room for it."""
+        """Return the connection of one packet, perhaps a new one; None without room for it."""
         flags, seq = int(segments.flags[row]), int(segments.seq[row])
         latest = self._latest.setdefault(ends, [])
         known = self._in_vlans(segments, row, latest, higher=higher)
@@ -112,7 +112,7 @@ class Connections:
             seen, syn_seen = _seen(connection, half)
             opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and seen
             base = int(connection["base"][half])
-            # A SYN that data overtook is no other: what was seen begins with the byte behind it.
+            # A SYN that data overtook is no other: the data seen begins with the byte behind it.
             late = not syn_seen and base == (seq + 1) % 2**32
             if not opens or base == seq or late:
                 _note(connection, segments, row, half)
@@ -134,7 +134,7 @@ class Connections:
     def _in_vlans(
         self, segments: Segments, row: int, latest: list[tuple[int, bool]], *, higher: bool
     ) -> tuple[int, bool] | None:
-        """The connection of a packet among those of its ends, by VLAN and numbers."""
+        """Find the connection of a packet among those of its ends, by VLAN and numbers."""
         for known in latest:
             if _vlans(self._rows[known[0]]) == segments.vlans[row]:
                 return known
@@ -173,7 +173,7 @@ def _follows(connection: np.void, segments: Segments, row: int, half: int) -> bo
 
 
 def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
-    """Shape (n, 5): the ends of each packet, the lower first; and where the higher one sent it."""
+    """Return the ends of each packet, the lower first, (n, 5), and where the higher one sent it."""
     source, destination = segments.source, segments.destination
     source_port = segments.source_port.astype(np.uint64)
     destination_port = segments.destination_port.astype(np.uint64)
@@ -193,7 +193,7 @@ def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
 
 
 def _distinct(words: UintArray) -> tuple[IntArray, IntArray]:
-    """For each distinct row of (n, k) its first; and for each row the number of its like."""
+    """Return the first of each distinct row of (n, k), and for each row its number."""
     _, first, number = np.unique(_mixed(words), return_index=True, return_inverse=True)
     if not (words == words[first][number]).all():  # different ones were mixed into the same
         _, first, number = np.unique(words, axis=0, return_index=True, return_inverse=True)
@@ -201,7 +201,7 @@ def _distinct(words: UintArray) -> tuple[IntArray, IntArray]:
 
 
 def _mixed(words: UintArray) -> UintArray:
-    """Shape (n,): a number for each row of (n, k), which others hardly ever have."""
+    """Return a nearly unique number for each row of (n, k), shape (n,)."""
     mixed = np.zeros(len(words), dtype=np.uint64)
     for word in words.T:
         mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
@@ -210,7 +210,7 @@ def _mixed(words: UintArray) -> UintArray:
 
 
 def _telling(segments: Segments, pair: IntArray, is_higher: NDArray[np.bool_]) -> IntArray:
-    """Ascending, the packets that may say something new of a connection; see above."""
+    """Return, ascending, the packets that may show something new of a connection; see above."""
     count = len(pair)
     lane = pair * 2 + is_higher
     _, first = np.unique(lane, return_index=True)
@@ -224,7 +224,7 @@ def _telling(segments: Segments, pair: IntArray, is_higher: NDArray[np.bool_]) -
 
 
 def _introduce(connection: np.void, segments: Segments, row: int) -> None:
-    """What the first packet says of a connection, whose row is all 0."""
+    """Take the facts of a connection from its first packet; its row is all 0."""
     for end in ("source", "destination"):
         address = getattr(segments, end)[row].astype(">u8")
         connection[end] = address.view(np.uint8)
@@ -241,7 +241,7 @@ def _set_vlans(connection: np.void, vlans: int) -> None:
 
 
 def _note(connection: np.void, segments: Segments, row: int, half: int) -> None:
-    """What the first packet of a half, and its SYNs, say."""
+    """Take the facts of a half from its first packet, and from its SYNs."""
     syn = bool(segments.flags[row] & FLAG_SYN)
     if not _seen(connection, half)[0]:
         connection["base"][half] = segments.seq[row]

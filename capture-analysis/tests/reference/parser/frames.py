@@ -13,7 +13,7 @@ Column = NDArray[np.integer[Any]]
 
 
 class Fate(IntEnum):
-    """What becomes of a frame; the names are those of Counts."""
+    """The fate of a frame; the names are those of Counts."""
 
     PACKETS = 0
     NOT_IP = 1
@@ -33,14 +33,14 @@ class Frames:
     """Whole records of a capture; columns of shape (n,).
 
     Attributes:
-        start: where the frame's bytes are.
-        captured: how many there are.
-        original: how many the record says there were.
+        start: the offset of the frame's bytes.
+        captured: the number of captured bytes.
+        original: the original number of bytes in the record.
         time_ns: capture time, ns since the epoch.
         interface: number in the section, saturated at 65535.
         link_type: as in LINKTYPE_ numbers.
-        fraction_beyond: whether the time has a fraction of a second or more.
-        fate: Fate.PACKETS until a reason is found that the frame is none; changed in place.
+        fraction_beyond: True if the time has a fraction of a second or more.
+        fate: Fate.PACKETS until the frame turns out to be no packet; changed in place.
     """
 
     start: IntArray
@@ -57,12 +57,12 @@ class Frames:
 
     @property
     def bytes(self) -> IntArray:
-        """Size on the wire; some tools wrote an original length of 0."""
+        """Return the size on the wire; some tools wrote an original length of 0."""
         return np.maximum(self.original, self.captured)
 
     @classmethod
     def none_yet(cls, count: int) -> "Frames":
-        """So many frames, to be filled in."""
+        """Make a number of frames, to be filled in."""
         return cls(
             start=np.zeros(count, dtype=np.int64),
             captured=np.zeros(count, dtype=np.int64),
@@ -76,7 +76,7 @@ class Frames:
 
 
 def headers_at(data: Bytes, at: IntArray, layout: np.dtype[np.void]) -> NDArray[np.void]:
-    """Shape (n,), of type `layout`: the headers that start at these offsets, all inside data."""
+    """Return the headers at these offsets, all inside data; shape (n,), of type `layout`."""
     size = layout.itemsize
     if len(data) < size:
         return np.zeros(0, dtype=layout)
@@ -86,13 +86,14 @@ def headers_at(data: Bytes, at: IntArray, layout: np.dtype[np.void]) -> NDArray[
 
 @dataclass(frozen=True)
 class Cursor:
-    """Some frames, each of which is read at a place of its own.
+    """Some frames, each with its own reading position.
 
     Attributes:
         data: the bytes of all frames.
         frames: all frames.
-        place: where each is read next, shape (n,); shared by all cursors, changed in place.
-        rows: which frames the cursor is about, shape (k,), ascending.
+        place: the next reading position of each, shape (n,); shared by all cursors, changed in
+            place.
+        rows: the frames of the cursor, shape (k,), ascending.
     """
 
     data: Bytes
@@ -102,7 +103,7 @@ class Cursor:
 
     @classmethod
     def at_start(cls, data: Bytes, frames: Frames) -> "Cursor":
-        """All frames that have met no fate yet, at their first byte."""
+        """Return all frames without a fate so far, at their first byte."""
         rows = np.flatnonzero(frames.fate == Fate.PACKETS)
         return cls(data, frames, frames.start.copy(), rows)
 
@@ -110,25 +111,25 @@ class Cursor:
         return len(self.rows)
 
     def where(self, which: BoolArray) -> "Cursor":
-        """Some of the frames."""
+        """Select some of the frames."""
         return self if which.all() else Cursor(self.data, self.frames, self.place, self.rows[which])
 
     def left(self) -> "Cursor":
-        """The frames that have met no fate since."""
+        """Return the frames that still have no fate."""
         return self.where(self.frames.fate[self.rows] == Fate.PACKETS)
 
     def keep(self, good: BoolArray, otherwise: Fate) -> "Cursor":
-        """The frames for which something holds; the others have met their fate."""
+        """Keep the frames for which a condition holds; the others meet their fate."""
         if not good.all():
             self.frames.fate[self.rows[~good]] = otherwise
         return self.where(good)
 
     def need(self, count: int) -> "Cursor":
-        """The frames of which so many more bytes were captured."""
+        """Keep the frames with enough captured bytes."""
         return self.keep(self.captured() >= count, Fate.TOO_SHORT)
 
     def captured(self) -> IntArray:
-        """How many bytes each frame has from its place on."""
+        """Return the captured bytes of each frame from its place on."""
         start, captured = self.frames.start[self.rows], self.frames.captured[self.rows]
         return start + captured - self.place[self.rows]
 
@@ -138,5 +139,5 @@ class Cursor:
         return self
 
     def read(self, layout: np.dtype[np.void], offset: int = 0) -> NDArray[np.void]:
-        """The headers there, or some bytes on; they must have been captured (`need`)."""
+        """Read the headers there, or some bytes on; they must have been captured (`need`)."""
         return headers_at(self.data, self.place[self.rows] + offset, layout)

@@ -1,4 +1,4 @@
-"""From IP headers to TCP's, or to whatever IP carries."""
+"""From IP headers to TCP's, or to any other protocol's."""
 
 from dataclasses import dataclass
 
@@ -53,20 +53,20 @@ _IPV6_HEADER = np.dtype(
         ("destination", ">u8", 2),
     ]
 )
-# What all have in common, and is a fragment header; none is shorter.
+# The common part of all, which is a fragment header; none is shorter.
 _EXTENSION = np.dtype([("next", "u1"), ("length", "u1"), ("fragment", ">u2"), ("id", ">u4")])
 
 
 @dataclass
 class Datagrams:
-    """What IP says of frames; columns of shape (n,) or (n, 2), of which some rows are filled in.
+    """IP's fields of frames; columns of shape (n,) or (n, 2), with some rows filled in.
 
     Attributes:
         source, destination: addresses, upper and lower half.
         ip_id: IPv4 identification.
-        left_bytes: of the datagram, from the frame's cursor on.
-        protocol: what it carries.
-        later: where it is a fragment other than the first.
+        left_bytes: rest of the datagram, from the frame's cursor on.
+        protocol: the protocol in it.
+        later: True for a fragment other than the first.
         marks: bits of Mark.
     """
 
@@ -80,7 +80,7 @@ class Datagrams:
 
     @classmethod
     def none_yet(cls, count: int) -> "Datagrams":
-        """So many rows, to be filled in."""
+        """Make a number of rows, to be filled in."""
         return cls(
             source=np.zeros((count, 2), dtype=np.uint64),
             destination=np.zeros((count, 2), dtype=np.uint64),
@@ -100,7 +100,7 @@ def find_transport(
     Args:
         frames: at IP's header.
         version: shape (n,), IP's version of all frames.
-        every_protocol: keep other protocols than TCP, and all fragments.
+        every_protocol: True to keep other protocols than TCP, and all fragments.
     """
     datagrams = Datagrams.none_yet(len(version))
     ipv4, ipv6 = (frames.where(version[frames.rows] == each) for each in (4, 6))
@@ -157,13 +157,13 @@ def _pass_ipv6(frames: Cursor, datagrams: Datagrams) -> None:
 
 
 def _is_extended(frames: Cursor, datagrams: Datagrams) -> BoolArray:
-    """Where an extension header comes next."""
+    """Mark the frames with an extension header next."""
     rows = frames.rows
     return np.isin(datagrams.protocol[rows], _EXTENSIONS) & ~datagrams.later[rows]
 
 
 def _pass_extension(frames: Cursor, datagrams: Datagrams) -> None:
-    """Go behind one extension header of each frame; the protocol becomes what it announces."""
+    """Skip one extension header of each frame; the protocol becomes the announced one."""
     frames = frames.need(_EXTENSION.itemsize)
     header, kind = frames.read(_EXTENSION), datagrams.protocol[frames.rows]
     fragment = np.where(kind == _FRAGMENT, header["fragment"], 0)
@@ -176,12 +176,12 @@ def _pass_extension(frames: Cursor, datagrams: Datagrams) -> None:
 
 
 def _set_length(frames: Cursor, datagrams: Datagrams, length: IntArray) -> None:
-    """Set how long the datagrams are: as their header says, or as long as the frame if it does not.
+    """Set the datagrams' lengths from their headers, or else from the frames.
 
     Args:
         frames: at IP's header.
-        datagrams: to be changed.
-        length: shape (k,), 0 if the header does not say.
+        datagrams: the datagrams to change.
+        length: shape (k,), 0 if the header gives none.
     """
     rows = frames.rows
     room = frames.frames.bytes[rows] - (frames.place[rows] - frames.frames.start[rows])

@@ -1,4 +1,4 @@
-"""From the start of frames to their IP headers, whatever link they were captured on."""
+"""From the start of frames to their IP headers, for any link type."""
 
 import numpy as np
 from capture_analysis.columns import IntArray
@@ -18,7 +18,7 @@ _ANY_IP, _OTHER = -1, 0
 # PPP's protocol number follows.
 _PPP = -2
 
-# Link types whose header holds an EtherType: where it is, and the header's length.
+# Link types whose header holds an EtherType: its place, and the header's length.
 _ETHERTYPE_AT = {1: (12, 14), 104: (2, 4), 113: (14, 16), 276: (0, 20)}
 _PPP_LINK, _PPP_OR_CISCO = 9, 50
 _CISCO_ADDRESSES = (0x0F, 0x8F)
@@ -27,7 +27,7 @@ _NULL, _LOOP = 0, 108
 # Link types without a header.
 _RAW = {12: _ANY_IP, 14: _ANY_IP, 101: _ANY_IP, 228: _IPV4, 229: _IPV6}
 
-# What NULL and LOOP have for a header: an address family, of the BSDs, Darwin and Linux.
+# The header of NULL and LOOP: an address family, of the BSDs, Darwin and Linux.
 _FAMILIES = {2: _IPV4, 10: _IPV6, 24: _IPV6, 28: _IPV6, 30: _IPV6}
 _FAMILY_BYTES = 4
 _BOTTOM_OF_STACK = 0x100  # in the lower half of an MPLS label
@@ -67,7 +67,7 @@ def find_ip(frames: Cursor) -> tuple[NDArray[np.uint8], IntArray]:
 
 
 def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> None:
-    """Go behind the link's own header, which says the protocol of each frame."""
+    """Skip the link's own header, which gives the protocol of each frame."""
     if link_type in _RAW:
         protocol[frames.rows] = _RAW[link_type]
     elif link_type in _ETHERTYPE_AT:
@@ -98,7 +98,7 @@ def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> Non
 
 
 def _pass_wireless(frames: Cursor, link_type: int, protocol: IntArray) -> None:
-    """Go behind the header of 802.11, one frame after the other."""
+    """Skip the header of 802.11, one frame after the other."""
     for row in frames.rows.tolist():
         frame = frames.where(frames.rows == row)
         place = int(frames.place[row])
@@ -117,12 +117,12 @@ def _first(frames: Cursor, layout: np.dtype[np.void]) -> IntArray:
 
 
 def _is_length(protocol: IntArray) -> NDArray[np.bool_]:
-    """Tell which EtherTypes are lengths, behind which LLC follows."""
+    """Mark the EtherTypes that are lengths, behind which LLC follows."""
     return (protocol > 0) & (protocol <= _LONGEST_LENGTH)
 
 
 def _pass_snap(frames: Cursor, protocol: IntArray) -> None:
-    """Go behind LLC with SNAP; what has another header is not known."""
+    """Skip LLC with SNAP; frames with another header are not known."""
     long = frames.captured() >= _SNAP.itemsize
     protocol[frames.rows[~long]] = _OTHER
     frames = frames.where(long)
@@ -135,7 +135,7 @@ def _pass_snap(frames: Cursor, protocol: IntArray) -> None:
 
 
 def _pass_ppp(frames: Cursor, protocol: IntArray) -> None:
-    """Go behind PPP's protocol number, of one byte or two."""
+    """Skip PPP's protocol number, of one byte or two."""
     frames = frames.need(1)
     short = (frames.read(_UINT8)["value"] & 1) > 0
     for rows, layout in ((frames.where(short), _UINT8), (frames.where(~short), _UINT16)):
@@ -147,9 +147,9 @@ def _pass_ppp(frames: Cursor, protocol: IntArray) -> None:
 
 
 def _pass_tags(frames: Cursor, protocol: IntArray, vlans: IntArray) -> None:
-    """Go behind VLAN tags, SNAP, MPLS labels and PPP.
+    """Skip VLAN tags, SNAP, MPLS labels and PPP.
 
-    Changes the protocol to what follows, and adds each VLAN but 0, which is only a priority's.
+    Changes the protocol to the next one, and adds each VLAN except 0, which is only a priority's.
     """
     tagged = frames
     for _ in range(MOST_TAGS):

@@ -8,20 +8,20 @@ from capture_analysis.reading.parsing import PCAP_HEADER_BYTES
 from reference.parser.frames import Bytes, Frames, headers_at
 
 _MICROSECONDS, _NANOSECONDS, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
-# The bits above tell the length of a frame check sequence, and whether it is known.
+# The bits above give the length of a frame check sequence, and whether it is known.
 _LINK_TYPE_MASK = 0x03FFFFFF
 _LONGEST_FRAME_BYTES = 1 << 18  # libpcap's
 _LIKELY_RECORDS, _LIKELY_APART_S = 3, 86400
 
 
 class PcapRecords:
-    """The records of a classic pcap file, a piece at a time.
+    """The records of a classic pcap file, read in pieces.
 
     Attributes:
         format: see Parser.
         link_types: see Parser.
-        broken: why the next record cannot be found.
-        final: whether nothing more can be read then.
+        broken: the reason why the next record cannot be found.
+        final: True if nothing more can be read then.
         other_blocks: always 0.
         position: bytes taken so far.
         frames: records taken so far.
@@ -48,7 +48,7 @@ class PcapRecords:
 
     @classmethod
     def open(cls, header: bytes) -> "PcapRecords | None":
-        """The records of a file that starts with these 24 bytes; None if it is no such file."""
+        """Return the records of a file that starts with these 24 bytes; None for another file."""
         for order in "<>":
             (magic,) = struct.unpack_from(order + "I", header)
             if magic in (_MICROSECONDS, _NANOSECONDS, _MODIFIED):
@@ -56,7 +56,7 @@ class PcapRecords:
         return None
 
     def walk(self, data: Bytes, most: int) -> tuple[Frames, int]:
-        """The whole records at the front of data, at most so many, and how long they are."""
+        """Return the whole records at the front of data, up to a number, and their length."""
         at, last = 0, len(data) - self._header_bytes
         starts: list[int] = []
         content = data.data
@@ -79,7 +79,7 @@ class PcapRecords:
         return struct.unpack_from(f"{self._captured_length.format[0]}IIII", content, at)
 
     def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
-        """Tell whether records start at a byte; None if more bytes are needed to tell."""
+        """Tell whether records start at a byte; None if that takes more bytes."""
         before = None if last_ns < 0 else last_ns // 10**9
         for passed in range(_LIKELY_RECORDS):
             if len(content) - at >= self._header_bytes:

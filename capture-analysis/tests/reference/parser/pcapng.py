@@ -25,12 +25,12 @@ _LONGEST_LIKELY_BYTES = 1 << 20
 
 
 class _BrokenChainError(Exception):
-    """Nothing tells where the next block is."""
+    """The place of the next block is unknown."""
 
 
 @dataclass
 class _Interface:
-    """An interface of the section; `clock` says what the last two are."""
+    """An interface of the section; `clock` explains the last two fields."""
 
     link_type: int
     resolution: int = _MICROSECONDS
@@ -38,7 +38,7 @@ class _Interface:
 
 
 class PcapngRecords:
-    """The blocks of a pcapng file, a piece at a time; attributes as of PcapRecords."""
+    """The blocks of a pcapng file, read in pieces; attributes as of PcapRecords."""
 
     def __init__(self, order: str) -> None:
         self.format = f"pcapng, {'little-endian' if order == '<' else 'big-endian'}"
@@ -52,7 +52,7 @@ class PcapngRecords:
 
     @classmethod
     def open(cls, header: bytes) -> "PcapngRecords | None":
-        """The blocks of a file that starts with these 12 bytes; None if it is no such file."""
+        """Return the blocks of a file that starts with these 12 bytes; None for another file."""
         order = _BYTE_ORDER_MARKS.get(header[8:12])
         return cls(order) if header[:4] == PCAPNG_MAGIC and order else None
 
@@ -62,14 +62,14 @@ class PcapngRecords:
         return sorted(self._link_types)
 
     def walk(self, data: Bytes, most: int) -> tuple[Frames, int]:
-        """The whole frames at the front of data, at most so many, and how long their blocks are.
+        """Return the whole frames at the front of data, up to a number, and their blocks' length.
 
-        The frames are of one section: the walk ends where another follows them.
+        The frames are of one section: the walk ends before another section.
         """
         content = data.data
         at = 0
         starts: list[int] = []
-        declared: list[int] = []  # before which of the frames each new interface is
+        declared: list[int] = []  # the frames before which each new interface comes
         while len(starts) < most:
             try:
                 kind, length = self._whole_block(content, at)
@@ -96,9 +96,9 @@ class PcapngRecords:
         return self._frames(data, np.array(starts, dtype=np.int64), known), at
 
     def _whole_block(self, content: memoryview, at: int) -> tuple[int, int]:
-        """Type and length of the block at an offset; length 0 if it is not all there.
+        """Return type and length of the block at an offset; length 0 if it is incomplete.
 
-        Raises: _BrokenChainError if nothing tells where the next block is.
+        Raises: _BrokenChainError if the place of the next block is unknown.
         """
         left = len(content) - at
         if left < _BLOCK_BYTES:
@@ -127,7 +127,7 @@ class PcapngRecords:
         return kind, length
 
     def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
-        """Tell whether a block starts at a byte; None if more bytes are needed to tell."""
+        """Tell whether a block starts at a byte; None if that takes more bytes."""
         del last_ns
         left = len(content) - at
         if left < _BLOCK_BYTES:
@@ -165,7 +165,7 @@ class PcapngRecords:
         self._interfaces: list[_Interface] = []
 
     def _add_interface(self, block: memoryview) -> None:
-        """Take an interface description block; what a malformed option hides is not looked for."""
+        """Take an interface description block; options behind a malformed one are ignored."""
         interface = _Interface(*struct.unpack_from(self._order + "H", block, 8))
         at, end = 16, len(block) - _LENGTH_BYTES
         while at + 4 <= end:
@@ -182,12 +182,12 @@ class PcapngRecords:
         self._link_types.add(interface.link_type)
 
     def _frames(self, data: Bytes, at: IntArray, known: IntArray) -> Frames:
-        """The frames of the packet blocks at these offsets.
+        """Return the frames of the packet blocks at these offsets.
 
         Args:
             data: holds the blocks whole.
             at: shape (n,).
-            known: shape (n,), how many interfaces are declared before each.
+            known: shape (n,), number of interfaces declared before each.
         """
         frames = Frames.none_yet(len(at))
         frames.start = at + _FRAME_AT
@@ -211,7 +211,7 @@ class PcapngRecords:
         return frames
 
     def _place(self, frames: Frames, rows: IntArray, interface: IntArray, ticks: UintArray) -> None:
-        """Set link type and time of some frames as their interfaces have them."""
+        """Set link type and time of some frames from their interfaces."""
         numbers, which = np.unique(interface, return_inverse=True)
         used = [self._interfaces[number] for number in numbers]
         frames.interface[rows] = np.minimum(interface, 0xFFFF)

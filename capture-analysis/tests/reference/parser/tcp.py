@@ -34,7 +34,7 @@ _TIMESTAMPS_ALONE_START = _NOP << 24 | _NOP << 16 | _TIMESTAMPS << 8 | 10
 
 @dataclass
 class Options:
-    """What the options of segments say; columns of shape (n,) as in Packets and FLOW."""
+    """The options of segments; columns of shape (n,) as in Packets and FLOW."""
 
     ts_value: NDArray[np.uint32]
     ts_echo: NDArray[np.uint32]
@@ -46,7 +46,7 @@ class Options:
 
     @classmethod
     def none_yet(cls, count: int) -> "Options":
-        """Those of so many segments without any."""
+        """Make options for a number of segments without any."""
         return cls(
             ts_value=np.zeros(count, dtype=np.uint32),
             ts_echo=np.zeros(count, dtype=np.uint32),
@@ -59,11 +59,11 @@ class Options:
 
 
 def whole_headers(segments: Cursor, left_bytes: IntArray) -> Cursor:
-    """The segments whose header was captured, but for options, and agrees with IP's length.
+    """Keep segments whose header was captured, except options, and agrees with IP's length.
 
     Args:
         segments: at their headers.
-        left_bytes: of all frames, IP's length from there on, shape (n,).
+        left_bytes: IP's remaining length for all frames, shape (n,).
     """
     segments = segments.need(HEADER.itemsize)
     header_bytes = header_length(segments.read(HEADER))
@@ -72,7 +72,7 @@ def whole_headers(segments: Cursor, left_bytes: IntArray) -> Cursor:
 
 
 def header_length(headers: NDArray[np.void]) -> IntArray:
-    """Bytes of headers, options included."""
+    """Return the bytes of headers, options included."""
     return (headers["offset_flags"] >> 12).astype(np.int64) * 4
 
 
@@ -82,7 +82,7 @@ def flags(headers: NDArray[np.void]) -> NDArray[np.uint16]:
 
 
 def read_options(segments: Cursor) -> Options:
-    """The options of each segment, shape (k,), as far as they were captured.
+    """Read the options of each segment, shape (k,), as far as they were captured.
 
     Args:
         segments: at their headers, of which the fixed part was captured.
@@ -94,7 +94,7 @@ def read_options(segments: Cursor) -> Options:
     captured_end = np.minimum(end, start + segments.captured())
     rows = _read_usual(data, options, at, end, captured_end)
     while len(rows):
-        # Of these there is an option to come; it may not have been captured.
+        # These have another option; it may not have been captured.
         there = at[rows] < captured_end[rows]
         kind = np.where(there, data[np.minimum(at[rows], len(data) - 1)], _NOP)
         following = np.minimum(at[rows] + 1, captured_end[rows] - 1)
@@ -113,7 +113,7 @@ def read_options(segments: Cursor) -> Options:
 def _read_usual(
     data: Bytes, options: Options, at: IntArray, end: IntArray, captured_end: IntArray
 ) -> IntArray:
-    """Read options that are nothing but time stamps behind two NOPs; return the rows left."""
+    """Read options that are only time stamps behind two NOPs; return the other rows."""
     alone = (end - at == _TIMESTAMPS_ALONE.itemsize) & (captured_end == end)
     rows = np.flatnonzero(alone)
     header = headers_at(data, at[rows], _TIMESTAMPS_ALONE)

@@ -1,4 +1,4 @@
-"""What IP carries: TCP segments, and packets of other protocols, as rows of one layout."""
+"""Payload of IP: TCP segments, and packets of other protocols, as rows of one layout."""
 
 import numpy as np
 from capture_analysis.columns import NO_SCALE, TCP, UDP
@@ -8,7 +8,7 @@ from reference.parser import tcp
 from reference.parser.frames import Cursor, Fate
 from reference.parser.ip import Datagrams
 
-# What a row of the columns has of its packet, and what decides on connections besides.
+# The columns' values of a packet, and the fields that decide on connections.
 OF_PACKETS = (
     *("payload_bytes", "seq", "ack", "ts_value", "ts_echo", "sack_left", "sack_right"),
     *("window", "flags"),
@@ -24,11 +24,11 @@ _FNV_START, _FNV_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3
 
 
 def read_transport(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
-    """The packets among some frames, shape (k,) of type TRANSPORT, in order.
+    """Return the packets among some frames, shape (k,) of type TRANSPORT, in order.
 
     Args:
-        frames: at what IP carries.
-        datagrams: what IP says of all frames.
+        frames: at the payload of IP.
+        datagrams: IP's fields of all frames.
     """
     is_segment = ((datagrams.protocol == TCP) & ~datagrams.later)[frames.rows]
     segments = tcp.whole_headers(frames.where(is_segment), datagrams.left_bytes)
@@ -55,7 +55,7 @@ def _segments(segments: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
 
 
 def _others(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
-    """Packets of other protocols, and fragments: by a hash of their first bytes."""
+    """Return packets of other protocols, and fragments, with a hash of their first bytes."""
     has_ports = (datagrams.protocol == UDP) & ~datagrams.later
     too_short = has_ports[frames.rows] & (frames.captured() < _UDP_BYTES)
     frames = frames.keep(~too_short, Fate.TOO_SHORT)

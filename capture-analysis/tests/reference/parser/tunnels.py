@@ -7,11 +7,11 @@ MOST_TUNNELS = 4
 _IPV4, _IPV6, _GRE, _UDP = 4, 41, 47, 17
 _IP_TYPES, _ETHERNET_TYPE, _ERSPAN_II, _ERSPAN_III = (0x0800, 0x86DD), 0x6558, 0x88BE, 0x22EB
 
-Inner = tuple[str, int, int]  # name of the tunnel, offset of what it carries, its link type
+Inner = tuple[str, int, int]  # name of the tunnel, offset of its content, its link type
 
 
 def inside(outer: bytes, protocol: int) -> Inner | None:
-    """Find the packet that a tunnel's packet carries; None if it is of no tunnel."""
+    """Find the packet inside a tunnel's packet; None if there is no tunnel."""
     if protocol in (_IPV4, _IPV6):
         return "ip", 0, RAW
     if protocol == _GRE:

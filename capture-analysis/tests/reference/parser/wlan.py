@@ -9,7 +9,7 @@ _DATA, _QOS_DATA = 0x08, 0x88  # first bytes but for what is added to data (bits
 
 
 def llc(frame: bytes, link_type: int) -> tuple[Fate, int]:
-    """Find a frame's fate, and where LLC begins in it if it has a packet."""
+    """Find a frame's fate, and the start of LLC if it has a packet."""
     at, padded = 0, False
     if link_type == RADIOTAP:
         if len(frame) < 8 or len(frame) < (at := int.from_bytes(frame[2:4], "little")):
