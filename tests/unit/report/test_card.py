@@ -9,7 +9,7 @@ from running import ROOT
 from twoway.contract.judge import Verdict
 from twoway.report.card import Card, card_table, printed_table, standing
 
-SUITES = ("quick", "two-way", "rfc9743", "bbr")
+SUITES = ("quick", "two-way", "rfc9743", "bbr", "share")
 # The rows of a suite that the guide shows, if not all.
 SHOWN = {
     "two-way": "goodput.down",
@@ -73,7 +73,7 @@ def test_the_guide_speaks_of_every_row() -> None:
     """For each row the guide says which values are good, and what the row cannot tell."""
     rows = {line.situation(name) for name, card in KEPT.items() for line in card.lines}
     said = set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE))
-    assert said - {"row", "situation", "criterion", "case"} == rows
+    assert said - {"row", "situation", "criterion", "case", "change"} == rows
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,7 @@ def test_the_guide_speaks_of_every_row() -> None:
         ("two-way", GUIDE.partition("at two-way's card")[2].partition("\n## ")[0]),
         ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\n## ")[0]),
         ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
+        ("share", GUIDE.partition("at share's card")[2].partition("\n## ")[0]),
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
