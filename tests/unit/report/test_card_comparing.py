@@ -7,7 +7,20 @@ import pytest
 from running import ROOT
 from warm_command import twoway
 
+from twoway.report.card import read_card
+from twoway.report.card_comparing import compare_cards, compare_columns
+
 KEPT = ROOT / "docs/results/score/quick.json"
+
+
+def test_what_the_guide_says_of_the_toy_module() -> None:
+    """The toy module differs from Reno where losses are random, DCTCP and other columns nowhere."""
+    toy = read_card(KEPT.with_name("quick-toy.json"))
+    module = compare_columns(toy, "aimd", "reno")
+    assert len(toy.lines) == 41
+    assert [each.row for each in module.cells] == ["quick-random-loss"] * 3
+    assert compare_columns(toy, "dctcp", "reno").same
+    assert compare_cards(read_card(KEPT), toy).same
 
 
 @pytest.fixture
