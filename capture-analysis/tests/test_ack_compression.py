@@ -22,13 +22,13 @@ TIMES = st.lists(st.integers(0, 1000)).map(sorted)
 
 
 def acks(sent_ns: list[int], arrived_ns: list[int]) -> AckTimes:
-    """ACKs of 54 bytes."""
+    """Make ACKs of 54 bytes."""
     sent, arrived = np.array(sent_ns), np.array(arrived_ns)
     return AckTimes(sent, arrived, np.full(len(sent), 54))
 
 
 def test_match_pairs_acks() -> None:
-    """ACKs pair by what identifies them, in order of sending, and the missing are counted."""
+    """ACKs pair by their identifying fields, in order of sending; missing ones are counted."""
     sent = packets(time_ns=[10, 20, 30, 40], ip_id=[1, 2, 3, 4], ack=[5, 5, 5, 9])
     arrived = packets(time_ns=[110, 130, 140], ip_id=[1, 3, 4], ack=[5, 5, 9])
     times, lost = match_acks(sent, arrived)
@@ -38,7 +38,7 @@ def test_match_pairs_acks() -> None:
 
 
 def test_match_keeps_pure_acks() -> None:
-    """Data, SYN, FIN and RST are not acknowledgements whose spacing counts."""
+    """The spacing of data, SYN, FIN and RST does not count."""
     columns = {
         "ip_id": [1, 2, 3, 4, 5],
         "payload_bytes": [0, 100, 0, 0, 0],
@@ -81,7 +81,7 @@ def test_ratio_needs_two(count: int) -> None:
 
 
 def test_ratio_of_unequal_lengths() -> None:
-    """Columns of different length are an error that says which is longer."""
+    """Columns of different length are an error that names the longer one."""
     with pytest.raises(AnalysisError, match="3 sent ACKs but 2 arrived"):
         ack_spacing_ratio(np.arange(3), np.arange(2))
 
@@ -113,7 +113,7 @@ def test_bunches_by_walking(arrived: list[int], service: int) -> None:
 
 
 def test_factors_by_hand() -> None:
-    """Of ACKs of back-to-back data each compressed gap has a factor; no other gap has one."""
+    """Each compressed gap of ACKs of back-to-back data has a factor; no other gap has one."""
     sent = [0, 500, 1000, 1500, 2025, 2551, 3051]
     arrived = [0, 50, 550, 924, 974, 1024, 1024]
     # 500/50; kept; 500/374, 0.748 of it; 525/50, 5 % over; 526 is a pause; a tie on arrival.
@@ -122,7 +122,7 @@ def test_factors_by_hand() -> None:
 
 
 def test_threshold_is_not_compressed() -> None:
-    """A gap of exactly 0.75 of what was sent is within what clocks and jitter explain."""
+    """A gap of exactly 0.75 of that when sent is within the effects of clocks and jitter."""
     assert compression_factors(acks([0, 500], [0, 375]), 500.0).tolist() == []
 
 

@@ -1,4 +1,4 @@
-"""The `capture-analysis` command: what it prints and returns."""
+"""The `capture-analysis` command: its output and exit status."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ def test_nothing_to_analyse(
 def test_bad_usage(
     capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
 ) -> None:
-    """A command line that makes no sense says why, and the status is 2."""
+    """An invalid command line gives the reason, and the status is 2."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
@@ -48,7 +48,7 @@ def test_bad_usage(
 def test_help_explains_exit_statuses(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    """Help goes to stdout and tells what each exit status means."""
+    """Help goes to stdout and explains each exit status."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 0

@@ -12,19 +12,19 @@ GAP_NS = 10
 
 
 def epochs(*drops: tuple[int, int]) -> CongestionEpochs:
-    """The epochs of drops given as (time, victim), with a gap of 10 ns."""
+    """Return the epochs of drops given as (time, victim), with a gap of 10 ns."""
     time_ns, victim = np.array(drops, dtype=np.int64).reshape(-1, 2).T
     return congestion_epochs(time_ns, victim, GAP_NS)
 
 
 def as_rows(found: CongestionEpochs) -> list[tuple[int, int, int]]:
-    """Start, drops and victim of each."""
+    """Return start, drops and victim of each."""
     columns = (found.start_ns.tolist(), found.drops.tolist(), found.victim.tolist())
     return list(zip(*columns, strict=True))
 
 
 def test_gap_separates() -> None:
-    """Drops the gap apart are one epoch, those a nanosecond further apart are two."""
+    """Drops exactly the gap apart are one epoch, those a nanosecond further apart are two."""
     assert as_rows(epochs((5, 0), (15, 0))) == [(5, 2, 0)]
     assert as_rows(epochs((5, 0), (16, 0))) == [(5, 1, 0), (16, 1, 0)]
 
@@ -73,7 +73,7 @@ def test_window_takes_starts() -> None:
 
 
 def test_without_drops() -> None:
-    """Without drops there is no epoch, and no share of any; one alone has no succession."""
+    """Without drops there is no epoch, and no share; a single epoch has no succession."""
     none = epochs()
     assert as_rows(none) == []
     assert np.isnan(none.single_victim_share())

@@ -18,14 +18,14 @@ from traffic_generator import Traffic, write
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """More packets than a chunk has, of two connections."""
+    """Make a capture of more packets than a chunk has, of two connections."""
     path = tmp_path_factory.mktemp("capture") / "near.pcap"
     write(Traffic(flows=2, loss=0.01, round_packets=50_000), 70_000, {"near": path})
     return path
 
 
 def test_read_columns_has_every_packet(capture: Path) -> None:
-    """`read_columns` has every packet: what the capture says of it and what it means."""
+    """`read_columns` has every packet, with its fields and its role."""
     columns = capture_analysis.read_columns(capture)
     assert {len(column) for column in columns.values()} == {70_000}
     for kind, new_bytes in ((Kind.NEW_DATA, 1448), (Kind.RETRANSMISSION, 0)):
@@ -35,7 +35,7 @@ def test_read_columns_has_every_packet(capture: Path) -> None:
 
 
 def test_read_table_has_addresses_and_nulls(capture: Path) -> None:
-    """`read_table` says the same with addresses, and null for what a packet has not."""
+    """`read_table` has the same with addresses, and null for a field that a packet lacks."""
     table, columns = capture_analysis.read_table(capture), capture_analysis.read_columns(capture)
     assert table["seq"].to_pylist() == columns["seq"].tolist()
     assert set(table["kind"].to_pylist()) >= {"new_data", "ack", "retransmission"}
@@ -67,7 +67,7 @@ def test_unknown_format(capture: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_half_written(tmp_path: Path) -> None:
-    """What cannot be read to the end of its header leaves no file, and an older one as it was."""
+    """A capture that is unreadable up to its header's end leaves files as they were."""
     bad, target = tmp_path / "bad.pcap", tmp_path / "packets.csv"
     bad.write_bytes(b"these are not the bytes of a capture")
     target.write_text("older")

@@ -34,14 +34,14 @@ def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
 
 
 def bins_of(value: IntArray) -> list[int]:
-    """Return the number of each value's bin, of a histogram with a lane for each."""
+    """Return the number of each value's bin, in a histogram with a lane for each."""
     histogram = Histogram()
     histogram.add(np.arange(len(value)), value)
     return [key % (1 << BIN_BITS) for key in histogram.__getstate__()["key"].tolist()]
 
 
 def test_bins_ascend_with_values() -> None:
-    """A greater value is in the same bin or the next, from 0 to the highest value there is."""
+    """A greater value is in the same bin or a later one, from 0 to the highest possible value."""
     edge = np.array([m << s for s in range(56) for m in range(128, 256)], dtype=np.int64)
     value = np.unique(np.concatenate((np.arange(128), edge - 1, edge, [2**63 - 1])))
     bins = bins_of(value)
@@ -71,7 +71,7 @@ def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
 
 @given(VALUES.filter(bool))
 def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
-    """A quantile lies between the least and the greatest value; of equal values it is the value."""
+    """A quantile is between the smallest and the largest value; equal values give that value."""
     histogram = Histogram()
     histogram.add([0] * len(numbers) + [1] * 3, [*numbers, *[numbers[0]] * 3])
     for q in (0, 0.5, 1):
@@ -95,7 +95,7 @@ def test_lanes_are_apart() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**63 - 1)), max_size=50), st.randoms())
 def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: Random) -> None:
-    """Any order, any chunks, merged or not, pickled or not: the same rows."""
+    """The rows do not depend on order, chunks, merging or pickling."""
     whole, first, second = Histogram(), Histogram(), Histogram()
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     whole.add(column[:, 0], column[:, 1])
@@ -108,7 +108,7 @@ def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: Ran
 
 
 def test_many_chunks_are_sorted_in() -> None:
-    """Counts stay right when what is put aside is sorted in again and again."""
+    """Counts stay right when buffered values are sorted in repeatedly."""
     histogram = Histogram()
     for _ in range(20):
         histogram.add(np.arange(20_000), np.arange(20_000))
@@ -125,7 +125,7 @@ def test_what_is_out_of_range_is_refused(lane: int, value: int) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2**48 - 1), st.integers(0, 2**63 - 1)), max_size=300))
 def test_counts_are_the_references(pairs: list[tuple[int, int]]) -> None:
-    """The histogram and the one in Python have the same rows of any lanes and values."""
+    """The histogram and the one in Python have the same rows for any lanes and values."""
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     histogram = Histogram()
     for _ in range(2):

@@ -21,7 +21,7 @@ Ask = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """Asks the command, which runs in a process of 1 GiB of addresses at most."""
+    """Return the command, run in a process with at most 1 GiB of addresses."""
     with subprocess.Popen(
         [sys.executable, bounded_cli.__file__],
         stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ def ask() -> Iterator[Ask]:
 
 @pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
 def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
-    """It is refused with a sentence and status 2, or read as far as it goes with a warning."""
+    """It is refused with a sentence and status 2, or read as far as possible with a warning."""
     path = tmp_path / "hostile.pcap"
     path.write_bytes(hostile.content())
     answer = ask("metrics", path, "--workers", "1")
@@ -65,7 +65,7 @@ def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
 def test_hostile_file_annotated(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
-    """It is refused likewise and leaves no file, or copied as far as it goes."""
+    """It is refused likewise and leaves no file, or copied as far as possible."""
     path, target = tmp_path / "hostile.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(hostile.content())
     answer = ask("annotate", path, "-o", target)
@@ -80,7 +80,7 @@ def test_hostile_file_annotated(ask: Ask, hostile: Hostile, tmp_path: Path) -> N
 
 
 def test_hostile_file_as_table(ask: Ask, tmp_path: Path) -> None:
-    """`flows` lists what comes before the damage, and says on stderr what is wrong."""
+    """`flows` lists the connections before the damage, and reports it on stderr."""
     path = tmp_path / "hostile.pcap"
     path.write_bytes(next(each for each in FILES if each.name == "4 GB record").content())
     answer = ask("flows", path)
@@ -90,7 +90,7 @@ def test_hostile_file_as_table(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_no_file(ask: Ask, tmp_path: Path) -> None:
-    """A file that is not there, a folder and a device are refused by name, with status 2."""
+    """A missing file, a folder and a device are refused by name, with status 2."""
     for path in (tmp_path / "nothing.pcap", tmp_path, Path("/dev/null")):
         answer = ask("flows", path)
         assert answer["status"] == 2

@@ -1,4 +1,4 @@
-"""Words of files and names on their way to a terminal."""
+"""Words of files and names that are printed to a terminal."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_closed_output(tmp_path: Path) -> None:
-    """A command whose standard output is closed works, and says nothing of that."""
+    """A command whose standard output is closed works silently."""
     command = f"exec {sys.executable} -m capture_analysis.cli metrics --list >&-"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -26,14 +26,14 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 11])
 def test_parts_make_the_whole(capture: Path, parts: int) -> None:
-    """Connections measured in parts and merged say exactly what measuring all of them says."""
+    """Connections measured in parts and merged give exactly the whole's result."""
     with ThreadPoolExecutor(2) as pool:
         merged = document(submit(pool, capture, parts, NOTHING).result())
     assert json.dumps(merged) == json.dumps(analyse(capture))
 
 
 def metrics(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any, str]:
-    """Status, document and complaints of `metrics`."""
+    """Return status, document and errors of `metrics`."""
     status = main(["metrics", *arguments])
     out, err = capsys.readouterr()
     return status, json.loads(out), err
@@ -42,7 +42,7 @@ def metrics(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, A
 def test_folder_gives_each_capture_its_document(
     capture: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Of a folder, each capture's document is what it is alone, in the order of their names.
+    """A folder gives each capture's own document, in the order of their names.
 
     One that is broken is named, does not stop the others, and makes the status 2.
     """
@@ -75,7 +75,7 @@ def test_scheduler_gives_the_same_result(capture: Path, capsys: pytest.CaptureFi
 
 
 def test_no_scheduler() -> None:
-    """An address at which nobody answers is an error that names it."""
+    """An address without an answer is an error that names it."""
     with (
         pytest.raises(AnalysisError, match=r"--scheduler tcp://127\.0\.0\.1:9"),
         dask(1, "tcp://127.0.0.1:9"),

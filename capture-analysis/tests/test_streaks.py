@@ -8,7 +8,7 @@ from capture_analysis.streaks import StreakFinder, Streaks
 from hypothesis import given
 from hypothesis import strategies as st
 
-# Packets as (lane, goes on the streak before it, value), the blocks' lengths.
+# Packets as (lane, continues the streak before it, value), the blocks' lengths.
 PACKETS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(-5, 5)), max_size=40)
 BLOCKS = st.lists(st.integers(1, 9), max_size=40)
 
@@ -16,7 +16,7 @@ Packet = tuple[int, bool, int]
 
 
 def plainly(packets: list[Packet]) -> list[tuple[int, int, int, int, int]]:
-    """The streaks, packet by packet: lane, rows, first, last, sum; times are positions."""
+    """Return the streaks, packet by packet: lane, rows, first, last, sum; times are positions."""
     found = []
     for lane in range(4):
         streak: list[int] = []
@@ -37,7 +37,7 @@ def plainly(packets: list[Packet]) -> list[tuple[int, int, int, int, int]]:
 def in_blocks(
     packets: list[Packet], blocks: list[int], finder: StreakFinder, values: int
 ) -> list[Streaks]:
-    """What a finder returns, given the packets block by block."""
+    """Return a finder's streaks, given the packets block by block."""
     found, first = [], 0
     for length in [*blocks, len(packets)]:
         block = packets[first : first + length]
@@ -54,7 +54,7 @@ def in_blocks(
 
 @given(packets=PACKETS, blocks=BLOCKS)
 def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
-    """Whatever the blocks, the streaks are those found packet by packet, in order in each lane."""
+    """In any blocks, the streaks are those found packet by packet, in order in each lane."""
     parts = in_blocks(packets, blocks, StreakFinder(), 0)
     rows = [
         row
@@ -67,7 +67,7 @@ def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
 
 @given(packets=PACKETS, blocks=BLOCKS)
 def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
-    """Short streaks are left out, the others are as they were; values are summed apart."""
+    """Short streaks are left out, the others unchanged; values are summed apart."""
     parts = in_blocks(packets, blocks, StreakFinder(2, least_rows=3), 2)
     rows = sorted(
         (lane, rows, first, total, twice)
@@ -82,7 +82,7 @@ def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
 
 @given(PACKETS, BLOCKS)
 def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int]) -> None:
-    """The value before is that of the lane's packet before, in whatever block it came."""
+    """The value before is that of the lane's packet before, in any block."""
     previous, last, first = Previous(), dict.fromkeys(range(4), -1), 0
     for length in [*blocks, len(packets)]:
         block = sorted(packets[first : first + length], key=lambda packet: packet[0])
@@ -100,7 +100,7 @@ def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int])
 
 
 def test_lanes_appear_late() -> None:
-    """A lane that nothing was added to has the empty value, however the array has grown."""
+    """A lane without values has the empty value, however the array has grown."""
     least = LaneArray(np.minimum, 99)
     least.add(np.array([2]), np.array([5]))
     other = LaneArray(np.minimum, 99)
@@ -112,7 +112,7 @@ def test_lanes_appear_late() -> None:
 
 @given(st.lists(st.sampled_from([0, 1, 2, 1 << 40])))
 def test_sparse_and_dense_keys_count_alike(keys: list[int]) -> None:
-    """Keys are counted alike, whether few or spread far."""
+    """Keys are counted alike, close together or far apart."""
     found, count = occurrences(np.array(keys, dtype=np.int64))
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
         key: keys.count(key) for key in set(keys)

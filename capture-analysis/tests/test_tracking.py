@@ -1,4 +1,4 @@
-"""What data and ACKs mean to their connection: a scenario for each kind and each column."""
+"""The roles of data and ACKs: a scenario for each kind and each column."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
-    """What is seen twice is a retransmission; the ACKs before it are duplicates; Karn's rule."""
+    """Payload seen twice is a retransmission; ACKs before it are duplicates; Karn's rule holds."""
     talk = Conversation().handshake()
     for k in range(4):
         talk.send(0, 100 + k, 1 + 1000 * k, 1000, ack=1)
@@ -94,7 +94,7 @@ def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
-    """What fills a hole is late data, counted as new bytes once; its ACK gives no RTT."""
+    """Data that fills a hole is late, counted as new bytes once; its ACK gives no RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 2001, 1000, ack=1)
@@ -115,7 +115,7 @@ def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
-    """New bytes are those of holes, above and below what was seen, whatever else it repeats."""
+    """New bytes are those of holes, above and below the bytes seen, whatever else repeats."""
     talk = Conversation()
     for seq in (1000, 1020, 1040):
         talk.send(0, seq, seq, 10)
@@ -133,7 +133,7 @@ def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
 @each_tracker
 @given(segments=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=40))
 def test_new_bytes_by_marking(new_tracker: NewTracker, segments: list[tuple[int, int]]) -> None:
-    """Bytes are new, and data late or sent again, just as marking each byte tells."""
+    """Bytes are new, and data late or sent again, as found by marking each byte."""
     talk = Conversation()
     marked: set[int] = set()
     expected = []
@@ -166,7 +166,7 @@ def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
 @each_tracker
 @pytest.mark.slow
 def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
-    """Of too many segments outstanding the newest have no RTT, which is counted."""
+    """If too many segments are outstanding the newest have no RTT, which is counted."""
     talk = Conversation().handshake()
     for k in range(SEGMENTS + 3):
         talk.send(0, 100 + k, 1 + k, 1, ack=1)
@@ -181,7 +181,7 @@ def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
-    """Segments that nothing acknowledges are not kept, nor counted as forgotten."""
+    """Segments without any acknowledgement are not kept, nor counted as discarded."""
     talk = Conversation()
     for k in range(SEGMENTS_AT_FIRST + 10):
         talk.send(0, k, k, 1)
@@ -195,7 +195,7 @@ def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_keep_alives(new_tracker: NewTracker) -> None:
-    """A keep-alive, with or without its byte, is a probe, and what answers it an old ACK."""
+    """A keep-alive, with or without its byte, is a probe, and its answer an old ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001)
@@ -211,7 +211,7 @@ def test_keep_alives(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
-    """A byte beyond a closed window is a probe, new or again; answers and opening told apart."""
+    """A byte beyond a closed window is a probe, also if repeated; answers are distinguished."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001, window=0)
@@ -263,7 +263,7 @@ def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> N
 
 @each_tracker
 def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> None:
-    """Karn's rule concerns what is not acknowledged yet; what is sent after it is measured."""
+    """Karn's rule concerns unacknowledged data; data sent after it is measured."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001)
@@ -308,7 +308,7 @@ def test_times_far_apart(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
-    """It acknowledges nothing, and is an ACK of no account."""
+    """The packet acknowledges nothing, and is an old ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1)
     tracked = talk.tracked(new_tracker())
@@ -337,5 +337,5 @@ def test_a_flow_that_is_not_in_the_table_is_refused(new_tracker: NewTracker) -> 
 
 @each_tracker
 def test_no_packets_no_rows(new_tracker: NewTracker) -> None:
-    """No packets, no rows."""
+    """No packets give no rows."""
     assert len(new_tracker().track(columns([]), flow_table(0))) == 0

@@ -14,7 +14,7 @@ from reference.tracker import PythonTracker
 pytestmark = pytest.mark.slow
 
 FLOWS = 3
-# Few numbers, so that they meet; near 0, near the sign bit, and anything.
+# Few numbers, so that they coincide; near 0, near the sign bit, and anything.
 NUMBERS = st.one_of(
     st.integers(0, 12),
     st.integers(2**32 - 8, 2**32 - 1),
@@ -45,7 +45,7 @@ PACKETS = st.lists(
 
 
 def table(parts: Iterable[Tracked]) -> dict[str, list[int]]:
-    """All rows of what a tracker gave, which it overwrites; its types checked."""
+    """Return all rows of a tracker, which it overwrites, with checked types."""
     rows: dict[str, list[int]] = {name: [] for name in TRACKED_TYPES}
     for part in parts:
         for name, kind in TRACKED_TYPES.items():
@@ -56,7 +56,7 @@ def table(parts: Iterable[Tracked]) -> dict[str, list[int]]:
 
 
 def in_chunks(tracker: AnyTracker, packets: Packets, size: int) -> Iterable[Tracked]:
-    """Track so many packets at a time."""
+    """Track a number of packets at a time."""
     for first in range(0, len(packets), size):
         yield tracker.track(packets.where(slice(first, first + size)), flow_table(FLOWS))
 
@@ -64,7 +64,7 @@ def in_chunks(tracker: AnyTracker, packets: Packets, size: int) -> Iterable[Trac
 @settings(max_examples=300)
 @given(PACKETS, st.integers(1, 60))
 def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
-    """Both trackers say the same of any packets, sense or nonsense, in chunks or not."""
+    """Both trackers agree on any packets, sensible or not, in chunks or not."""
     rows = columns(packets)
     python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 60))
@@ -74,7 +74,7 @@ def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
 
 @given(PACKETS, st.integers(0, FLOWS - 1))
 def test_any_connection_alone(packets: list[dict[str, int]], flow: int) -> None:
-    """A tracker that is given one connection of several says the same of it."""
+    """A tracker that gets one connection of several has the same rows for it."""
     rows = columns(packets)
     mine = rows.flow == flow
     whole = table([Tracker().track(rows, flow_table(FLOWS)).where(mine)])
@@ -83,7 +83,7 @@ def test_any_connection_alone(packets: list[dict[str, int]], flow: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_rough_path(seed: int) -> None:
-    """Both agree on thousands of packets lost on either side, reordered, copied, acknowledged."""
+    """Both agree on thousands of packets lost before or after, reordered, copied, acknowledged."""
     rows = rough_path(seed, 8000)
     python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 8000))
@@ -100,7 +100,7 @@ def test_wide_columns_are_taken_too() -> None:
 
 
 def rough_path(seed: int, packets: int) -> Packets:
-    """Both halves of some connections send and acknowledge at random around a moving window."""
+    """Make connections whose halves send and acknowledge at random around a moving window."""
     random = np.random.default_rng(seed)
     at = np.arange(packets)
     front = at * random.integers(1, 40)

@@ -1,4 +1,4 @@
-"""Where connections begin and end, numbers wrap around, and captures lose or repeat packets."""
+"""Begin and end of connections, wrap-around, and captures that lose or repeat packets."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = each_tracker
 
 
 def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
-    """It is a control packet, and the answer tells no RTT."""
+    """The packet is a control packet, and the answer gives no RTT."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(0, 1_000_000, 0, flags=FLAG_SYN)
@@ -21,7 +21,7 @@ def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
 
 
 def test_simultaneous_open(new_tracker: NewTracker) -> None:
-    """Two SYNs that cross are answered each by a SYN with ACK; no payload comes of it."""
+    """Two SYNs that cross are each answered by a SYN with ACK; no payload results."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 5, 0, flags=FLAG_SYN)
@@ -50,7 +50,7 @@ def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("offset", [1 << 29, -1 << 29])
 def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> None:
-    """Numbers of the connection before, in answer to a SYN, are forgotten at the real answer."""
+    """Numbers of the connection before, in answer to a SYN, are dropped at the real answer."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=offset)
@@ -70,7 +70,7 @@ def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> Non
 
 @pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
 def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: int) -> None:
-    """A SYN-ACK of another initial number, after the one that is acknowledged, moves nothing."""
+    """A SYN-ACK of another initial number, after the acknowledged one, changes nothing."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)
@@ -89,7 +89,7 @@ def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: in
 
 @pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
 def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -> None:
-    """Of two SYN-ACKs with different numbers the one that is acknowledged first is the half's."""
+    """If two SYN-ACKs have different numbers, the one acknowledged first is the half's."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=1, flags=FLAG_SYN)
@@ -122,7 +122,7 @@ def test_what_is_acknowledged_and_not_in_the_capture(new_tracker: NewTracker) ->
 
 
 def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
-    """An answer to a SYN without a SYN of its own says nothing of what the capture lacks."""
+    """An answer to a SYN without its own SYN shows nothing about missing packets."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, 1, ack=1 << 29)
@@ -169,7 +169,7 @@ def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
 
 
 def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
-    """Whatever numbers a RST has, what comes after is judged as without it."""
+    """Whatever numbers a RST has, later packets are judged as without it."""
     with_reset, without = (Conversation().handshake() for _ in range(2))
     for talk in (with_reset, without):
         talk.send(0, 100, 1, 100, ack=1)
@@ -187,7 +187,7 @@ def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("start", [2**32 - 1500, 2**31 - 1500])
 def test_numbers_wrap_around(new_tracker: NewTracker, start: int) -> None:
-    """Nothing is different where sequence numbers begin again at 0, nor where signs would."""
+    """Sequence numbers that wrap at 0 or at the sign bit change nothing."""
     usual, wrapping = (Conversation(isn).handshake() for isn in ((1000, 5000), (start, start)))
     for talk in (usual, wrapping):
         for k in range(5):
@@ -212,7 +212,7 @@ def test_many_wraps(new_tracker: NewTracker) -> None:
 
 
 def test_a_capture_that_begins_amid_a_connection(new_tracker: NewTracker) -> None:
-    """ACKs of what came before have no number, but count; flight is right from the first ACK."""
+    """ACKs of earlier data have no number, but count; flight is right from the first ACK."""
     talk = Conversation()
     talk.send(0, 100, 100_000, 1000, ack=1)
     talk.send(1, 110, 1, ack=98_000)
@@ -245,7 +245,7 @@ def test_acks_alone(new_tracker: NewTracker) -> None:
 
 
 def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
-    """Acknowledgements that go round count on, and the other half still fits when it comes."""
+    """Acknowledgements that wrap continue to count, and the other half still fits later."""
     talk = Conversation()
     for k in range(10):
         talk.send(1, 100 + k, 1, ack=k << 30)
@@ -271,7 +271,7 @@ def test_what_the_capture_lost_is_acknowledged(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_packets_captured_four_times(new_tracker: NewTracker, interleaved: bool) -> None:
-    """Three of four likenesses are copies, of data and of ACKs, and change nothing."""
+    """Three copies among the last four packets, of data and of ACKs, change nothing."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 1001, 1000, ack=1)
@@ -305,7 +305,7 @@ def test_packets_captured_four_times(new_tracker: NewTracker, interleaved: bool)
 def test_copies_by_identification_and_time(
     new_tracker: NewTracker, ip_id: int, after_us: int, kind: Kind
 ) -> None:
-    """With an identification the same within 0.2 s is a copy, without within a millisecond."""
+    """With equal identification a packet is a copy within 0.2 s, without within a millisecond."""
     talk = Conversation().handshake()
     talk.send(0, 2000, 1, 1000, ack=1, ip_id=ip_id)
     talk.again(2000 + after_us)
@@ -325,7 +325,7 @@ def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
 
 
 def test_a_copy_of_long_ago_is_none(new_tracker: NewTracker) -> None:
-    """Of a half the last four packets are remembered."""
+    """The last four packets of a half are remembered."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 10 * k, 10, ack=1)

@@ -1,4 +1,4 @@
-"""What is in the wheel that users install, with a C compiler and without."""
+"""The content of the wheel that users install, with a C compiler and without."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ sys.stdout.buffer.write(page)
 
 
 def uv() -> str | Path:
-    """The program that `make env` fetches, or one that is installed."""
+    """Return the uv that `make env` fetches, or an installed one."""
     found = next(CACHE.glob("uv-*/bin/uv"), None) or shutil.which("uv")
     return found or pytest.skip("no uv here: make env fetches it")
 
@@ -48,13 +48,13 @@ def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def contents(wheel: Path) -> set[str]:
-    """The files in it that are the package's."""
+    """Return the package's files in it."""
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if name.startswith("capture_analysis/")}
 
 
 def tree_files() -> set[str]:
-    """The files of the package in the tree, all of which users need."""
+    """Return the package's files in the tree, all of which users need."""
     files = (path for path in (PACKAGE / "capture_analysis").rglob("*") if path.is_file())
     return {str(path.relative_to(PACKAGE)) for path in files if path.suffix not in (".pyc", ".so")}
 
@@ -79,7 +79,7 @@ def test_with_compiler(tmp_path: Path) -> None:
 
 
 def test_the_core_alone(tmp_path: Path) -> None:
-    """The core makes tables, JSON and pages; what needs an extra says how to install that."""
+    """The core makes tables, JSON and pages; a missing extra says how to install it."""
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "venv")}
     words = "sync --offline --frozen --no-default-groups --no-editable --package capture-analysis"
     synced = subprocess.run(
@@ -125,7 +125,7 @@ def test_the_core_alone(tmp_path: Path) -> None:
 
 
 def test_without_compiler(tmp_path: Path) -> None:
-    """Without one there is no wheel, but a sentence that says what to install, and no traceback."""
+    """Without a compiler there is no wheel, but a sentence with the remedy, and no traceback."""
     done = build(tmp_path, CC="no-such-compiler")
     assert done.returncode != 0
     assert not list(tmp_path.glob("*.whl"))

@@ -8,7 +8,7 @@ from running import ROOT
 
 
 def listing(guide: str, name: str) -> str:
-    """The first block of a guide after the name of its file, such as `page.yml`."""
+    """Return the first block of a guide after the name of its file, such as `page.yml`."""
     text = (ROOT / "docs/guides" / guide).read_text("utf-8").partition(f"`{name}`")[2]
     (block,) = re.findall(r"\n```\w+\n(.*?)```", text, re.DOTALL)[:1]
     return str(block)

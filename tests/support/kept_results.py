@@ -7,13 +7,13 @@ from functools import cache
 from twoway.paths import ROOT
 
 RESULTS = ROOT / "docs/results"
-# The kernel that gave them.
+# The kernel of these numbers.
 KERNEL: str = json.loads((RESULTS / "summary.json").read_text())["provenance"]["kernel"][0]
 
 
 @cache
 def _tables() -> dict[str, dict[str, str]]:
-    """Measured values by point and metric."""
+    """Return measured values by point and metric."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted((RESULTS / "numbers").glob("*.csv")):
         with path.open() as file:
@@ -23,5 +23,5 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 def kept_rows(point: str) -> dict[str, str]:
-    """A point's measured values by metric, in seven digits."""
+    """Return a point's measured values by metric, in seven digits."""
     return _tables().get(point, {})

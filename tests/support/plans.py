@@ -1,4 +1,4 @@
-"""Plans that do something else than their experiment says."""
+"""Plans with other contents than their experiment's."""
 
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ from twoway.runs.cases import load_case
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
-    """An experiment's plan with other parts; other steps of set-up, if any, find its nodes."""
+    """Return an experiment's plan with other parts; other steps of set-up find its nodes."""
     plan = build_plan(load_case(experiment))
     setup = (plan.setup[0], *steps) if steps else plan.setup
     return plan.model_copy(update={"setup": setup, **parts})
 
 
 def shell(script: str, *arguments: str, program: str = "sh") -> Command:
-    """A step that runs a script in the guest."""
+    """Return a step that runs a script in the guest."""
     return Command(node=None, run=(program, "-c", script, *arguments))
 
 
@@ -33,7 +33,7 @@ def run_folder(folder: Path, plan: Plan) -> Path:
 
 
 def said_in_guest(guest: Guest, folder: Path, script: str) -> list[str]:
-    """Run a script of bash once the network is there, and nothing else; the lines of `said`."""
+    """Run a script of bash once the network is up, and nothing else; return its `said` lines."""
     run_folder(folder, plan_with(shell(f"{script}\nexit 1  # that is all", program="bash")))
     with pytest.raises(RunError, match="bash -c"):
         uml.run(guest, folder, lambda _: None)

@@ -56,7 +56,7 @@ CLAIMED: dict[str, Any] = {
     "precision": 0.5,
     "reading": "a share",
 }
-# One that no run meets, and of which its file does not say so.
+# A claim that no run meets, and that its file does not list.
 MISSED: dict[str, Any] = {**CLAIMED, "claim": "Nothing arrives.", "value": 0, "precision": 0}
 # A sweep of it, shorter still.
 WINDOWS = (4, 6, 8, 10, 12, 14)
@@ -71,7 +71,7 @@ SWEPT: dict[str, Any] = {
         }
     },
 }
-# On a line this slow what the machine adds to a packet is next to nothing.
+# On a line this slow the machine's own delay per packet is negligible.
 SLOW: dict[str, Any] = SMALL | {
     "profile": "zhang-10ms",
     "stack": {"mtu_bytes": 490, "tail_loss_probe": False},
@@ -102,7 +102,7 @@ def problems_of(path: str) -> list[str]:
 
 
 def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does, and keep what it says."""
+    """Run the command as a user does, and keep its output."""
     return subprocess.run(
         [sys.executable, "-m", "twoway.cli", *map(str, arguments)],
         capture_output=True,
@@ -114,32 +114,32 @@ def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProce
 
 
 def run_small(experiment: Path, results: Path, **settings: Any) -> Path:
-    """Run an experiment that must end well; its folder."""
+    """Run an experiment that must end well; return its folder."""
     done = twoway("run", experiment, "--results", results, **settings)
     assert done.returncode == 0, done.stderr
     return (results / "latest").resolve()
 
 
 def carry_out(experiment: Path, results: Path) -> Path:
-    """Run an experiment in this process, and nothing after; its folder."""
+    """Run an experiment in this process, without analysis; return its folder."""
     return run_case(load_case(str(experiment)), Uml(built_guest()), results)
 
 
 def measure(experiment: Path, results: Path) -> dict[str, Any]:
-    """Run an experiment in this process; the content of its metrics.json, without pictures."""
+    """Run an experiment in this process; return metrics.json's content, without pictures."""
     folder = carry_out(experiment, results)
     analyse_run(folder, page=False)
     return metrics(folder)
 
 
 def measure_kept(name: str) -> dict[str, Any]:
-    """Measure a run of an experiment, as `kept` finds or makes it; metrics.json's content."""
+    """Measure a run of an experiment, found or made by `kept`; return metrics.json's content."""
     with kept(name) as folder:
         return as_json(compute(Analysis(folder)))
 
 
 def judge_kept(name: str) -> tuple[Verdicts, str]:
-    """Judge a run of an experiment, as `kept` finds or makes it; the kernel's release."""
+    """Judge a run of an experiment, found or made by `kept`; return the kernel's release."""
     with kept(name) as folder:
         found = compute(Analysis(folder))
         return judged(read_manifest(folder), found, lambda _run: None), found.kernel
@@ -149,9 +149,8 @@ def judge_kept(name: str) -> tuple[Verdicts, str]:
 def kept(name: str) -> Iterator[Path]:
     """Run an experiment, unless a run of the same identity is in the user's cache.
 
-    By its identity the bytes of another run would be the same, but not the documents if they have
-    more fields since: then it is run again. Runs of other identities are removed
-    when they are a week old.
+    A run with the same identity has the same bytes, but its documents may lack new fields: then it
+    is run again. Runs of other identities are removed after a week.
     """
     case, backend, kept = load_case(name), Uml(built_guest()), cache() / "test-runs"
     kept.mkdir(parents=True, exist_ok=True)
@@ -168,19 +167,19 @@ def kept(name: str) -> Iterator[Path]:
 
 
 def as_json(document: Metrics) -> dict[str, Any]:
-    """The content of a metrics.json that is not written."""
+    """Return the content of a metrics.json that is not written."""
     content: dict[str, Any] = json.loads(document.model_dump_json())
     return content
 
 
 def metrics(folder: Path) -> dict[str, Any]:
-    """A run's metrics.json."""
+    """Return a run's metrics.json."""
     document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
     return document
 
 
 def guest_processes(folder: Path) -> list[str]:
-    """Command lines of processes on the host that name a folder."""
+    """Return command lines of processes on the host that name a folder."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:

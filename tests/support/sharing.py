@@ -1,4 +1,4 @@
-"""Folders that are costly to fill, filled once in a session, whichever worker is first."""
+"""Folders that are costly to fill, filled once per session by the first worker."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ import pytest
 
 
 def once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], object]) -> Path:
-    """Return a folder that `fill` has filled, for all of pytest's workers; nobody may change it."""
+    """Return a folder that `fill` has filled, for all of pytest's workers; it must not change."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"shared-{name}"
     whole = folder / ".whole"

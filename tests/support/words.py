@@ -1,5 +1,6 @@
 """Count the words that the style refuses, in each file; run it to write the table of counts."""
 
+import ast
 import io
 import re
 import subprocess
@@ -10,12 +11,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/unit/refused_words.tsv"
-# Phrases that make a reader decode a sentence, wherever they stand.
+# Phrases that make a reader decode a sentence, in any place.
 PHRASES = ("so many", "is told", "are told", "is said", "of which", "nobody", "held against")
-# Words for which the glossary has others, as a part of a name in Python: direction, point.
+# First words of docstrings without a subject, or with one far behind.
+OPENERS = ("What", "How", "Of", "Where", "Whether", "Whose", "Have")
+# Parts of names in Python for which the glossary has other words: direction, point.
 _NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
-# What was said on a day stays as it was, and what names the words to refuse them.
+# Documents of a day stay as they were; the others here list the words that they refuse.
 _LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", "tests/support/words.py")
 
 
@@ -38,11 +41,19 @@ def words_of(path: Path) -> Counter[str]:
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         names = (token.string for token in tokens if token.type == tokenize.NAME)
         found.update(name for name in names if _NAMES.search(name))
+        found.update(opener for opener in _first_words(text) if opener in OPENERS)
     return +found
 
 
+def _first_words(source: str) -> list[str]:
+    """List the first word of each docstring of a module."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
+    return [text.split(maxsplit=1)[0] for node in nodes if (text := ast.get_docstring(node))]
+
+
 def allowed() -> dict[str, int]:
-    """Read the table: the most refused words that each file may have; none if it is not there."""
+    """Read the table: the largest count of each file; a file without a row has 0."""
     rows = (line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines())
     return {name: int(count) for name, count in rows}
 

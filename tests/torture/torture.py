@@ -1,12 +1,12 @@
-"""Torture sweeps: faults at random moments, and after each what must hold whatever happened.
+"""Torture sweeps: faults at random moments, and the invariants checked after each.
 
-A sweep of six short points is started again and again. Each round something happens to it: a signal
-to it or to one of its processes, a second sweep at its side, a full disk, a file of a finished run
-that is cut short or overwritten. Afterwards nothing may run, be mounted or lie in /tmp, and what
-looks finished must be whole. Now and then a sweep is left alone: it must end well, with each point
-there once and captures equal to those of the first sweep of all, byte for byte.
+A sweep of six short points is started again and again. Each round has a fault: a signal to the
+sweep or to one of its processes, a simultaneous second sweep, a full disk, a file of a finished run
+that is truncated or overwritten. Afterwards nothing may run, be mounted or lie in /tmp, and every
+run that looks finished must be whole. Now and then a sweep is left alone: it must end well, with
+each point there once and captures equal to those of the very first sweep, byte for byte.
 
-The host's clock is not touched: it is everybody's.
+The host's clock is not touched, because other programs use it.
 """
 
 import argparse
@@ -29,24 +29,24 @@ from running import SWEPT, WINDOWS
 from twoway.contract.manifest import read_manifest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-DISK_MIB = 128  # of which a sweep takes 4; 64 must stay free
-LONGEST_S = 8.0  # a sweep of six points takes about so long
+DISK_MIB = 128  # a sweep takes 4 of these; 64 must stay free
+LONGEST_S = 8.0  # approximate duration of a sweep of six points
 GRACE_S = 20.0
 
 
 class BrokenError(Exception):
-    """Something does not hold that must hold after any fault."""
+    """An invariant that must hold after any fault does not."""
 
 
 class Torture:
-    """A sweep and its folder, to which things happen."""
+    """A sweep and its folder, with faults."""
 
     def __init__(self, folder: Path, draw: random.Random) -> None:
         """Write the experiment.
 
         Args:
             folder: empty; the results' disk, if we may mount one.
-            draw: decides what happens.
+            draw: the random numbers that choose the faults.
         """
         self.folder, self.draw = folder, draw
         self.results = folder / "disk/results"
@@ -158,7 +158,7 @@ class Torture:
             shutil.rmtree(self.results)
 
     def check(self) -> None:
-        """Raise BrokenError if anything does not hold that must hold after any fault."""
+        """Raise BrokenError if an invariant does not hold."""
         deadline = time.monotonic() + GRACE_S
         while left := self._processes():
             if time.monotonic() > deadline:
@@ -191,7 +191,7 @@ class Torture:
 
 
 def _is_whole(run: Path) -> bool:
-    """Tell whether a run's files are as it left them."""
+    """Tell whether a run's files are unchanged since its end."""
     try:
         return read_manifest(run).damaged(run) == []
     except ValueError:
@@ -224,7 +224,7 @@ def ended(
 
 @contextmanager
 def small_disk(place: Path) -> Iterator[bool]:
-    """Mount a small disk if we may; whether we could."""
+    """Mount a small disk if allowed; return whether that worked."""
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "none", str(place)]
     mounted = os.geteuid() == 0 and subprocess.run(words, check=False).returncode == 0
@@ -236,7 +236,7 @@ def small_disk(place: Path) -> Iterator[bool]:
 
 
 def main() -> int:
-    """Torture for so many rounds; say what was done, and what broke."""
+    """Torture for a number of rounds; print the faults, and what broke."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

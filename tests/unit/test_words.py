@@ -25,3 +25,12 @@ def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Nobody has half of it.\n", encoding="utf-8")
     assert words_of(page) == {"nobody": 1}
+
+
+def test_first_words_of_docstrings_count(tmp_path: Path) -> None:
+    """A docstring that begins without its subject counts, a comment or another text does not."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        '"""Of two."""\n\n\ndef f():\n    """What f does."""\n    return "How"  # Where\n', "utf-8"
+    )
+    assert words_of(program) == {"Of": 1, "What": 1}

@@ -73,7 +73,7 @@ class HostChanges:
     def __exit__(
         self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
     ) -> None:
-        """Have the keeper undo the changes.
+        """Make the keeper undo the changes.
 
         Raises: RunError if some of them could not be undone.
         """

@@ -51,7 +51,7 @@ class Interval(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Whether a drop holds the allocator, as far as captures show."""
+    """The effect of a drop on the allocator, as far as captures show."""
 
     surely: bool
     maybe: bool

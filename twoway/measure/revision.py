@@ -1,4 +1,4 @@
-"""Whether a run's metrics are those that the present code measures."""
+"""Comparing a run's metrics with those of the present code."""
 
 import hashlib
 from functools import cache

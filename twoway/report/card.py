@@ -34,7 +34,7 @@ _NEAR, _POOR = 0.9, 0.5
 
 
 class Said(Record):
-    """What is in print about a cell's number."""
+    """Printed statements on a cell's number."""
 
     claim: str = Field(description="what the source says, in our words")
     where: str = Field(description="the source: section, figure or table")

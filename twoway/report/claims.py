@@ -157,7 +157,7 @@ def findings(experiment: Experiment) -> Iterator[Said[FindingRow]]:
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How much predictions say, counted.
+    """Counts of predictions by their sharpness.
 
     Attributes:
         exact: those with a tolerance of 0.
@@ -191,12 +191,12 @@ class Sharpness:
 
     @property
     def slack(self) -> int:
-        """How many use less than a twentieth of their tolerance."""
+        """Number that use less than a twentieth of their tolerance."""
         return sum(each < _LITTLE for each in self.used)
 
     @property
     def printed_fails(self) -> int:
-        """How many of them the paper's formula fails."""
+        """Number for which the paper's formula fails."""
         return self.printed.count(False)
 
 

@@ -72,7 +72,7 @@ class Section:
 
     @cached_property
     def testbed_checks(self) -> list[Said[PredictionRow]]:
-        """What is predicted of the testbed itself."""
+        """The predictions for the testbed itself."""
         return [said for said in predictions(self.experiment) if said.row.of_testbed]
 
     @cached_property
@@ -207,7 +207,7 @@ class Paper:
 
     @property
     def sharpness(self) -> Sharpness:
-        """How much the predictions say."""
+        """The sharpness of the predictions, as counts."""
         return Sharpness.of(said.row for said in self.predictions)
 
     @property

@@ -130,7 +130,7 @@ def _shown(value: Any) -> str:
 
 
 def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """Have Mininet build the network from nodes that only record their commands, and list these.
+    """Let Mininet build the network from nodes that only record their commands, and list these.
 
     Returns: pairs of a node and a command, in order. If there are switches, also the addresses that
         Mininet gives to hosts without one.

@@ -272,7 +272,7 @@ class Flow(TrafficFields):
 
 
 class Observe(Model):
-    """What to sample besides taking captures."""
+    """The samples to take besides captures."""
 
     tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] = Field(
         default=10, description="interval of TCP_INFO and queue samples, in simulated ms"

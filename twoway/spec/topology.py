@@ -127,7 +127,7 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
 
 
 def _described(path: Path, parameters: str) -> _Described:
-    """Have the sandbox describe a topology.
+    """Let the sandbox describe a topology.
 
     Raises: SpecError if the sandbox writes no description.
     """

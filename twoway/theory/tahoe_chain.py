@@ -47,7 +47,7 @@ class Hop:
 
 @dataclass
 class Course:
-    """What happened to a connection.
+    """The events of a connection.
 
     Attributes:
         arrived_ns: when payload arrived that had not been seen before, sorted.

@@ -42,7 +42,7 @@ FRAME = {
 
 
 def file_header(form: FormatName) -> bytes:
-    """What a file begins with; a pcapng section has one Ethernet interface in ns."""
+    """Return the bytes at the start of a file; a pcapng section has one interface."""
     if form == "pcapng":
         section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
         resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
@@ -55,7 +55,7 @@ def file_header(form: FormatName) -> bytes:
 def records(
     packets: dict[str, NDArray[np.int64]], time_ns: NDArray[np.int64], form: FormatName
 ) -> NDArray[np.uint8]:
-    """The bytes of the records of packets, one behind the other.
+    """Return the bytes of the records of packets, one after the other.
 
     Args:
         packets: columns of the same length: source, destination (host numbers), source_port,
@@ -79,7 +79,7 @@ def records(
 
 
 def _fields(table: NDArray[np.uint8], layout: dict[str, Any], shift: int) -> NDArray[np.void]:
-    """The same memory as a record array."""
+    """Return the same memory as a record array."""
     dtype = np.dtype(
         {
             "names": list(layout),
@@ -124,7 +124,7 @@ def _frames(frame: NDArray[np.void], packets: dict[str, NDArray[np.int64]]) -> N
 
 
 def _options(frames: NDArray[np.uint8], packets: dict[str, NDArray[np.int64]]) -> None:
-    """Time stamps everywhere, a SACK block behind them or the options of a SYN."""
+    """Fill in time stamps, and a SACK block behind them or the options of a SYN."""
     stamps = np.empty((len(frames), 2), dtype=">u4")
     stamps[:, 0] = packets["ts_value"] & 0xFFFFFFFF
     stamps[:, 1] = packets["ts_echo"] & 0xFFFFFFFF
@@ -148,7 +148,7 @@ def _records(
     sizes: NDArray[np.int64],
     tick_ns: int,
 ) -> NDArray[np.int64]:
-    """Headers of classic pcap; the length of each record."""
+    """Fill in headers of classic pcap; return the length of each record."""
     layout = {name: ("<u4", 4 * k) for k, name in enumerate(("s", "fraction", "kept", "size"))}
     record = _fields(table, layout, 0)
     seconds = time_ns // 1_000_000_000
@@ -165,7 +165,7 @@ def _blocks(
     kept: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Enhanced packet blocks of pcapng; the length of each."""
+    """Fill in enhanced packet blocks of pcapng; return the length of each."""
     names = ("type", "length", "interface", "high", "low", "kept", "size")
     block = _fields(table, {name: ("<u4", 4 * k) for k, name in enumerate(names)}, 0)
     padded = HEAD_BYTES["pcapng"] + ((kept + 3) & ~3)

@@ -1,4 +1,4 @@
-"""Captures of simulated paths of many kinds, of which it is known whether ACKs are compressed."""
+"""Captures of many kinds of simulated paths, with the truth about their ACKs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,20 +14,21 @@ Random = np.random.Generator
 RATES_BIT = (1e5, 1e6, 1e7, 1e8, 1e9)
 PLACES: tuple[Place, ...] = ("near", "middle", "far")
 TICKS_NS = (0, 1_000, 1_000_000, 1_000_000, 4_000_000)
-# Shares of the ACKs in runs that shrank: from the first they are compressed, below the other not.
+# Shares of the ACKs in runs that shrank: from the first on they are compressed, below the other
+# not.
 COMPRESSED, SPACED = 0.05, 0.01
 
 
 @dataclass(frozen=True)
 class Case:
-    """A capture, and what is true of its directions.
+    """A capture, with the truth about its directions.
 
     Attributes:
-        kind: what it is a case of.
-        place: of the tap.
+        kind: its kind.
+        place: the tap's place.
         shares: by direction (2 * connection + half), the share of the ACKs that shrank between
             receiver and tap, in runs of three at least; connections of fewer than 30 left out.
-        rates_bit: by direction, the rate of the link that its data pass.
+        rates_bit: by direction, the rate of the link on its data's path.
     """
 
     kind: str
@@ -47,7 +48,7 @@ def compressed_share(truth: Truth) -> float:
 
 
 def corpus(count: int, seed: int = 1, kinds: Iterable[str] = ()) -> Iterator[Case]:
-    """Yield so many cases of some kinds, or of each."""
+    """Yield a number of cases of some kinds, or of each."""
     for kind in kinds or KINDS:
         for number in range(count):
             random = np.random.default_rng([seed, number, *kind.encode()])
@@ -72,7 +73,7 @@ def make_case(kind: str, make: Callable[[Random], "Plan"], random: Random) -> Ca
 
 @dataclass
 class Plan:
-    """What to simulate, and how it is captured."""
+    """The simulation, and the way of its capture."""
 
     links: tuple[Link, Link]
     connections: list[Connection]
@@ -94,7 +95,7 @@ def _links(random: Random, **settings: float) -> tuple[Link, Link]:
 
 
 def _pipe(links: tuple[Link, Link]) -> int:
-    """Return the segments that fill the path."""
+    """Return the number of segments that fill the path."""
     round_trip = sum(each.before_ns + each.behind_ns for each in links)
     return max(2, round(links[0].rate_bit * round_trip / 1e9 / 12112))
 
@@ -117,7 +118,7 @@ def _connections(
 
 
 def bulk(random: Random) -> Plan:
-    """One to fifty connections one way over one link."""
+    """Make one to fifty connections in one direction over one link."""
     links = _links(random)
     count = int(random.choice((1, 1, 2, 5, 20, 50)))
     made = _connections(random, count, links)
@@ -127,7 +128,7 @@ def bulk(random: Random) -> Plan:
 
 
 def two_way(random: Random) -> Plan:
-    """Connections both ways, which share both queues."""
+    """Make connections in both directions, which share both queues."""
     links = _links(random)
     there, back = (_connections(random, int(random.choice((1, 1, 3))), links) for _ in (0, 1))
     for each in back:
@@ -137,28 +138,28 @@ def two_way(random: Random) -> Plan:
 
 
 def asymmetric(random: Random) -> Plan:
-    """Two-way traffic whose links differ tenfold."""
+    """Make two-way traffic whose links differ tenfold."""
     plan = two_way(random)
     plan.links[int(random.integers(2))].rate_bit *= 10
     return plan
 
 
 def wifi_data(random: Random) -> Plan:
-    """The data's medium sends in bursts, which the ACKs then follow."""
+    """Make the data's medium send in bursts, which the ACKs then follow."""
     plan = bulk(random)
     plan.links[0].burst = int(random.choice((4, 16, 32)))
     return plan
 
 
 def wifi_acks(random: Random) -> Plan:
-    """The ACKs' medium sends in bursts: it compresses them if it waits long enough."""
+    """Make the ACKs' medium send in bursts: long waits compress them."""
     plan = bulk(random)
     plan.links[1].burst = int(random.choice((4, 16, 32)))
     return plan
 
 
 def application(random: Random) -> Plan:
-    """The application writes less than the link could carry."""
+    """Make an application that writes less than the link could carry."""
     links = _links(random)
     write = int(random.choice((1, 2, 8, 40)))
     every_ns = round(write * 12112e9 / links[0].rate_bit * random.uniform(1.2, 20))
@@ -168,7 +169,7 @@ def application(random: Random) -> Plan:
 
 
 def receiver(random: Random) -> Plan:
-    """A small window: nothing ever waits."""
+    """Make a small window: nothing ever waits."""
     links = _links(random)
     made = _connections(random, int(random.choice((1, 2, 5))), links)
     for each in made:
@@ -177,14 +178,14 @@ def receiver(random: Random) -> Plan:
 
 
 def coarse(random: Random) -> Plan:
-    """The capture's clock is coarse."""
+    """Make a coarse capture clock."""
     plan = (bulk, two_way, application)[int(random.integers(3))](random)
     plan.clock_ns = int(random.choice((1_000_000, 10_000_000)))
     return plan
 
 
 def held(random: Random) -> Plan:
-    """The receiver looks for data now and then, and answers segment by segment."""
+    """Make a receiver that looks for data now and then, and answers segment by segment."""
     plan = bulk(random)
     segment_ns = 12112e9 / plan.links[0].rate_bit
     for each in plan.connections:
@@ -193,7 +194,7 @@ def held(random: Random) -> Plan:
 
 
 def merged(random: Random) -> Plan:
-    """The receiver merges segments (GRO) and answers them with one ACK."""
+    """Make a receiver that merges segments (GRO) and answers them with one ACK."""
     plan = held(random)
     for each in plan.connections:
         each.merged = True
@@ -201,14 +202,14 @@ def merged(random: Random) -> Plan:
 
 
 def offload(random: Random) -> Plan:
-    """The capture has merged segments."""
+    """Make a capture with merged segments."""
     plan = (bulk, two_way)[int(random.integers(2))](random)
     plan.merge = int(random.choice((4, 16, 44)))
     return plan
 
 
 def echo(random: Random) -> Plan:
-    """Small messages now and then."""
+    """Make small messages now and then."""
     links = _links(random)
     every_ns = int(random.integers(1, 200)) * 1_000_000
     made = _connections(
@@ -218,7 +219,7 @@ def echo(random: Random) -> Plan:
 
 
 def losses(random: Random) -> Plan:
-    """Some packets are lost, at random or by a full queue."""
+    """Make losses, at random or by a full queue."""
     plan = (bulk, two_way)[int(random.integers(2))](random)
     for link in plan.links:
         link.loss = float(random.choice((0, 0.001, 0.01)))
@@ -227,7 +228,7 @@ def losses(random: Random) -> Plan:
 
 
 def jitter(random: Random) -> Plan:
-    """Delays vary from packet to packet."""
+    """Make delays that vary from packet to packet."""
     plan = bulk(random)
     for link in plan.links:
         link.jitter_ns = round(12112e9 / link.rate_bit * random.uniform(0.1, 3))

@@ -1,4 +1,4 @@
-"""A capture of the corpus as we read it, beside what tshark says of it."""
+"""A capture of the corpus as we read it, with tshark's fields."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ CHUNK_PACKETS = 37
 
 @dataclass(frozen=True)
 class Case:
-    """A capture as read, and what tshark says."""
+    """A capture as read, and tshark's fields."""
 
     specimen: Specimen
     packets: Packets
@@ -34,32 +34,32 @@ class Case:
 
     @cached_property
     def tcp(self) -> list[Row]:
-        """The frames that tshark shows to have a TCP header and a time."""
+        """Return the frames that tshark shows to have a TCP header and a time."""
         return [row for row in self.rows if fate(row) == "packets"]
 
     @cached_property
     def streams(self) -> list[int]:
-        """Their streams, numbered as they appear in them."""
+        """Return their streams, numbered in order of appearance."""
         numbers: dict[str, int] = {}
         return [numbers.setdefault(row["stream"], len(numbers)) for row in self.tcp]
 
     @cached_property
     def has_namesakes(self) -> bool:
-        """Whether connections in different VLANs have the same ends."""
+        """Tell whether connections in different VLANs have the same ends."""
         filters = map(self.flows.wireshark_filter, range(len(self.flows)))
         return any("vlan" in each for each in filters)
 
     def marked(self, n: int, mark: Mark) -> bool:
-        """Whether a packet has a mark."""
+        """Tell whether a packet has a mark."""
         return bool(int(self.packets.marks[n]) & mark)
 
     def where(self, n: int) -> str:
-        """A packet, for messages."""
+        """Describe a packet, for messages."""
         return f"{self.name}: packet {n} (frame {self.tcp[n]['number']})"
 
 
 def cases(specimens: Iterable[Specimen]) -> list[Case]:
-    """All of them read, and tshark's answers."""
+    """Return all of them read, with tshark's answers."""
     known = list(specimens)
     answers = ask_all(each.asked or each.path for each in known)
     return [_case(each, rows) for each, rows in zip(known, answers, strict=True)]
@@ -84,7 +84,7 @@ def _no_rows() -> dict[str, Any]:
 
 
 def fate(row: Row) -> str:
-    """What a frame is, by tshark's fields; what it cannot dissect is too short.
+    """Return a frame's fate by tshark's fields; one that tshark cannot dissect is too short.
 
     tshark looks behind IPv4's authentication header; we do behind IPv6's only.
     """

@@ -13,12 +13,12 @@ from tshark_oracle import Row
 
 @dataclass(frozen=True)
 class Deviation:
-    """Where tshark is not followed.
+    """A field in which tshark is not followed.
 
     Attributes:
-        fields: of Packets.
+        fields: fields of Packets.
         reason: why.
-        holds: whether it is the case for a packet, given our value and tshark's.
+        holds: tells whether it applies to a packet, given our value and tshark's.
     """
 
     fields: tuple[str, ...]
@@ -56,7 +56,7 @@ DEVIATIONS = [
 
 
 def count_differences(case: Case) -> Iterator[str]:
-    """The fates of frames, as totals; unknown link types are not in the corpus."""
+    """Compare the fates of frames, as totals; unknown link types are not in the corpus."""
     fates = [fate(row) for row in case.rows]
     ours = vars(case.counts)
     theirs = {name: fates.count(name) for name in _FATES} | {"frames": len(fates)}
@@ -68,7 +68,7 @@ def count_differences(case: Case) -> Iterator[str]:
             yield f"{case.name}: {name}: {mine}, tshark has {count}"
 
 
-# Counts that tshark's fields do not tell from another.
+# Counts that tshark's fields do not distinguish.
 _ELSEWHERE = {"too_short": ("malformed",), "not_ip": ("encrypted",)}
 _FATES = (
     "packets",
@@ -82,7 +82,7 @@ _FATES = (
 
 
 def field_differences(case: Case, seen: set[str]) -> Iterator[str]:
-    """The first packet that differs in each field; the reasons of deviations go into `seen`."""
+    """Return the first packet that differs in each field; add reasons of deviations to `seen`."""
     if len(case.tcp) != len(case.packets):
         yield f"{case.name}: {len(case.packets)} packets, tshark has {len(case.tcp)}"
         return
@@ -109,7 +109,7 @@ def _field(name: str) -> Callable[[Row], int]:
 
 
 def _edge(name: str) -> Callable[[Row], int]:
-    """An edge of the first SACK block; tshark gives it relative to the acknowledged half."""
+    """Return an edge of the first SACK block; tshark's is relative to the acknowledged half."""
 
     def read(row: Row) -> int:
         base = row.number("ack_raw") - row.number("ack")
@@ -142,7 +142,7 @@ _FIELDS: dict[str, Callable[[Row], int]] = {
 
 
 def end_differences(case: Case) -> Iterator[str]:
-    """The first packet of which addresses, ports, VLANs or marks differ."""
+    """Return the first packet whose addresses, ports, VLANs or marks differ."""
     for n, row in enumerate(case.tcp[: len(case.packets)]):
         flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
         ends = case.flows.source(flow), case.flows.destination(flow)
@@ -162,7 +162,7 @@ def end_differences(case: Case) -> Iterator[str]:
         wrong = [m.name for m, value in implied.items() if case.marked(n, m) != bool(value)]
         tags = [int(tag) for tag in f"{row['service_vlan']},{row['vlan']}".split(",") if tag]
         vlans = [vlan for vlan in tags if vlan][-2:]
-        # Of a connection that is tagged one way only the table has that way's VLAN.
+        # A connection with a tag in one direction only has that direction's VLAN in the table.
         known = [case.flows.vlans(flow)]
         if case.flows.rows["seen"][flow] & Seen.IN_OTHER_VLANS:
             known.append([])

@@ -1,7 +1,7 @@
-"""What Wireshark's dissectors say of the frames of a capture, one row of fields per frame.
+"""Wireshark's dissection of a capture's frames, one row of fields per frame.
 
-tshark takes a quarter of a second to begin. What it said is kept in the user's cache, under the
-hash of its version, the question and the capture, which is nearly always one of before.
+tshark takes a quarter of a second to start. Its answers are kept in the user's cache, under the
+hash of its version, the question and the capture, which rarely changes.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls")
 
 @dataclass(frozen=True)
 class Row:
-    """A frame as tshark has it: fields by the names of FIELDS, as text; "" where there is none.
+    """A frame in tshark's fields, by the names of FIELDS, as text; "" for missing ones.
 
     A field that occurs several times has its values separated by commas.
     """
@@ -87,23 +87,23 @@ class Row:
         return self.fields[name]
 
     def number(self, name: str, default: int = 0) -> int:
-        """The first value of a field as a number, decimal or hexadecimal."""
+        """Return the first value of a field as a number, decimal or hexadecimal."""
         first = self.fields[name].split(",")[0]
         return int(first, 0) if first else default
 
     def time_ns(self) -> int:
-        """The capture time."""
+        """Return the capture time."""
         seconds, fraction = self.fields["time"].split(".")
         magnitude = abs(int(seconds)) * 10**9 + int(fraction.ljust(9, "0"))
         return -magnitude if seconds.startswith("-") else magnitude
 
     def is_tcp(self) -> bool:
-        """Whether the capture has all 20 octets of a TCP header."""
+        """Tell whether the capture has all 20 octets of a TCP header."""
         return self.fields["urgent"] != ""
 
 
 def ask(path: Path) -> list[Row]:
-    """What tshark says of a capture; of one that ends early, of the frames before."""
+    """Return tshark's fields of a capture; if it ends early, of the frames before."""
     question = repr((_version(), FIELDS, PREFERENCES, WITHOUT))
     key = hashlib.sha256(question.encode() + path.read_bytes()).hexdigest()
     kept = CACHE / key[:32]
@@ -120,7 +120,7 @@ def ask(path: Path) -> list[Row]:
 
 @cache
 def _version() -> str:
-    """tshark's, and with it the dissectors'; once in a session what was long not asked for goes."""
+    """Return tshark's version; once per session remove old answers."""
     CACHE.mkdir(parents=True, exist_ok=True)
     for kept in CACHE.iterdir():
         if kept.stat().st_mtime < time.time() - KEPT_S:
@@ -157,6 +157,6 @@ def _said(path: Path) -> str:
 
 
 def ask_all(paths: Iterable[Path]) -> Iterator[list[Row]]:
-    """The same of many, as many at once as there are processors."""
+    """Return the same for many, as many at once as there are processors."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(ask, paths)

@@ -9,7 +9,7 @@ from capture_analysis.tracking import Kind
 from tshark_case import Case
 from tshark_oracle import Row
 
-# Captures of which tshark's analysis says nothing that could be compared, and why.
+# Captures that tshark's analysis does not cover, and why.
 NOT_ANALYSED = {
     "random/*": "two conversations share their ends",
     "mergecap/*": "two conversations share their ends, or each packet is there twice",
@@ -23,15 +23,15 @@ AGAIN = {Kind.RETRANSMISSION, Kind.LATE_DATA, Kind.PROBE, Kind.COPY}
 
 
 def analysed(case: Case) -> bool:
-    """Whether tshark's analysis of a capture can be compared."""
+    """Tell whether tshark's analysis of a capture can be compared."""
     return not any(fnmatch(case.name, pattern) for pattern in NOT_ANALYSED)
 
 
 def sequence_differences(case: Case) -> Iterator[str]:
-    """Packets whose relative sequence or acknowledgement number differs from tshark's.
+    """Return packets whose relative numbers differ from tshark's.
 
-    Of a half whose SYN was not seen, tshark counts from another base: it has to be the same for
-    all packets of the half.
+    For a half whose SYN was not seen, tshark counts from another base, which must be the same for
+    all of its packets.
     """
     bases: dict[tuple[int, int], int] = {}
     syn_seen = case.flows.syns_seen()
@@ -50,11 +50,11 @@ def sequence_differences(case: Case) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RttDeviation:
-    """Where one has a round-trip time and the other has none, or another.
+    """A difference in round-trip times, in value or existence.
 
     Attributes:
         reason: why.
-        holds: whether it is so of a packet, given our time and tshark's in ns, -1 for none.
+        holds: tells whether it applies to a packet, given our time and tshark's in ns, -1 for none.
     """
 
     reason: str
@@ -62,7 +62,7 @@ class RttDeviation:
 
 
 def _sent_again(case: Case, n: int) -> bool:
-    """Whether before a packet anything of the other half was sent again or came late."""
+    """Tell whether earlier data of the other half was sent again or came late."""
     before = [m for m in range(n) if _other_half(case, m, n)]
     syns = [m for m in before if int(case.packets.flags[m]) & FLAG_SYN]
     late_syn = any(m > before[0] for m in syns)
@@ -70,7 +70,7 @@ def _sent_again(case: Case, n: int) -> bool:
 
 
 def _ends_nowhere(case: Case, n: int) -> bool:
-    """Whether no segment before a packet ends where it acknowledges."""
+    """Tell whether no earlier segment ends where a packet acknowledges."""
     ends = set()
     for m in range(n):
         flags = int(case.packets.flags[m])
@@ -83,7 +83,7 @@ def _ends_nowhere(case: Case, n: int) -> bool:
 
 
 def _nothing_new(case: Case, n: int) -> bool:
-    """Whether a packet before acknowledged as much."""
+    """Tell whether an earlier packet acknowledged as much."""
     packets = case.packets
     mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
     before = packets.ack[:n][mine & (packets.flags[:n] & FLAG_ACK > 0)]
@@ -91,7 +91,7 @@ def _nothing_new(case: Case, n: int) -> bool:
 
 
 def _other_half(case: Case, m: int, n: int) -> bool:
-    """Whether two packets go opposite ways on a connection."""
+    """Tell whether two packets have opposite directions on a connection."""
     same = int(case.packets.flow[m]) == int(case.packets.flow[n])
     return same and int(case.packets.half[m]) != int(case.packets.half[n])
 
@@ -120,7 +120,7 @@ RTT_DEVIATIONS = [
 
 
 def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
-    """Packets whose round-trip time differs; the reasons of deviations go into `seen`."""
+    """Return packets whose round-trip time differs; add reasons of deviations to `seen`."""
     for n, row in enumerate(case.tcp[: len(case.packets)]):
         ours, theirs = int(case.tracked.rtt_ns[n]), _rtt_ns(row)
         if ours == theirs:
@@ -132,7 +132,7 @@ def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
 
 
 def _rtt_ns(row: Row) -> int:
-    """The time that tshark shows, -1 for none."""
+    """Return tshark's time, -1 for none."""
     seconds, _, fraction = row["ack_rtt"].partition(".")
     magnitude = abs(int(seconds or 0)) * 10**9 + int(fraction.ljust(9, "0"))
     if not seconds:

@@ -18,7 +18,7 @@ from capture_analysis.columns import (
 
 
 class ColumnCapture:
-    """Stands for a `Capture`: packets from columns, in chunks whose memory is used again.
+    """A stand-in for `Capture`: packets from columns, in chunks whose memory is reused.
 
     Args:
         packets: all of them, in file order.
@@ -31,7 +31,7 @@ class ColumnCapture:
         self.warnings: list[str] = []
 
     def chunks(self) -> Iterator[Packets]:
-        """The packets, in parts; each part overwrites the last."""
+        """Yield the packets in parts; each part overwrites the last."""
         for first in range(0, len(self.packets), self.chunk):
             part = self.packets.where(slice(first, first + self.chunk))
             copy = part.where(np.arange(len(part)))
@@ -41,7 +41,7 @@ class ColumnCapture:
 
 
 def flow_table(count: int, version: int = 4) -> FlowTable:
-    """Connections 10.0.0.i:40000+i > 10.1.0.i:5001."""
+    """Make connections 10.0.0.i:40000+i > 10.1.0.i:5001."""
     rows = np.zeros(count, dtype=FLOW)
     rows["version"] = version
     for end, net in (("source", 0), ("destination", 1)):
@@ -56,7 +56,7 @@ def flow_table(count: int, version: int = 4) -> FlowTable:
 
 
 def columns(count: int, **values: Any) -> Packets:
-    """Packets with given columns; others are 0, flags ACK and frames of payload and 66 bytes."""
+    """Make packets with given columns; the others are 0, ACK and frames of payload + 66."""
     packets = empty_columns(count)
     for name in vars(packets):
         getattr(packets, name)[:] = values.get(name, FLAG_ACK if name == "flags" else 0)
@@ -66,14 +66,14 @@ def columns(count: int, **values: Any) -> Packets:
 
 
 def at(packets: Packets, time_ns: IntArray | Sequence[int]) -> Packets:
-    """The packets captured at other times, in the order of those."""
+    """Return the packets captured at other times, in the order of those."""
     times = np.asarray(time_ns, dtype=np.int64)
     order = np.argsort(times, kind="stable")
     return replace(packets.where(order), time_ns=times[order])
 
 
 def fifo(arrived_ns: IntArray, service_ns: IntArray) -> IntArray:
-    """When each packet leaves a queue that it enters in this order, each served as long as said."""
+    """Return when each packet leaves a queue, entered in this order, with given service times."""
     before = np.concatenate(([0], np.cumsum(service_ns)[:-1]))
     start = np.maximum.accumulate(arrived_ns - before)
     return np.asarray(start + before + service_ns)
@@ -89,7 +89,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 class TwoWayPath:
-    """Two connections through a queue each way, with ACKs compressed in every cycle.
+    """Two connections through a queue in each direction, with ACKs compressed in every cycle.
 
         A ==== 1066 us per segment, 66 us per ACK, then 10 ms ==== B
 
@@ -99,8 +99,8 @@ class TwoWayPath:
     else is compressed.
 
     Attributes:
-        packets: all, by the tap that each passes first, numbers wrapping around 2^32.
-        a_ns, b_ns: when each passes the taps, one clock.
+        packets: all packets, by their first tap, with numbers that wrap at 2^32.
+        a_ns, b_ns: times at which each passes the taps, on one clock.
     """
 
     def __init__(self, *, version: int = 4) -> None:
@@ -109,7 +109,7 @@ class TwoWayPath:
         burst = np.repeat(np.arange(CYCLES), BURST), np.tile(np.arange(BURST), CYCLES)
         self.flows = flow_table(2, version)
         parts: list[tuple[int, Any, dict[str, Any]]] = []
-        # A handshake alone on the path: the shortest delay both ways.
+        # A handshake alone on the path: the shortest delay in both directions.
         for flow in (0, 1):
             for half in (0, 1):
                 at_ns = START_NS - 400_000_000 + flow * 100_000_000 + half * 40_000_000
@@ -122,7 +122,7 @@ class TwoWayPath:
         parts.append((1, arrived0, self._acks(0, cycle * ACKS + number)))
         data1 = START_NS + burst[0] * CYCLE_NS + 11_000_000
         parts.append((1, data1, self._data(1, burst[0] * BURST + burst[1])))
-        # Its ACKs: when A has the data, in the order in which the queue lets them through.
+        # Its ACKs: sent when A has the data, in the order in which they leave the queue.
         passed = self._crossed([each for each in parts if each[0] == 1])
         mine = passed[1].flow == 1
         mine &= passed[1].payload_bytes > 0
@@ -148,7 +148,7 @@ class TwoWayPath:
         return {"flow": flow, "half": 1, "seq": 1, "ack": ack}
 
     def _crossed(self, parts: list[Any]) -> tuple[IntArray, Packets, IntArray]:
-        """Packets of one way in order, when they enter its queue and when they pass the far tap."""
+        """Return packets of one direction in order, with times of entry and at the far tap."""
         packets = concatenate([columns(len(times), **values) for _, times, values in parts])
         first = np.concatenate([np.asarray(times, dtype=np.int64) for _, times, _ in parts])
         order = np.argsort(first, kind="stable")
@@ -166,12 +166,12 @@ class TwoWayPath:
         drift: float = 0.0,
         chunk: int = 1 << 16,
     ) -> ColumnCapture:
-        """What a tap sees.
+        """Return a tap's capture.
 
         Args:
             tap: "a" or "b".
-            keep: shape (n,), which packets it has; all by default.
-            copies: how many times each, at once.
+            keep: shape (n,), the packets that it has; all by default.
+            copies: number of copies of each, at once.
             offset_ns: of its clock at START_NS.
             drift: of its clock, ns per ns.
             chunk: packets per chunk.

@@ -19,7 +19,7 @@ FLOWS = flow_table(3)
 def pairs_of(
     a: Packets, b: Packets, chunk: int = 1000, horizon_ns: int = 100 * MS
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Pairs of file positions, and the positions of what only one capture has."""
+    """Return pairs of file positions, and the positions in only one capture."""
     sides = [
         Side(ColumnCapture(p, FLOWS, chunk), PacketKeys(Identity.ADDRESSES_AND_ID), lambda t: t)
         for p in (a, b)
@@ -33,7 +33,7 @@ def pairs_of(
 
 
 def traffic(count: int, seed: int = 1) -> Packets:
-    """Two-way packets of three connections, a millisecond apart, without repetitions."""
+    """Make two-way packets of three connections, a millisecond apart, without repetitions."""
     random = np.random.default_rng(seed)
     return columns(
         count,
@@ -46,13 +46,13 @@ def traffic(count: int, seed: int = 1) -> Packets:
 
 
 def delayed(packets: Packets) -> IntArray:
-    """20 ms later for half 0, 30 ms earlier for half 1."""
+    """Return times 20 ms later for half 0, 30 ms earlier for half 1."""
     return np.asarray(packets.time_ns + np.where(packets.half == 0, 20 * MS, -30 * MS))
 
 
 @pytest.mark.parametrize("chunk", [7, 100, 5000])
 def test_every_packet_meets_itself_or_is_alone(chunk: int) -> None:
-    """Losses on either side and chunks of any size: exactly the packets in both are pairs."""
+    """With losses in both captures and any chunks, exactly the common packets are pairs."""
     sent = traffic(2000)
     random = np.random.default_rng(2)
     in_a, in_b = random.random((2, 2000)) > 0.1
@@ -88,7 +88,7 @@ def test_the_horizon_bounds_a_pair() -> None:
 
 
 def test_what_is_alone_does_not_shift_the_rest() -> None:
-    """Of equal headers a second apart, one lost costs only its own pair."""
+    """If one of several equal headers a second apart is lost, only its own pair is missing."""
     same = columns(5, time_ns=np.arange(5) * 1000 * MS, seq=7)
     kept = same.where(np.array([0, 2, 3, 4]))
     pairs, a_alone, b_alone = pairs_of(same, at(kept, kept.time_ns + 10 * MS), 2)
@@ -101,7 +101,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 @settings(max_examples=300, deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
-    """Packets are joined as two queues per key, served one by one, would be."""
+    """Packets are joined as by two queues per key, served one by one."""
     a_rows, b_rows = _rows(a), _rows(b)
     expected = set()
     for key in range(4):
@@ -184,7 +184,7 @@ def test_ipv6_without_identification_matches() -> None:
 
 
 def test_an_unordered_capture_matches() -> None:
-    """Packets out of time order in a file meet their partners all the same."""
+    """Packets out of time order in a file still meet their partners."""
     sent = traffic(500)
     order = np.random.default_rng(3).permutation(500)
     pairs, a_alone, b_alone = pairs_of(sent.where(order), at(sent, delayed(sent)), 50, 1000 * MS)

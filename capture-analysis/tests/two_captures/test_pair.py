@@ -1,4 +1,4 @@
-"""Two captures of one path: everything measured, on a path of which everything is known."""
+"""Two captures of one path: everything measured, on a fully known path."""
 
 from typing import Any
 
@@ -25,25 +25,25 @@ PATH = TwoWayPath()
 
 
 def measured(a: ColumnCapture, b: ColumnCapture, **options: Any) -> dict[str, Any]:
-    """The document of two captures."""
+    """Return the document of two captures."""
     pair = PairOfCaptures(("a", "b"), lambda: a, lambda: b)
     return document(pair.measure(**options))
 
 
 def value(document: dict[str, Any], name: str, flow: int = 0, way: str = "forward") -> Any:
-    """A metric of a direction."""
+    """Return a metric of a direction."""
     (found,) = (each for each in document["flows"] if each["id"] == flow)
     return found[way][name]["value"]
 
 
 @pytest.fixture(scope="module")
 def plain() -> dict[str, Any]:
-    """Both captures complete, on one clock."""
+    """Make two complete captures, on one clock."""
     return measured(PATH.capture("a"), PATH.capture("b"))
 
 
 def test_an_estimator_returns_its_own_quantities() -> None:
-    """Each estimator from two captures returns the quantities that it declares and no others."""
+    """Each estimator from two captures returns exactly the quantities that it declares."""
     pair = PairOfCaptures(("a", "b"), lambda: PATH.capture("a"), lambda: PATH.capture("b"))
     for each in pair.measure().estimators:
         assert set(each.of_pair()) == set(each.per_pair)
@@ -61,7 +61,7 @@ def test_every_packet_is_matched(plain: dict[str, Any]) -> None:
 
 
 def test_compression_events_are_counted(plain: dict[str, Any]) -> None:
-    """Forty events of twelve ACKs, with Paxson's xi; the other connection's ACKs have none."""
+    """There are forty events of twelve ACKs, with Paxson's xi; the other's ACKs have none."""
     assert value(plain, "compression_events") == CYCLES
     assert value(plain, "compression_acks") == CYCLES * ACKS
     assert value(plain, "compression_bytes") == CYCLES * ACKS * MSS - MSS
@@ -95,7 +95,7 @@ def test_delays_are_exact(plain: dict[str, Any]) -> None:
 
 
 def test_the_bottleneck_is_found(plain: dict[str, Any]) -> None:
-    """Transmission and propagation times between the taps come out exactly."""
+    """Transmission and propagation times between the taps are exact."""
     facts = plain["ways"]["b_to_a"]["facts"]
     assert facts["data_transmission_ns"] == DATA_NS
     assert facts["ack_transmission_ns"] == ACK_NS
@@ -120,7 +120,7 @@ def test_busy_periods_and_queue_repeat_each_cycle(plain: dict[str, Any]) -> None
 
 
 def test_the_pendulum_is_counted(plain: dict[str, Any]) -> None:
-    """Shares of time and correlation of the queues' being busy, held against a fine grid."""
+    """Shares of time and correlation of the queues' being busy agree with a fine grid."""
     grid = np.linspace(PATH.a_ns[4:].min() + 1e6, PATH.a_ns.max() - 2e7, 400_001).astype(np.int64)
     levels = []
     for way, (first, second) in enumerate(((PATH.a_ns, PATH.b_ns), (PATH.b_ns, PATH.a_ns))):
@@ -160,13 +160,13 @@ def test_clocks_do_not_matter(plain: dict[str, Any], clock: str) -> None:
 
 @pytest.mark.parametrize("chunk", [13, 100, 1001])
 def test_chunks_do_not_matter(plain: dict[str, Any], chunk: int) -> None:
-    """The whole document is the same however the captures are cut into chunks."""
+    """The whole document does not depend on how the captures are cut into chunks."""
     found = measured(PATH.capture("a", chunk=chunk), PATH.capture("b", chunk=2 * chunk))
     assert found == plain
 
 
 def test_swapped_captures_swap_the_ways(plain: dict[str, Any]) -> None:
-    """Which capture is given first does not matter: the order of the taps is inferred."""
+    """The order of the given captures does not matter: the order of the taps is inferred."""
     found = measured(PATH.capture("b"), PATH.capture("a"))
     assert found["flows"][0]["forward"]["data_go"] != plain["flows"][0]["forward"]["data_go"]
     for name in ("compression_events", "compression_bytes", "data_delay_min"):
@@ -184,7 +184,7 @@ def test_without_identification() -> None:
 
 
 def test_rewritten_identification(plain: dict[str, Any]) -> None:
-    """Where the path writes IP identifications anew, packets match without, and it says so."""
+    """If the path rewrites IP identifications, packets match without them, with a warning."""
     b = PATH.capture("b")
     b.packets.ip_id[:] = np.arange(len(b.packets)) % 60_000
     found = measured(PATH.capture("a"), b)
@@ -194,7 +194,7 @@ def test_rewritten_identification(plain: dict[str, Any]) -> None:
 
 
 def test_translated_addresses(plain: dict[str, Any]) -> None:
-    """Behind a NAT packets match by their TCP headers, and it says so."""
+    """Behind a NAT packets match by their TCP headers, with a warning."""
     b = PATH.capture("b")
     b.flows.rows["source"][:, 15] += 77
     b.flows.rows["source_port"] += 1000
@@ -218,7 +218,7 @@ def _data_rows(flow: int, numbers: list[int]) -> np.ndarray[Any, Any]:
 
 
 def test_what_a_capture_missed_is_not_lost() -> None:
-    """Data that B's capture lacks but the receiver acknowledges were missed, not lost."""
+    """Data that B's capture lacks but the receiver acknowledges was missed, not lost."""
     keep = np.ones(len(PATH.packets), dtype=np.bool_)
     keep[_data_rows(0, [5, 100, 101, 102, 300])] = False
     found = measured(PATH.capture("a"), PATH.capture("b", keep))
@@ -230,7 +230,7 @@ def test_what_a_capture_missed_is_not_lost() -> None:
 
 
 def test_lost_acks_are_counted() -> None:
-    """ACKs that B's side sent and A never saw are lost, and make no congestion epoch."""
+    """ACKs that B's host sent and A never saw are lost, and make no congestion epoch."""
     keep = np.ones(len(PATH.packets), dtype=np.bool_)
     acks = np.flatnonzero((PATH.packets.flow == 0) & (PATH.packets.half == 1))
     keep[acks[20:25]] = False
@@ -241,7 +241,7 @@ def test_lost_acks_are_counted() -> None:
 
 
 def test_only_the_common_time_counts() -> None:
-    """Captures that overlap in the middle only lose nothing at either end."""
+    """Captures that overlap only in the middle lose nothing at the ends."""
     early, late = PATH.a_ns < PATH.a_ns.max() - 20 * CYCLE_NS, PATH.b_ns > PATH.a_ns.min() + 10**9
     found = measured(PATH.capture("a", early), PATH.capture("b", late, offset_ns=HOUR_NS))
     for flow in (0, 1):
@@ -254,7 +254,7 @@ def test_only_the_common_time_counts() -> None:
 
 @pytest.mark.parametrize("early", ["a", "b"])
 def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one capture begins later than the other's first packets, it is found further on."""
+    """If one capture begins after the other's first packets, it is found further on."""
     monkeypatch.setattr(rough_offset, "HEAD_PACKETS", 40)
     late = PATH.a_ns > PATH.a_ns.min() + 10**9
     keep = {"a": late, "b": late} | {early: np.ones_like(late)}
@@ -268,7 +268,7 @@ def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_one_direction_only(plain: dict[str, Any]) -> None:
-    """Taps that see one direction each: with one clock given the queue is known all the same."""
+    """With taps of one direction each and one given clock, the queue is still known."""
     keep = PATH.way == 0
     found = measured(PATH.capture("a", keep), PATH.capture("b", keep), one_clock=True)
     assert any("nearer their senders" in text for text in found["warnings"])

@@ -165,7 +165,7 @@ SKIPPED = {"//usr", "/mnt/venv", "/mnt/twoway", "//proc"}
 
 
 def others() -> Iterator[str]:
-    """Find what is there of other processes, and how much memory can be had."""
+    """Find traces of other processes, and the memory that can be had."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if b"SECRET" in path.read_bytes():

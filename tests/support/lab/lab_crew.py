@@ -1,4 +1,4 @@
-"""A scheduler and workers as their Ansible role starts them, but as processes of this machine."""
+"""A scheduler and workers as their Ansible role starts them, but as processes here."""
 
 import json
 import os
@@ -37,12 +37,12 @@ class Crew:
     workers: list[subprocess.Popen[bytes]]
 
     def sweep(self, path: Path, results: Path) -> list[str]:
-        """The arguments of `twoway` that put a sweep to this crew."""
+        """Return the arguments of `twoway` that run a sweep on this crew."""
         to = ["--scheduler", self.address, "--certificates", str(self.certificates)]
         return ["sweep", str(path), "--results", str(results), *to]
 
     def begin_again(self) -> None:
-        """What systemd does when the scheduler has died: its workers have ended then, too."""
+        """Restart workers and scheduler as systemd does when the scheduler has died."""
         port = self.address.rpartition(":")[2]
         self.scheduler = _scheduler(self.certificates, self.host, port)
         for number, worker in enumerate(self.workers):
@@ -58,7 +58,7 @@ def started_crew(
 
     Args:
         folder: to be made, for certificates and logs.
-        preloads: what each worker loads as it starts, a module or a file.
+        preloads: modules or files that each worker loads as it starts.
         host: this machine's address at which all listen.
     """
     names = [f"lab{number}" for number in range(1, len(preloads) + 1)]
@@ -83,7 +83,7 @@ def started_crew(
 
 
 def wait(there: Callable[[], bool]) -> None:
-    """Wait until something is there."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + 120
     while not there():
         assert time.monotonic() < deadline

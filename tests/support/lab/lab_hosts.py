@@ -1,7 +1,7 @@
 """Lab hosts for tests of the playbooks: namespaces with their own SSH server and file systems.
 
-A host costs some megabytes of memory and a fraction of a second. What runs on it is the real thing
-(Ansible, SSH, dpkg, the guest) with this machine's kernel; it has no systemd and no way out.
+A host costs some megabytes of memory and a fraction of a second. Its programs are the real ones
+(Ansible, SSH, dpkg, the guest) with this machine's kernel; it has no systemd and no route out.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-# Of the range for benchmarks (RFC 2544), which nobody routes.
+# Of the range for benchmarks (RFC 2544), which is never routed.
 _SUBNET = "198.18.{}.{}"
 _LABS = itertools.count()
-# Settings of a host that is going to be down, so that nobody waits for it long.
+# Settings of a host that is going to be down, so that waiting for it is short.
 DOWN: dict[str, Any] = {"ansible_ssh_timeout": 2, "ansible_ssh_retries": 0}
 _SSHD = """\
 HostKey /run/lab/host_key
@@ -35,7 +35,7 @@ UsePAM no
 PidFile none
 Subsystem sftp internal-sftp
 """
-# Where a host may differ after a deploy and its removal: what was done is on record there.
+# Where a host may differ after a deploy and its removal: the record of changes is there.
 _RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
 _BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
 
@@ -47,9 +47,9 @@ class LabHost:
     Attributes:
         name: in the inventory, and its host name.
         address: where its SSH server listens.
-        folder: what belongs to it on this machine.
+        folder: its files on this machine.
         process: `unshare`, whose end is the host's.
-        settings: what its line in the inventory says besides.
+        settings: further settings in its line of the inventory.
     """
 
     name: str
@@ -60,11 +60,11 @@ class LabHost:
 
     @property
     def root(self) -> Path:
-        """Its root folder, as seen from outside."""
+        """Return its root folder, as seen from outside."""
         return Path(f"/proc/{self.first_process()}/root")
 
     def changes(self) -> dict[str, str]:
-        """What of its files is not as on a bare host: a description by path."""
+        """Describe its files that differ from a bare host's, by path."""
         upper = self.root / "run/lab/disk/changes"
         found = {}
         for path in sorted(upper.rglob("*")):
@@ -76,7 +76,7 @@ class LabHost:
         return found
 
     def _bare(self, inside: str) -> Path:
-        """A file of a bare host: this machine's, in /etc as it was when the host started."""
+        """Return a file of a bare host: this machine's, in /etc as it was when the host started."""
         copied = inside == "/etc" or inside.startswith("/etc/")
         return (self.root / "run/lab/disk/machine" if copied else Path("/")) / inside[1:]
 
@@ -86,11 +86,11 @@ class LabHost:
 
     @property
     def inside(self) -> list[str]:
-        """What makes a command one that runs on it."""
+        """Return the command prefix that runs a command on it."""
         return ["nsenter", "--all", "--root", "--wdns=/", "--target", str(self.first_process())]
 
     def first_process(self) -> int:
-        """The process that all of its namespaces are of, as numbered outside; 0 before it is."""
+        """Return the first process of its namespaces, as numbered outside; 0 before it exists."""
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = path.read_text().rpartition(") ")[2].split()
@@ -102,7 +102,7 @@ class LabHost:
 
 
 def _described(path: Path) -> str:
-    """Kind, owner, rights and content of a file; folders are alike whatever is in them."""
+    """Return kind, owner, rights and content of a file; all folders are alike."""
     try:
         state = path.lstat()
     except OSError:
@@ -151,7 +151,7 @@ def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
     """Start hosts, and end them and their network.
 
     Args:
-        folder: for all that belongs to them; short, for it holds sockets.
+        folder: a folder for all of its files; short, because it holds sockets.
         hosts: by name: "disk" (its size, 2g), "prepare" (shell commands that make it different),
             and variables for the inventory.
     """
@@ -196,7 +196,7 @@ def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Pope
 
 
 def _wire(host: LabHost, wires: str) -> None:
-    """A link of its own to this machine, which has one address on all of them."""
+    """Make a link of its own to this machine, which has one address on all of them."""
     deadline = time.monotonic() + 30
     while not host.first_process():
         assert time.monotonic() < deadline

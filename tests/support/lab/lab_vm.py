@@ -1,7 +1,7 @@
 """A lab host that is a whole machine: Debian in QEMU, with its own kernel, systemd and disk.
 
-Its disk is made once, into the cache (lab_image.sh, as root), and made anew when apt has another
-kernel: headers of old ones go from the archive. What a test writes is gone with its machine.
+Its disk is made once, into the cache (lab_image.sh, as root), and made again when apt has another
+kernel, because the archive drops headers of old ones. A test's changes are gone with its machine.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ _ACCELERATION = {
     "kvm": "-accel kvm -cpu host",
     "tcg": "-accel tcg -cpu max,-erms,-fsrm,-avx2,-bmi2",
 }
-# All that is on a machine, a line each, but logs, caches, and the backups of useradd and, made at
-# midnight, of dpkg.
+# Everything on a machine, one line each, except logs, caches, and the backups of useradd and, made
+# at midnight, of dpkg.
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
 apt-mark showmanual | sed 's/^/manual /'
@@ -59,8 +59,8 @@ class Machine:
     """A machine that runs.
 
     Attributes:
-        folder: what belongs to it on this machine.
-        image: folder with what it was booted from.
+        folder: its files on this machine.
+        image: the folder with the files it was booted from.
         ports: of this machine's loopback, by the machine's own.
     """
 
@@ -69,13 +69,13 @@ class Machine:
     ports: dict[int, int]
 
     def run(self, *argv: str, text: str = "", wait_s: float = 600) -> str:
-        """What a program says that it runs as root, over SSH; it must end well."""
+        """Run a program as root over SSH; it must succeed. Return its output."""
         done = self._ssh("sudo", *argv, text=text, wait_s=wait_s)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def state(self) -> set[str]:
-        """What is on it: packages, units, sysctls, our modules, files."""
+        """Describe its state: packages, units, sysctls, our modules, files."""
         return set(self.run("sh", "-s", text=_STATE).splitlines())
 
     def inventory(self, **variables: Any) -> Path:
@@ -92,7 +92,7 @@ class Machine:
         return path
 
     def serves(self) -> bool:
-        """It lets us in."""
+        """Tell whether it accepts logins."""
         try:
             return self._ssh("true", wait_s=60).returncode == 0
         except subprocess.TimeoutExpired:
@@ -118,7 +118,7 @@ class Machine:
 
 
 def make_image() -> Path:
-    """The folder with disk, kernel, initrd and keys, from the cache or made anew."""
+    """Return the folder with disk, kernel, initrd and keys, from the cache or made again."""
     known = subprocess.run(
         ["apt-cache", "show", "--no-all-versions", "linux-image-amd64"],
         capture_output=True,
@@ -144,10 +144,10 @@ def machine(
     """Boot a machine, and end it.
 
     Args:
-        folder: for what belongs to it.
+        folder: a folder for its files.
         image: folder of make_image; nothing is written there.
         accelerator: "kvm" or "tcg".
-        guest_ports: TCP ports that are to be reached from here, besides SSH's.
+        guest_ports: TCP ports to reach from here, besides SSH's.
     """
     made = Machine(folder, image, {port: _free_port() for port in (22, *guest_ports)})
     forwards = ",".join(f"hostfwd=tcp:127.0.0.1:{to}-:{at}" for at, to in made.ports.items())
@@ -166,7 +166,7 @@ def machine(
 def wait_for(
     what: Callable[[], bool], patience_s: float, meanwhile: Callable[[], bool] = lambda: True
 ) -> None:
-    """Wait until something holds, as long as something else does."""
+    """Wait until a condition holds, as long as another one does."""
     deadline = time.monotonic() + patience_s
     while not what():
         assert meanwhile()

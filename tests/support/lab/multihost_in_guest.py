@@ -3,8 +3,8 @@
     multihost_in_guest.py shares      /mnt/run/shares/<host>/plan.json, carried out without Ansible
     multihost_in_guest.py playbook    /mnt/run/small.yml, by multihost.yml over SSH
 
-In virtual time the first is exact. Each leaves what it made below /mnt/run, and says on the console
-what of a host is not as it was.
+In virtual time the first is exact. Each leaves its results below /mnt/run, and reports on the
+console which parts of a host have changed.
 """
 
 import json
@@ -44,12 +44,12 @@ mkdir /proc/sys/net/core /proc/sys/net/ipv4
 touch {" ".join(f"/proc/sys/net/{name}" for name in ONCE)}
 echo 'root:*:20000::::::' > /etc/shadow  # or a locked root of this machine's would be refused
 """
-# On each host; and how long they have to read when the plan's time begins.
+# On each host; and the time in which they must read the start of the plan's time.
 SHARE, MARGIN_NS = Path("/tmp/share"), 10 * 10**9
 
 
 def prepare() -> None:
-    """Give this guest what an installed system has, and the command that hosts share with it."""
+    """Give this guest the files of an installed system, and the command that hosts share."""
     for name, value in MOST.items():
         (Path("/proc/sys/net") / name).write_text(value)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # from host to host
@@ -76,12 +76,12 @@ def plug(machines: Lab) -> None:
 
 
 def state(host: LabHost) -> str:
-    """What a run could leave on a host."""
+    """Describe everything that a run could leave on a host."""
     return host.run("sh", "-c", "ip -o link; ip netns; cat /run/twoway/changes.json").stdout
 
 
 def carry_out_shares(machines: Lab) -> None:
-    """What multihost.yml does, without a word over SSH: once called off, once to the end."""
+    """Do the same as multihost.yml without SSH: once called off, once to the end."""
     folders, jobs = ready(machines)
     for folder in folders.values():
         (folder / "called-off").touch()
@@ -100,7 +100,7 @@ def carry_out_shares(machines: Lab) -> None:
 
 
 def ready(machines: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes]]]:
-    """Start each host's share; its folder and its process, by host."""
+    """Start each host's share; return its folder and its process, by host."""
     folders = {name: host.root / SHARE.relative_to("/") for name, host in machines.hosts.items()}
     for name, folder in folders.items():
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,14 +112,14 @@ def ready(machines: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[by
 
 
 def ended(jobs: dict[str, subprocess.Popen[bytes]], wanted: int) -> None:
-    """Wait for all, and say which ended otherwise than it should."""
+    """Wait for all, and report those that ended otherwise than expected."""
     for name, job in jobs.items():
         if (status := job.wait()) != wanted:
             print(f"multihost: {name}: exit status {status}")
 
 
 def clocks(machines: Lab) -> dict[str, Any]:
-    """The hosts' clocks, by that in the middle."""
+    """Measure the hosts' clocks, from the one in the middle."""
     others = [host for name, host in machines.hosts.items() if name != "middle"]
     for host in others:
         _start(host, "lab", "clock", "--answer", host.address)
@@ -135,7 +135,7 @@ def _start(host: LabHost, *words: str | Path) -> subprocess.Popen[bytes]:
 
 
 def play(machines: Lab) -> None:
-    """multihost.yml, whose hosts are slow here."""
+    """Run multihost.yml, whose hosts are slow here."""
     inventory = machines.inventory(
         group="multihost",
         twoway_results=str(RESULTS),
@@ -161,7 +161,7 @@ def play(machines: Lab) -> None:
 
 
 def main() -> int:
-    """One of the two, and what it changed."""
+    """Run one of the two, and report its changes."""
     prepare()
     hosts = {name: {"prepare": PREPARE, **place} for name, place in PLACES.items()}
     with lab(Path("/tmp/lab"), hosts) as machines:

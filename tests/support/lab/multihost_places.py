@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# By host, as its line in the inventory says it.
+# By host, as in its line of the inventory.
 PLACES: dict[str, dict[str, Any]] = {
     "left": {"twoway_nodes": ["h1"], "twoway_links": {"h1-eth0": "enp1s0"}},
     "middle": {
@@ -11,5 +11,5 @@ PLACES: dict[str, dict[str, Any]] = {
     },
     "right": {"twoway_nodes": ["h2"], "twoway_links": {"h2-eth0": "enp1s0"}},
 }
-# Host and interface at either end.
+# Host and interface at each end.
 CABLES = ((("left", "enp1s0"), ("middle", "enp1s0")), (("middle", "enp2s0"), ("right", "enp1s0")))

@@ -1,9 +1,9 @@
-"""The backend `native` on a stock kernel, where it may do as it likes: runs as root in QEMU.
+"""The backend `native` on a stock kernel that it may change: runs as root in QEMU.
 
 Runs an experiment to its end, then another that is killed with SIGKILL while traffic flows. After
-each the machine must be as it was. Prints what is not; nothing if all is.
-The experiment is the run folder's experiment.yml, which its plan.json carries: only that reaches
-the guest.
+each the machine must be unchanged. Prints the differences; nothing if there are none. The
+experiment is the run folder's experiment.yml, which its plan.json carries: only that reaches the
+guest.
 """
 
 import json
@@ -33,7 +33,7 @@ def prepare(experiment: Path) -> None:
 
 
 def state() -> dict[str, object]:
-    """What a run could leave on this machine."""
+    """Describe everything that a run could leave on this machine."""
     spaces = {_space(path) for path in Path("/proc").glob("[0-9]*/ns/net")}
     return {
         "network namespaces": len(spaces - {""}),
@@ -48,7 +48,7 @@ def state() -> dict[str, object]:
 
 
 def _space(path: Path) -> str:
-    """A process's network namespace; empty if it has ended."""
+    """Return a process's network namespace; empty if it has ended."""
     try:
         return str(path.readlink())
     except OSError:
@@ -56,7 +56,7 @@ def _space(path: Path) -> str:
 
 
 def start(experiment: Path) -> subprocess.Popen[bytes]:
-    """A run in a process of its own, without the analysis."""
+    """Start a run in a process of its own, without the analysis."""
     program = (
         "import sys; from pathlib import Path; from twoway.runs.cases import load_case;"
         "from twoway.backends.native import make_native; from twoway.runs.run import run_case;"
@@ -89,7 +89,7 @@ def _acked(path: Path) -> int:
 
 
 def main() -> int:
-    """Both, and what each changed."""
+    """Run both, and report the changes of each."""
     experiment = RUN / "experiment.yml"
     prepare(experiment)
     before = state()

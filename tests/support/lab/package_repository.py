@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# Shell: make PACKAGE go, and apt know of the repository and nothing else.
+# Shell: remove PACKAGE, and let apt know only the repository.
 WITHOUT = """
 dpkg --purge {package} > /dev/null
 rm -rf /etc/apt/sources.list.d /etc/apt/preferences.d
@@ -35,7 +35,7 @@ def offer(package: str, folder: Path) -> None:
 
 
 def offer_dependent(package: str, folder: Path) -> None:
-    """Pack needs-PACKAGE, of which nothing is known but that it needs another."""
+    """Pack needs-PACKAGE, a package that only depends on another."""
     content = folder / "content"
     (content / "DEBIAN").mkdir(parents=True)
     name = f"needs-{package}"

@@ -15,12 +15,12 @@ PLAYBOOKS = ROOT / "playbooks"
 
 @dataclass(frozen=True)
 class Played:
-    """What `ansible-playbook` said.
+    """The result of `ansible-playbook`.
 
     Attributes:
         status: its exit status.
         said: its output.
-        took_s: how long it ran.
+        took_s: its duration.
     """
 
     status: int
@@ -28,17 +28,17 @@ class Played:
     took_s: float
 
     def recap(self, host: str) -> dict[str, int]:
-        """A host's line of the recap."""
+        """Return a host's line of the recap."""
         (line,) = re.findall(rf"^{host} +: (.*)$", self.said, re.MULTILINE)
         return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
     def sentences(self) -> str:
-        """All that was said, without the line breaks that Ansible puts in."""
+        """Return the whole output, without the line breaks that Ansible inserts."""
         return re.sub(r"\s+", " ", self.said)
 
 
 def command(playbook: str, inventory: Path, *options: str) -> list[str]:
-    """The command that runs a playbook."""
+    """Return the command that runs a playbook."""
     program = Path(sys.executable).with_name("ansible-playbook")
     return [str(program), "-i", str(inventory), str(PLAYBOOKS / f"{playbook}.yml"), *options]
 

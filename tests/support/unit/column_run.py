@@ -1,7 +1,8 @@
 """Runs whose packets are columns: an Analysis without captures, for the tests of metrics.
 
-Everything is real but the captures. A test gives the packets of connections at both ends, or what
-passed a queue, and says nothing of all else: times count from 0, and the steady window is the run.
+Everything is real except the captures. A test gives the packets of connections at both ends, or
+those that passed a queue; the rest has defaults: times count from 0, and the steady window is the
+run.
 """
 
 import json
@@ -86,12 +87,12 @@ class ColumnRun(Run):
 def queue_view(
     passed: Passage | None = None, queue: Queue | None = None, **fields: Any
 ) -> QueueView:
-    """Make the view of a queue; by default a drop-tail queue that nothing passed.
+    """Make the view of a queue; by default a drop-tail queue without packets.
 
     Args:
-        passed: what passed it.
+        passed: the packets that passed it.
         queue: the queue.
-        fields: fields of the view that shall not follow from these two.
+        fields: fields of the view that do not follow from these two.
     """
     passed = passed or passage_of([], [])
     length = occupancy(passed)
@@ -119,8 +120,8 @@ def analysis_of(
 
     Args:
         connections: its connections, named "0", "1" and so on.
-        queues: its queues by direction; nothing has passed others of its connections.
-        links: what the profile says of a link's elements, by direction.
+        queues: its queues by direction; others of its connections are empty.
+        links: elements of links in the profile, by direction.
         steady_ns: start of the steady window.
         stop_ns: end of traffic.
         documents: contents of the run's JSON files by name.

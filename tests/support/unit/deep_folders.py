@@ -1,4 +1,4 @@
-"""Folders in folders, deeper than any path can name."""
+"""Nested folders, deeper than any path can name."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ DEEP = 2100
 
 @contextmanager
 def nested(folder: Path, depth: int = DEEP) -> Iterator[Path]:
-    """Make a folder with folders in it, a file and a link in the last; remove what is left.
+    """Make nested folders with a file and a link in the last; remove the rest afterwards.
 
     pytest cannot remove them.
     """

@@ -1,7 +1,7 @@
-"""A host with a DTM channel, made by hand: what its kernel counts, decides and sends, and when.
+"""A host with a DTM channel, made by hand: its kernel's counts, decisions and departures.
 
 Traffic comes at a mean rate of 2 Mbit/s, then 5, then 1, in packets of 500 bytes. The host shows
-each packet to a capture when it comes and counts it a little later; so it does with what it sends.
+each packet to a capture when it comes and counts it a little later; the same holds for departures.
 """
 
 import itertools
@@ -37,14 +37,14 @@ EVENTS = "qdisc/r1-reallocations.csv"
 
 
 def options(**changed: Any) -> Channel:
-    """The channel's options, with some of them or of its rate allocator's changed."""
+    """Return the channel's options, with some of them or of its rate allocator's changed."""
     rate = {name: changed.pop(name) for name in list(changed) if name in CHANNEL["rate"]}
     given = {**CHANNEL, **changed, "rate": {**CHANNEL["rate"], **rate}}
     return Channel.model_validate(given)
 
 
 def arrivals(seed: int = 1) -> list[int]:
-    """Draw when packets come, ns after the start of traffic, at each phase's mean rate."""
+    """Draw arrivals of packets, ns after the start of traffic, at each phase's mean rate."""
     random, times, at = np.random.default_rng(seed), list[int](), 0.0
     end = 0.0
     for bit, seconds in PHASES:
@@ -57,7 +57,7 @@ def arrivals(seed: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Host:
-    """What a host did.
+    """The events of a host.
 
     Attributes:
         slots: the channel's slots, as its kernel reported them.
@@ -78,8 +78,8 @@ def host(
     """Let packets come to a channel.
 
     Args:
-        came_ns: when captures saw them, after the start of traffic.
-        late_ns: how much later each is counted; in time by default.
+        came_ns: times at which captures saw them, after the start of traffic.
+        late_ns: the delay of each packet's counting; in time by default.
         dropped: the numbers of packets that the channel drops.
         start_ns: start of the traffic.
         changed: options of the channel.
@@ -122,7 +122,7 @@ def _decided(
 
 
 def _sent(counted: IntArray, dropped: Sequence[int], slots: Slots) -> IntArray:
-    """Compute when each packet has been sent, ns; -1 if it was dropped."""
+    """Compute the end of each packet's transmission, ns; -1 if it was dropped."""
     left, done = [], 0
     for number, came in enumerate(slots.integral(counted).tolist()):
         if number not in dropped:

@@ -1,4 +1,4 @@
-"""How tests of DTM channels describe the rate allocator, as a manifest does."""
+"""The rate allocator in tests of DTM channels, as a manifest describes it."""
 
 from typing import Any
 

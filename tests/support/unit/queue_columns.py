@@ -1,4 +1,4 @@
-"""Queues without a capture: what passed them, for the tests of what is measured of them."""
+"""Queues without a capture, given by the packets that passed them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ def passage_of(
     payload_bytes: Sequence[int] | None = None,
     frame_bytes: Sequence[int] | None = None,
 ) -> Passage:
-    """What passed a queue; all of it data of 1 byte in frames of 1 byte unless said."""
+    """Make packets that passed a queue; by default data of 1 byte in frames of 1 byte."""
     ones = [1] * len(entered_ns)
     entering = packets(
         time_ns=entered_ns,
@@ -28,7 +28,7 @@ def passage_of(
 
 
 def queue_of(*, leaves_at_start: bool = False, **settings: int) -> Queue:
-    """A queue whose link sends a byte in a microsecond, unless said otherwise."""
+    """Make a queue whose link by default sends a byte in a microsecond."""
     values: dict[str, Any] = {
         "rate_bit": 8_000_000,
         "limit_packets": 10,

@@ -1,4 +1,4 @@
-"""Runs of a sweep that a paper asks for, made by hand: no captures, only what is judged."""
+"""Runs of a sweep for a paper, made by hand: no captures, only documents for judging."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ NAMES = ("efficiency.first", "efficiency.second")
 
 
 def _said(window: int, acks: str) -> dict[str, Any]:
-    """Statements on a point: the delayed ones explain what differs at the others."""
+    """Make statements on a point: the delayed points explain the others' differences."""
     why = {"why": "by hand"}
     predicted = {"theory": "kalampoukas", "value": float(window), "tolerance": 0.1, **why}
     claim = {"where": "figure 1", "by": "paper", "tolerance": 0.1, **why}
@@ -44,7 +44,7 @@ def _said(window: int, acks: str) -> dict[str, Any]:
 
 
 def _point(folder: Path, window: int, acks: str) -> Path:
-    """A run of one point of a sweep, 10 % above its prediction; at window 16 half is undefined."""
+    """Make a run of one point, 10 % above its prediction; at window 16 half is undefined."""
     run = folder / f"swept@window={window},acks={acks}/20000101-000030-000000"
     run.mkdir(parents=True)
     document = manifest()

@@ -1,15 +1,15 @@
 """A run's folder, made by hand: small enough that every number follows from two timetables.
 
-    h1 --- r1 ===== r2 --- h2       8 Mbit/s each way, so a byte takes a microsecond
+    h1 --- r1 ===== r2 --- h2 8 Mbit/s in each direction, so a byte takes a microsecond
 
-Each bottleneck carries 500 bytes of a data frame and 50 of an acknowledgement (the profile takes
-4 bytes of the captured 504 and 54 away), so these take 500 and 50 us, and then 1000 us to the
-far host. Everything else takes no time. The steady window is 10000..30000 us.
+Each bottleneck carries 500 bytes of a data frame and 50 of an acknowledgement (the profile
+subtracts 4 bytes from the captured 504 and 54), so these take 500 and 50 us, and then 1000 us to
+the far host. Everything else takes no time. The steady window is 10000..30000 us.
 
-What happens: h1 sends five segments into a queue of four, and the last is dropped. The first of
-their ACKs meets a full queue of h2's data and is dropped too; the next three wait behind that
-data and leave 50 us apart instead of 500. They release a burst, whose four duplicate ACKs make h1
-send the lost segment again. A few segments on their own follow, one of them after the window.
+The events: h1 sends five segments into a queue of four, and the last is dropped. The first of their
+ACKs meets a full queue of h2's data and is dropped too; the next three wait behind that data and
+leave 50 us apart instead of 500. They release a burst, whose four duplicate ACKs make h1 send the
+lost segment again. A few single segments follow, one of them after the window.
 """
 
 import json
@@ -36,15 +36,15 @@ FIRST_BYTE = {"first": (1 << 32) - 2 * PAYLOAD_BYTES, "second": 1000}
 
 @dataclass(frozen=True)
 class Crossing:
-    """A packet's way through a bottleneck.
+    """A packet's path through a bottleneck.
 
     Attributes:
-        connection: whose packet.
+        connection: the packet's connection.
         kind: data towards the connection's sink, the rest towards its source.
-        number: of a data segment, from 0; or how many segments it acknowledges.
-        entered_us: after the start of traffic; its host sent it then.
-        left_us: when its transmission ended; None if it was dropped.
-        delayed_us: how much longer than the link's delay it took from there.
+        number: number of a data segment, from 0; or number of segments that it acknowledges.
+        entered_us: time after the start of traffic at which its host sent it.
+        left_us: end of its transmission; None if it was dropped.
+        delayed_us: additional delay after the link's.
     """
 
     connection: Literal["first", "second"]
@@ -173,7 +173,7 @@ CAPTURES = {
     "r2-eth1": "out",
 }
 
-# Time, interface, packets: what the kernel would have counted, and how long it took to ask.
+# Time, interface, packets: the kernel's count, and the time of the reading.
 KERNEL_READ_NS = 500
 KERNEL_QUEUE = (
     (0, "r1-eth1", 0),
@@ -206,8 +206,8 @@ def write_run(
         predictions: of the experiment, as made by `prediction`.
         claims: likewise, by `claim`.
         findings: likewise, by `finding`.
-        forward: what is offered to the queue from h1's side.
-        reverse: what is offered to the queue from h2's side.
+        forward: packets offered to the queue from h1.
+        reverse: packets offered to the queue from h2.
 
     Returns: the folder.
     """
@@ -236,7 +236,7 @@ def write_run(
 
 
 def metrics_of(document: dict[str, Any], metrics: dict[str, dict[str, Any]]) -> Metrics:
-    """The metrics.json of a run without fidelity checks, beside its manifest.json."""
+    """Return the metrics.json of a run without fidelity checks, beside its manifest.json."""
     manifest = Manifest.model_validate(document)
     return Metrics.model_validate(
         {
@@ -284,7 +284,7 @@ def _drops(table: Table) -> int:
 
 
 def manifest(files: Sequence[str] = (), **said: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The run's manifest.json, with the predictions, claims and findings said."""
+    """Return the run's manifest.json, with the given predictions, claims and findings."""
     keys = ("node", "name", "address", "peer")
     return {
         "schema": 4,
@@ -355,7 +355,7 @@ def _capture(*parts: list[Timed]) -> bytes:
 
 
 def _frames(side: str, table: Table) -> list[bytes]:
-    """Each packet as a frame; IP counts a host's packets of a connection, as Linux does."""
+    """Return each packet as a frame; IP counts a host's packets of a connection, as Linux does."""
     hosts = {"source": H1, "destination": H2}
     if side == "reverse":
         hosts = {"source": H2, "destination": H1}

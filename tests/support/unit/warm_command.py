@@ -1,7 +1,7 @@
-"""Run the command `twoway` in a fork of the tests' process, whose modules are loaded already.
+"""Run the command `twoway` in a fork of the tests' process, with modules already loaded.
 
-To load them takes a third of a second of processor time, more than most commands take. What a
-fresh process alone shows (the environment, limits, standard streams) is for `running.twoway`.
+Loading them takes a third of a second of processor time, more than most commands. Behaviour that
+needs a fresh process (the environment, limits, standard streams) is tested by `running.twoway`.
 """
 
 import os
@@ -20,7 +20,7 @@ from twoway import cli
 
 
 def twoway(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process of its own, and keep what it says."""
+    """Run the command as a process of its own, and keep its output."""
     argv = ["twoway", *map(str, arguments)]
     with TemporaryFile() as out, TemporaryFile() as err:
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):

@@ -14,7 +14,7 @@ Percent = Annotated[float, Field(ge=0, le=100, multiple_of=1e-6)]
 
 
 class Loss(BehindQueue):
-    """How a link loses packets, after its queue.
+    """Losses of a link, after its queue.
 
     Packets are lost independently, or in bursts: the link alternates between a good state and a bad
     one, in which all packets are lost; each change has a constant probability per packet (Gilbert

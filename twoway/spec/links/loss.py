@@ -18,7 +18,7 @@ _MOST_CHANGES = 1000
 
 
 class Loss(loss.Loss, BehindQueue):
-    """How the kernel loses packets."""
+    """Losses by the kernel."""
 
     def problems(self) -> list[str]:
         """List contradictions between fields."""

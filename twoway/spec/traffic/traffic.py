@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True)
 class Span:
-    """What a kind of traffic needs from its experiment.
+    """The facts of an experiment that a kind of traffic needs.
 
     Attributes:
         seconds: time from the flow's start to its end.
