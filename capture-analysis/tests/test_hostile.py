@@ -47,7 +47,7 @@ def ask() -> Iterator[Ask]:
 
 @pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
 def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
-    """It is refused with a sentence and status 2, or read as far as possible with a warning."""
+    """A hostile file is refused with a sentence and status 2, or read in part with a warning."""
     path = tmp_path / "hostile.pcap"
     path.write_bytes(hostile.content())
     answer = ask("metrics", path, "--workers", "1")
@@ -65,7 +65,7 @@ def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
 def test_hostile_file_annotated(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
-    """It is refused likewise and leaves no file, or copied as far as possible."""
+    """A hostile file is refused by `annotate` and leaves no file, or copied as far as possible."""
     path, target = tmp_path / "hostile.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(hostile.content())
     answer = ask("annotate", path, "-o", target)

@@ -59,7 +59,7 @@ def test_data_both_ways(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
-    """Only a segment acknowledged in full does, and only the first time."""
+    """Only a segment acknowledged in full gives an RTT, and only the first time."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 3000, ack=1)
     talk.send(1, 200, 1, ack=1501)
@@ -287,7 +287,7 @@ def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) 
 
 @each_tracker
 def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
-    """Neither a gap nor an RTT is negative: there is none."""
+    """If time runs backward, there is no gap and no RTT, rather than a negative one."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 100, ack=1)
     talk.send(0, 90, 101, 100, ack=1)

@@ -10,7 +10,7 @@ pytestmark = each_tracker
 
 
 def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
-    """The packet is a control packet, and the answer gives no RTT."""
+    """A SYN that is sent again is a control packet, and the answer gives no RTT."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(0, 1_000_000, 0, flags=FLAG_SYN)
@@ -35,7 +35,7 @@ def test_simultaneous_open(new_tracker: NewTracker) -> None:
 
 
 def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
-    """The SYN's number is then -1, and still no payload."""
+    """If data overtook the SYN, the SYN's number is -1, and it has no payload."""
     talk = Conversation()
     talk.send(0, 0, 1, 100, ack=1)
     talk.send(0, 5, 0, flags=FLAG_SYN)
@@ -143,7 +143,7 @@ def test_data_in_the_syn(new_tracker: NewTracker) -> None:
 
 
 def test_data_in_a_syn_that_was_not_taken(new_tracker: NewTracker) -> None:
-    """It is sent again after the handshake, which is a retransmission."""
+    """Data of a SYN that is sent again after the handshake is a retransmission."""
     talk = Conversation()
     talk.send(0, 0, 0, 100, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)

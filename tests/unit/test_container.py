@@ -1,4 +1,4 @@
-"""Our OCI image: if the container refuses the sandbox, it replaces it, and nowhere else."""
+"""Our OCI image: only there, a container that refuses the sandbox takes its place."""
 
 import gzip
 import hashlib

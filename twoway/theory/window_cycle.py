@@ -169,7 +169,7 @@ def _slow_start(path: Path, end: float) -> Sequence[Phase]:
 
 
 def _avoidance(path: Path, start: float) -> Sequence[Phase]:
-    """Make the phases of avoidance to W_max: link idle at times, full."""
+    """Make avoidance's phases up to W_max: with an idle link at times, then a full one."""
     knee = max(start, path.pipe)
     idle_s = path.trip_s * (knee - start)
     full_s = (path.largest_window**2 - knee**2) / (2 * path.rate)

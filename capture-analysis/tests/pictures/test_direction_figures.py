@@ -122,7 +122,7 @@ def test_unknown_rates(compressed: Selected) -> None:
 
 
 def test_most_compressed_part_is_kept() -> None:
-    """Of a long connection the most compressed part is kept, and the page names the rest."""
+    """The most compressed part of a long connection is kept, and the page names the rest."""
     calm, busy = made.compressed(bunch=0), made.compressed(bunch=BUNCH)
     later_ns = int(calm.ack_ns[-1] - busy.data_ns[0]) + 10_000_000
     both = made.Exchange(

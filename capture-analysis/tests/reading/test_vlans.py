@@ -70,7 +70,7 @@ def test_different_vlans(one: Tags, other: Tags) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [((5,), (6,)), ((5,), ())])
 def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
-    """The same holds if the capture starts after the handshakes, and at opposite ends."""
+    """Connections in different VLANs are two, even if the handshakes were not captured."""
     first, second = exchange(one, one, 1000)[2:], exchange(other, other, FAR)[3:]
     assert flows([*first[:1], *second, *first[1:]]) == [0, 1, 1, 1, 0, 0, 0]
 

@@ -123,7 +123,7 @@ def test_other_algorithms_are_seen(changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("changed", TAMPERED)
 def test_estimates_need_not_be_reported(changed: dict[str, Any]) -> None:
-    """The same holds for the slots alone."""
+    """Without reported estimates, the slots alone give the same result."""
     made = edited(host(CAME_NS, LATE), estimate_bit=None)
     assert off(made) == 0
     assert off(made, **changed) > 0

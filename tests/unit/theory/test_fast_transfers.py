@@ -35,7 +35,7 @@ def test_two_share_until_one_is_done() -> None:
 
 
 def test_opposite_transfers_have_the_slower_ones_rate() -> None:
-    """One in each direction both send at c_F / (1 + b); the faster one is not the bottleneck."""
+    """Opposite transfers both send at c_F / (1 + b); the faster direction is no bottleneck."""
     transfers = [Transfer(FORWARD, 0, 1e6), Transfer(BACKWARD, 0, 2e6)]
     found = [s for s in stretches(transfers, FIGURE_5, ACK_SHARE) if s.stop_s > s.start_s]
     assert [s.flows for s in found] == [(1, 1), (0, 1)]

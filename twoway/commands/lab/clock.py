@@ -11,7 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab clock` to its parser."""
     parser.add_argument("machines", nargs="*", metavar="NAME=ADDRESS", help="machines that answer")
     parser.add_argument(
-        "--answer", metavar="ADDRESS", help="answer at this address instead of asking, then end"
+        "--answer",
+        metavar="ADDRESS",
+        help="answer requests at this address instead of asking other hosts",
     )
     parser.add_argument("--port", type=int, default=8787, help="UDP port (default: %(default)s)")
     parser.add_argument(

@@ -132,6 +132,6 @@ def test_files_that_are_no_traces(tmp_path: Path, content: str, sentence: str) -
     "field", [{"aqm": "codel"}, {"ack_queue": "own"}, {"cell_bytes": 48}, {"rate_mbit": 1}]
 )
 def test_what_a_changing_rate_excludes(tmp_path: Path, field: dict[str, Any]) -> None:
-    """It excludes other queues, cells, and a second rate."""
+    """A changing rate excludes other queues, cells, and a second rate."""
     with pytest.raises(SpecError, match=r"a rate that changes has one|got rate_mbit and rate"):
         _load(tmp_path, {"schedule": [[0, 8]]}, **field)
