@@ -20,7 +20,7 @@ from twoway.measure.run_folder import Run
 _ICMP = 1
 _NAMES = {TCP: "tcp", UDP: "udp", _ICMP: "icmp"}
 # The most flows that are described: those with the most packets.
-_MOST = 200
+_MOST_FLOWS = 200
 # A direction of a flow, and its name in documents.
 _WAYS = ((0, "forward"), (1, "backward"))
 
@@ -72,7 +72,7 @@ def found_flows(run: Run) -> tuple[FoundFlow, ...]:
         for flow, (first, second) in between.items()
     ]
     described.sort(key=lambda each: -(each.forward.packets + each.backward.packets))
-    return tuple(sorted(described[:_MOST], key=lambda each: each.start_s))
+    return tuple(sorted(described[:_MOST_FLOWS], key=lambda each: each.start_s))
 
 
 def _is_tcp(run: Run, flow: int) -> bool:

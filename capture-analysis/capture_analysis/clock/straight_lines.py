@@ -17,7 +17,7 @@ MOST_DRIFT = 1e-3
 # Least number of intervals to compare on each side of a step.
 _WINDOW = 4
 # A step is at least this multiple of the usual movement of the bounds.
-_USUALLY = 5
+_STEP_MOVEMENTS = 5
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Corridor:
         if not known.any():
             return []
         moves = [each - np.median(each[known]) for each in moves]
-        usual = [_USUALLY * np.median(np.abs(each[known])) for each in moves]
+        usual = [_STEP_MOVEMENTS * np.median(np.abs(each[known])) for each in moves]
         alike = known & (np.sign(moves[0]) == np.sign(moves[1]))
         for each, bound in zip(moves, usual, strict=True):
             alike[known] &= np.abs(each[known]) > bound

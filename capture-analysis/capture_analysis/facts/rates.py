@@ -16,8 +16,8 @@ _BELOW_MEAN = 0.95
 # tenth within AGREES of some rate now and then, and chance adds up to 2 / sqrt(n) for n gaps
 # (metrics/bottleneck_rate.py; tests/facts/test_false_alarms.py).
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
-# A mode stands out if this share of the gaps within _AROUND of the rate lies within AGREES.
-_AROUND, _STANDS_OUT = 0.2, 0.5
+# A mode stands out if this share of the gaps within _NEIGHBOURHOOD of the rate lies within AGREES.
+_NEIGHBOURHOOD, _MODE_SHARE = 0.2, 0.5
 # A pace without this many pauses may be the application's; a pause is a multiple of the pace.
 _PAUSES, _PAUSE = 3, 2.0
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
@@ -86,13 +86,13 @@ def modes(
     np.divide(found * 1e9, took_ns, out=result.rate_bit, where=took_ns > 0)
     agreeing, around = (
         np.bincount(group, weights=away <= within * _BINS, minlength=groups)
-        for within in (AGREES, _AROUND)
+        for within in (AGREES, _NEIGHBOURHOOD)
     )
     paused = _PAUSE * rate < result.rate_bit.take(group)
     pauses = np.bincount(group, weights=paused, minlength=groups)
     result.share[:] = agreeing / np.maximum(gaps, 1)
     result.true[:] = result.share >= _LEAST_SHARE + _CHANCE / np.sqrt(np.maximum(gaps, 1))
-    result.true[:] &= agreeing >= _STANDS_OUT * around
+    result.true[:] &= agreeing >= _MODE_SHARE * around
     result.paused[:] = pauses >= _PAUSES
     return result
 

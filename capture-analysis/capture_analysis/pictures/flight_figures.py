@@ -9,7 +9,7 @@ from capture_analysis.tracking import Kind
 
 # A receiver's window that is always at least this many times the data in flight is not drawn: the
 # data in flight would be too small to see.
-_FAR = 2
+_UNDRAWN_WINDOW_FLIGHTS = 2
 
 
 def in_flight(direction: Direction) -> Figure:
@@ -22,7 +22,7 @@ def in_flight(direction: Direction) -> Figure:
         "compressed ACKs pass, and rises with the burst that they release."
     )
     window = _window(direction)
-    if window is not None and window.y.min() > _FAR * level.max(initial=0):
+    if window is not None and window.y.min() > _UNDRAWN_WINDOW_FLIGHTS * level.max(initial=0):
         caption += f" The receiver's window, at least {window.y.min():,.0f} bytes, is far above."
     elif window is not None:
         lines.append(window)

@@ -15,7 +15,7 @@ from twoway.contract.model import Model, Whole
 from twoway.spec.traffic.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.
-_MOST = 500
+_MOST_TRANSFERS = 500
 
 
 class Transfers(Model, Traffic):
@@ -49,8 +49,13 @@ class Transfers(Model, Traffic):
             given = "none" if self.shape is None else f"{self.shape:g}"
             return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
         expected, seconds = self.per_s * span.seconds, span.seconds
-        if expected > _MOST:
-            return [f".per_s: {expected:g} transfers in {seconds:g} s, at most {_MOST} can be run"]
+        if expected > _MOST_TRANSFERS:
+            return [
+                (
+                    f".per_s: {expected:g} transfers in {seconds:g} s, at most "
+                    f"{_MOST_TRANSFERS} can be run"
+                )
+            ]
         if not self.arrivals(span):
             return [f".per_s: none arrives in {seconds:g} s with seed {self.seed}"]
         return []
