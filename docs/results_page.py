@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from twoway.commands.options import all_ids
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS / "README.md"
@@ -47,7 +47,7 @@ def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     (kernel,), (revision,) = (summary["provenance"][key] for key in ("kernel", "git"))
-    points = sum(len(case_names(name)) for name in all_ids())
+    points = sum(len(point_names(name)) for name in all_ids())
     parts = [
         _HEAD.format(points=points, kernel=kernel, revision=revision),
         *_claims(),
@@ -158,7 +158,7 @@ def _missed() -> list[str]:
         "|---" * 5 + "|",
     ]
     for point, group in groupby(missed, lambda row: row["point"]):
-        known = {each.metric: each.contradicted for each in load_case(point).predictions}
+        known = {each.metric: each.contradicted for each in load_point(point).predictions}
         for row in group:
             record = known[row["metric"]]
             why = record.why if record else "not on record"

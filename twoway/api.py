@@ -27,9 +27,9 @@ from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.errors import RunError, SpecError, UsageError
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table
-from twoway.runs.cases import load_case, refuse_lost_references
 from twoway.runs.finding import find_runs
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point, refuse_lost_references
+from twoway.spec.point import point_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,10 +227,10 @@ def sweep(
         interrupted; UsageError if there are more points, or fewer.
     """
     with _file(experiment, name) as known:
-        names = case_names(str(known), seeds)
+        names = point_names(str(known), seeds)
         if points is not None and len(names) != points:
             raise UsageError(f"{known}: has {len(names)} points", "`twoway.sweep` runs them all")
-        refuse_lost_references([load_case(each) for each in names])
+        refuse_lost_references([load_point(each) for each in names])
         # A separate process, so that no script has to be importable.
         into = (results or usual_results()).resolve()
         words = ["-m", "twoway.cli", "sweep", "--json", "--results", str(into)]

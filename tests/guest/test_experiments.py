@@ -16,10 +16,10 @@ from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.real_time import ClockError
 from twoway.report.report import analyse_run
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 from twoway.spec import point
-from twoway.spec.point import case_names
+from twoway.spec.point import point_names
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -31,7 +31,7 @@ def _todays_points() -> list[str]:
     """Return the first point of each experiment, and for each sweep another one, by the day."""
     found = []
     for name in EXPERIMENTS:
-        first, *others = case_names(name)
+        first, *others = point_names(name)
         found += [first, *others[TODAY % max(len(others), 1) :][:1]]
     return found
 
@@ -43,7 +43,7 @@ def test_a_point_is_as_its_file_says(name: str) -> None:
     A claim that other runs explain may lack them here.
     """
     found, kernel = judge_kept(name)
-    assert found.rows or load_case(name).experiment.unclaimed
+    assert found.rows or load_point(name).experiment.unclaimed
     assert found.misses == []
     assert [row for row in found.findings if row.verdict is not Verdict.AS_STATED] == []
     # Another kernel may give other digits; docs/results names the kernel of these.
@@ -74,8 +74,8 @@ def test_fixed_window_survives_loss(
     short = profile.replace("queue_packets: 1000", "queue_packets: 8")
     (tmp_path / "atm-131mbit.yml").write_text(short)
     monkeypatch.setattr(point, "PROFILES", tmp_path)
-    loaded = load_case(str(write_experiment(tmp_path, SMALL)))
-    folder = run_case(loaded, Uml(guest), tmp_path / "results")
+    loaded = load_point(str(write_experiment(tmp_path, SMALL)))
+    folder = run_experiment(loaded, Uml(guest), tmp_path / "results")
     assert analyse_run(folder, page=False).misses == []
     metrics = Metrics.read(folder / METRICS).metrics
     assert (metrics["drops_data.forward"].value or 0) > 0
@@ -136,5 +136,5 @@ def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
 
 def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(guest: Guest, tmp_path: Path) -> None:
     """If packets wait in two queues of a path, a host in virtual time adds 0 ns."""
-    folder = run_case(load_case("dtm-fig2"), Uml(guest), tmp_path / "results")
+    folder = run_experiment(load_point("dtm-fig2"), Uml(guest), tmp_path / "results")
     assert ClockError(Analysis(folder)).round_trip_ns == 0

@@ -27,8 +27,8 @@ from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs import run
-from twoway.runs.cases import load_case
-from twoway.spec.point import Case
+from twoway.runs.points import load_point
+from twoway.spec.point import Point
 
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32
@@ -69,8 +69,8 @@ class Outcome:
     """A run with its analysis; every fidelity check held."""
 
     def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
-        self.folder = run.run_case(
-            load_case(str(write_experiment(folder, document))), Uml(guest), folder / "results"
+        self.folder = run.run_experiment(
+            load_point(str(write_experiment(folder, document))), Uml(guest), folder / "results"
         )
         self.analysis = Analysis(self.folder)
         found = compute(self.analysis)
@@ -98,9 +98,9 @@ class Outcome:
 @pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
 def test_expected_throughput_is_theorem_1(name: str) -> None:
     """Return the throughputs by theory: alphas' shares of the bottleneck, ACKs included."""
-    case = load_case(name)
-    rates = [case.profile.directions[d].start_mbit for d in ("forward", "reverse")]
-    alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
+    point = load_point(name)
+    rates = [point.profile.directions[d].start_mbit for d in ("forward", "reverse")]
+    alphas = [flow.alpha_packets or 0 for flow in point.experiment.flows]
     data, ack = 1000, 40
     # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
     delays = [
@@ -108,9 +108,9 @@ def test_expected_throughput_is_theorem_1(name: str) -> None:
     ]
     expected = {
         f"throughput.{flow.name}": alpha * data / max(delays)
-        for flow, alpha in zip(case.experiment.flows, alphas, strict=True)
+        for flow, alpha in zip(point.experiment.flows, alphas, strict=True)
     }
-    theory = {each.metric: each.value for each in case.predictions}
+    theory = {each.metric: each.value for each in point.predictions}
     assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
 
 
@@ -321,15 +321,15 @@ def _interfere(
 ) -> None:
     """At 2 s of traffic, change a netem for a while; query the module before and after."""
 
-    def plan(case: Case, *, in_kernel: bool) -> Plan:
-        shapers = compile_profile(case.profile, case.graph)
+    def plan(point: Point, *, in_kernel: bool) -> Plan:
+        shapers = compile_profile(point.profile, point.graph)
         shaper = next(s for s in shapers if s.interface.name == interface)
         change = f"tc qdisc change dev {interface} root handle 1: {' '.join(shaper.arguments)}"
         program = f"{change} {bad}; sleep {for_s}; {change} {good}"
         node = shaper.interface.node
         drop = _at(2, "drop", node, "sh", "-c", program)
         programs = (_vegas_at(1.9), drop, _vegas_at(2.1), _vegas_at(3.9))
-        built = build_plan(case, in_kernel=in_kernel)
+        built = build_plan(point, in_kernel=in_kernel)
         return built.model_copy(update={"user_programs": programs})
 
     monkeypatch.setattr(run, "build_plan", plan)

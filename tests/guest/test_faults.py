@@ -29,8 +29,8 @@ from twoway.contract.plan import (
 )
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 # Runs as root in the guest: tries every known escape.
 ESCAPE = r"""
@@ -256,6 +256,6 @@ def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> No
     os.chown(tmp_path / "theirs", 65534, 65534)
     broken = Mock(run=Mock(side_effect=RunError("it fails")))
     with pytest.raises(RunError, match="it fails"):
-        run_case(load_case(str(small)), broken, tmp_path / "theirs/results")
+        run_experiment(load_point(str(small)), broken, tmp_path / "theirs/results")
     made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
     assert {path.lstat().st_uid for path in made} == {65534}

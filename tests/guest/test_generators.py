@@ -17,9 +17,9 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.flight import most_in_flight
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
-from twoway.spec.point import Case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
+from twoway.spec.point import Point
 from twoway.spec.traffic.film import Film
 from twoway.spec.traffic.transfers import Transfers
 
@@ -29,14 +29,14 @@ FILM = {"mean_mbit": 10, "frames_per_s": 25}
 TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 
 
-def case(tmp_path: Path, flow: dict[str, Any] | None = None, **more: Any) -> Case:
+def point(tmp_path: Path, flow: dict[str, Any] | None = None, **more: Any) -> Point:
     """Make SMALL with other fields, also of its only flow."""
     only = {**SMALL["flows"][0], **(flow or {})}
     document = {**SMALL, "flows": [only], "duration_s": 1, "warm_up_s": 0, **more}
-    return load_case(str(write_experiment(tmp_path, document)))
+    return load_point(str(write_experiment(tmp_path, document)))
 
 
-def ends(of: Case, kind: str) -> list[list[str]]:
+def ends(of: Point, kind: str) -> list[list[str]]:
     """Return the words of each line of the plan that sends, or receives, a connection's data."""
     lines = [line.split() for program in build_plan(of).sources for line in program.stdin]
     return [words for words in lines if words[0] == kind]
@@ -49,7 +49,7 @@ def option(words: list[str], name: str) -> str:
 
 def test_each_transfer_is_a_connection(tmp_path: Path) -> None:
     """Transfers are numbered connections with their own starts and sizes."""
-    of = case(tmp_path, {"transfers": TRANSFERS, "start_s": 0.25})
+    of = point(tmp_path, {"transfers": TRANSFERS, "start_s": 0.25})
     arrivals = Transfers.model_validate(TRANSFERS).arrivals(
         of.experiment.span(of.experiment.flows[0])
     )
@@ -64,7 +64,7 @@ def test_each_transfer_is_a_connection(tmp_path: Path) -> None:
 def test_connecting_at_the_start(tmp_path: Path) -> None:
     """With connect: at-start a source connects when its data begins, not before all traffic."""
     flow = {"connect": "at-start", "start_s": 0.5}
-    (command,) = ends(case(tmp_path, flow), "send")
+    (command,) = ends(point(tmp_path, flow), "send")
     assert option(command, "--connect-at") == option(command, "--start-at")
 
 
@@ -74,11 +74,11 @@ def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
     131 Mbit/s and 16.832 ms hold 31 frames of 9180 bytes; each takes 16 KiB and a page.
     """
     flow = {"congestion": "fast", "alpha_packets": 300, "window_packets": None}
-    (command,) = ends(case(tmp_path, flow), "send")
+    (command,) = ends(point(tmp_path, flow), "send")
     assert option(command, "--send-buffer") == str((300 + 31) * (16384 + 4096))
 
 
-def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more: Any) -> Case:
+def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more: Any) -> Point:
     """Make a flow over 100 Mbit/s and 100 ms with a queue of 833 packets, the path's capacity."""
     link = {"rate_mbit": rate_mbit, "delay_ms": 50, "queue_packets": 833}
     directions = {"forward": link, "reverse": link}
@@ -86,13 +86,13 @@ def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more
     (tmp_path / "long.yml").write_text(yaml.safe_dump(profile), "utf-8")
     only = {"congestion": "bbr", "window_packets": None, **flow}
     fields = {"profile": "long", "stack": {}, "duration_s": 4, "warm_up_s": 2, **more}
-    return case(tmp_path, only, **fields)
+    return point(tmp_path, only, **fields)
 
 
 def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
     """On a long path a source never waits for its buffer, and fills the link."""
     of = long_path(tmp_path, {})
-    folder = run_case(of, Uml(guest), tmp_path / "results")
+    folder = run_experiment(of, Uml(guest), tmp_path / "results")
     said = json.loads((folder / "traffic/left-source.json").read_text())
     assert (said["sndbuf_limited_us"], said["rwnd_limited_us"]) == (0, 0)
     analysis = Analysis(folder)
@@ -125,14 +125,14 @@ def test_the_receive_buffer_follows_the_path(
 
 def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
     """A fixed window too large for 16 MiB gets twice its bytes."""
-    (sink,) = ends(case(tmp_path, {"window_packets": 1000}), "receive")
+    (sink,) = ends(point(tmp_path, {"window_packets": 1000}), "receive")
     assert option(sink, "--receive-buffer") == str(2 * 1000 * 9180)
 
 
 def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
     """Frames leave whole, 40 ms apart, and the film's bytes all arrive."""
     film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
-    folder = run_case(case(tmp_path, film), Uml(guest), tmp_path / "results")
+    folder = run_experiment(point(tmp_path, film), Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis).sound
     view = analysis.connections["left"]
@@ -145,8 +145,8 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
 
 def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
     """Each transfer's receiver gets its payload once, and the byte sent before it."""
-    of = case(tmp_path, {"transfers": TRANSFERS})
-    folder = run_case(of, Uml(guest), tmp_path / "results")
+    of = point(tmp_path, {"transfers": TRANSFERS})
+    folder = run_experiment(of, Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis).sound
     arrivals = Transfers.model_validate(TRANSFERS).arrivals(
@@ -173,8 +173,8 @@ def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
     for pacing in (False, True):
         fields = {"stack": {"mtu_bytes": 1000, "pacing": pacing}, "flows": flows}
         link = {"profile": "fast-100-10mbit", "duration_s": 4, "warm_up_s": 2}
-        of = load_case(str(write_experiment(tmp_path, {**SMALL, **link, **fields})))
-        found = compute(Analysis(run_case(of, Uml(guest), tmp_path / "results")))
+        of = load_point(str(write_experiment(tmp_path, {**SMALL, **link, **fields})))
+        found = compute(Analysis(run_experiment(of, Uml(guest), tmp_path / "results")))
         assert found.sound, found.fidelity
         shares.append(found.metrics["utilisation.reverse"].value)
     assert shares == pytest.approx([0.914, 1], abs=0.02)
@@ -185,8 +185,8 @@ def test_a_flow_that_stops(guest: Guest, tmp_path: Path) -> None:
     """A flow sends nothing new after its `stop_s`, another continues, and every check holds."""
     stopping, going = SMALL["flows"]
     flows = [{**stopping, "start_s": 0.2, "stop_s": 0.6}, going]
-    of = load_case(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))
-    analysis = Analysis(run_case(of, Uml(guest), tmp_path / "results"))
+    of = load_point(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))
+    analysis = Analysis(run_experiment(of, Uml(guest), tmp_path / "results"))
     stops, goes = (analysis.connections[name] for name in ("left", "right"))
     assert 0.59e9 < int(stops.sent.data().time_ns.max()) - START_NS <= 0.6e9
     assert int(goes.sent.data().time_ns.max()) - START_NS > 1.49e9

@@ -10,8 +10,8 @@ from zstandard import ZstdDecompressor
 from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 # Long enough for lost packets, and for traffic after them.
 ROWS = {
@@ -25,10 +25,10 @@ ROWS = {
 
 def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
     """Run an experiment's first seconds in the kernel or with programs; return its folder."""
-    case = load_case(name)
-    shorter = case.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
-    case = dataclasses.replace(case, experiment=shorter)
-    return run_case(case, Uml(guest, in_kernel=in_kernel), results)
+    point = load_point(name)
+    shorter = point.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
+    point = dataclasses.replace(point, experiment=shorter)
+    return run_experiment(point, Uml(guest, in_kernel=in_kernel), results)
 
 
 def _queues(folder: Path) -> list[list[str]]:
@@ -65,7 +65,7 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
         "flows": [{**flow, "window_packets": 12_000} for flow in SMALL["flows"]],
     }
     experiment = write_experiment(tmp_path, document)
-    run = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
+    run = run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / "results")
     assert sum(read_manifest(run).capture_drops.values()) == 0
 
 

@@ -12,8 +12,8 @@ from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
 from twoway.report.report import analyse_run
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -93,7 +93,7 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
         },
     )
     programs, kernel = (
-        run_case(load_case(str(path)), Uml(guest, in_kernel=inside), tmp_path / str(inside))
+        run_experiment(load_point(str(path)), Uml(guest, in_kernel=inside), tmp_path / str(inside))
         for inside in (False, True)
     )
     for name in (f"pcap/{i}.pcap.zst" for i in read_manifest(kernel).captures):

@@ -9,8 +9,8 @@ import yaml
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.newest
@@ -35,7 +35,10 @@ def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
     experiment = tmp_path / f"{name}.yml"
     experiment.write_text(yaml.safe_dump(document))
-    runs = [run_case(load_case(str(experiment)), Uml(guest), tmp_path / n) for n in ("one", "two")]
+    runs = [
+        run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / n)
+        for n in ("one", "two")
+    ]
     captures = [
         {path.name: path.read_bytes() for path in sorted((run / "pcap").iterdir())} for run in runs
     ]
@@ -45,12 +48,12 @@ def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
 
 def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
     """DualPI2 has the profile's limit, and its marks are counted, though tc may not know it."""
-    case = load_case("dualpi2@aqm=dualpi2,ecn=on,control=cubic")
-    run = run_case(case, Uml(guest), tmp_path)
+    point = load_point("dualpi2@aqm=dualpi2,ecn=on,control=cubic")
+    run = run_experiment(point, Uml(guest), tmp_path)
     (queue,) = (
         qdisc
         for qdisc in json.loads((run / "qdisc/r1-after.json").read_text())
         if qdisc["kind"] == "dualpi2"
     )
-    assert queue["options"]["limit"] == case.profile.directions["forward"].queue_packets
+    assert queue["options"]["limit"] == point.profile.directions["forward"].queue_packets
     assert queue["ecn_mark"] > 0  # of random numbers

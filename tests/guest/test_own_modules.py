@@ -28,7 +28,7 @@ from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest, built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.congestion import KERNELS_OWN
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -92,7 +92,7 @@ def test_a_cache_that_has_moved(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     subprocess.run(["cp", "-a", guest.kernel.parents[1], moved], check=True)
     elsewhere = replace(guest, kernel=moved / "build" / guest.kernel.name, key=str(tmp_path))
-    plan = build_plan(load_case(str(_toy(tmp_path, TOY))), in_kernel=True)
+    plan = build_plan(load_point(str(_toy(tmp_path, TOY))), in_kernel=True)
     steps = [step for step in plan.setup if isinstance(step, LoadModule) and step.sources]
     (built,) = own_modules(elsewhere, steps).values()
     assert [path.name for path in built.iterdir()] == ["tcp_aimd.ko"]
@@ -102,7 +102,7 @@ def _stumble(folder: Path, statement: str) -> RunError:
     """Run a control that carries out a statement as soon as an ACK lets its window grow."""
     start = "\tif (!tcp_is_cwnd_limited(sk))"
     path = _toy(folder, TOY.replace(start, f"\t{statement}\n{start}"))
-    plan = build_plan(load_case(str(path)))
+    plan = build_plan(load_point(str(path)))
     with pytest.raises(RunError) as caught:
         uml.run(built_guest(), run_folder(folder / "run", plan), lambda _: None, stall_s=3)
     return caught.value
@@ -161,7 +161,7 @@ def test_a_build_has_a_time_to_end(
     monkeypatch.setattr(building, "LONGEST_S", 1)
     mark = f"outlast-{uuid.uuid4()}"
     path = _with_kbuild(tmp_path, f"python3 -c 'import time; time.sleep(100)' {mark}")
-    steps = build_plan(load_case(str(path))).own_modules
+    steps = build_plan(load_point(str(path))).own_modules
     with pytest.raises(UsageError, match="tcp_mine: its build has not ended after 1 s"):
         own_modules(guest, steps)
     assert processes_with(mark) == []
@@ -209,7 +209,7 @@ def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
 
 def test_other_backends_build_none(tmp_path: Path) -> None:
     """A backend that cannot build an experiment's module says so before it changes anything."""
-    plan = build_plan(load_case(str(_toy(tmp_path, TOY))))
+    plan = build_plan(load_point(str(_toy(tmp_path, TOY))))
     folder = run_folder(tmp_path / "run", plan)
     with pytest.raises(
         UsageError, match="tcp_aimd: not possible with the backend native; uml has it"

@@ -24,8 +24,8 @@ from twoway.contract.manifest import read_manifest
 from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -346,7 +346,7 @@ def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
 def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
     """The watchdog names the command that lets no time pass, and its program."""
     path = _experiment(tmp_path, _shell("spinner", "h1", "while :; do :; done"))
-    folder = run_folder(tmp_path / "run", build_plan(load_case(str(path)), in_kernel=True))
+    folder = run_folder(tmp_path / "run", build_plan(load_point(str(path)), in_kernel=True))
     with pytest.raises(RunError) as caught:
         uml.run(guest, folder, lambda _: None, stall_s=5)
     assert str(caught.value) == (
@@ -358,7 +358,7 @@ def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
 def test_other_backends_run_none(tmp_path: Path) -> None:
     """A backend without a guest of ours refuses programs before it changes anything."""
     path = _experiment(tmp_path, _shell("it", "h1", "exit 0"))
-    folder = run_folder(tmp_path / "run", build_plan(load_case(str(path))))
+    folder = run_folder(tmp_path / "run", build_plan(load_point(str(path))))
     with pytest.raises(
         UsageError, match=r"programs\.it: not possible with the backend native; uml has it"
     ):
@@ -386,7 +386,7 @@ def test_the_guides_table(tmp_path: Path) -> None:
     """The guide's page of nginx over a trace has the times, waits and losses of its table."""
     _need("nginx", "curl")
     copy_listings(GUIDE.name, tmp_path, "cell.yml", "nginx.conf")
-    rows = [_row(case, tmp_path / "results") for case in case_names(str(tmp_path / "cell.yml"))]
+    rows = [_row(point, tmp_path / "results") for point in point_names(str(tmp_path / "cell.yml"))]
     assert "\n".join(rows) in GUIDE.read_text("utf-8")
 
 
@@ -413,12 +413,12 @@ def test_the_guides_quic(tmp_path: Path) -> None:
     assert (run / "programs/client.out").read_text() in shown
 
 
-def _row(case: str, results: Path) -> str:
+def _row(point: str, results: Path) -> str:
     """Return a point's row in the guide's table."""
-    document = measure(Path(case), results)
+    document = measure(Path(point), results)
     value = {name: metric["value"] for name, metric in document["metrics"].items()}
     (page,) = (each for each in document["found"] if each["protocol"] == "tcp")
-    control, queue = re.findall(r"=(\w+)", case.partition("@")[2])
+    control, queue = re.findall(r"=(\w+)", point.partition("@")[2])
     wait, late = value["datagram_delay.call"], value["datagram_delay_p95.call"]
     return (
         f"| {control} | {queue} packets | {value['run_time.fetch']:.2f} s | {wait:.3f} s, "
@@ -441,7 +441,7 @@ def test_a_module_that_the_plan_does_not_load_fails_the_run(
     guest: Guest, small: Path, tmp_path: Path
 ) -> None:
     """A run in which a command of set-up loads a module by itself ends with its name."""
-    plan = build_plan(load_case(str(small)))
+    plan = build_plan(load_point(str(small)))
     steps = (*plan.setup, shell("insmod /mnt/bin/tcp_tahoe.ko"))
     folder = run_folder(tmp_path / "run", plan.model_copy(update={"setup": steps}))
     with pytest.raises(RunError, match="module that no step of the plan loads: tcp_tahoe"):

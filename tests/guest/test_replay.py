@@ -12,8 +12,8 @@ from twoway.backends.sandbox import RUNNER
 from twoway.contract.plan import PLAN, Plan, Times
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 # The parts of a plan that are not set-up.
 TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
@@ -22,7 +22,7 @@ TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
 def _set_up(name: str) -> Plan:
     """Return the plan of an experiment without its traffic."""
     times = Times(stop_ns=Times().start_ns)
-    plan = build_plan(load_case(name), in_kernel=True)
+    plan = build_plan(load_point(name), in_kernel=True)
     return plan.model_copy(update={"clock": times, **dict.fromkeys(TRAFFIC, ())})
 
 
@@ -53,5 +53,5 @@ def test_nothing_runs_that_is_not_in_the_plan(guest: Guest, tmp_path: Path) -> N
     path = write_experiment(tmp_path, SMALL)
     printed = twoway("plan", str(path)).stdout
     assert printed.count("link add") == 3
-    folder = run_case(load_case(str(path)), uml.Uml(guest), tmp_path / "results")
+    folder = run_experiment(load_point(str(path)), uml.Uml(guest), tmp_path / "results")
     assert (folder / "log/commands.txt").read_text() == printed

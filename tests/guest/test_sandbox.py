@@ -24,9 +24,9 @@ from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import run as run_module
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
-from twoway.spec.point import Case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
+from twoway.spec.point import Point
 
 
 @pytest.fixture
@@ -115,15 +115,15 @@ def test_links_that_a_guest_leaves_are_not_followed(
     """A run whose guest leaves a link where the host writes fails, and the target is unchanged."""
     results = victim.parent / "results"
 
-    def plan_with_link(case: Case, *, in_kernel: bool) -> Plan:
-        plan = build_plan(case, in_kernel=in_kernel)
+    def plan_with_link(point: Point, *, in_kernel: bool) -> Plan:
+        plan = build_plan(point, in_kernel=in_kernel)
         script = 'mkdir -p "/mnt/run/$(dirname "$2")"; ln -s "$1" "/mnt/run/$2"'
         link = shell(script, "sh", str(victim), name)
         return plan.model_copy(update={"setup": (*plan.setup, link)})
 
     monkeypatch.setattr(run_module, "build_plan", plan_with_link)
     with pytest.raises(RunError, match=LEFT[name]):
-        run_case(load_case(str(small)), Uml(guest), results)
+        run_experiment(load_point(str(small)), Uml(guest), results)
     assert victim.read_text() == "the user's"
     (partial,) = (results / "small").iterdir()
     assert partial.name.endswith(".partial")
@@ -136,15 +136,15 @@ def test_files_that_the_plan_does_not_make_fail_the_run(
 ) -> None:
     """A plain file where the host or a later step writes is named, and the run is not kept."""
 
-    def plan_with_file(case: Case, *, in_kernel: bool) -> Plan:
-        plan = build_plan(case, in_kernel=in_kernel)
+    def plan_with_file(point: Point, *, in_kernel: bool) -> Plan:
+        plan = build_plan(point, in_kernel=in_kernel)
         script = 'mkdir -p "/mnt/run/$(dirname "$1")"; echo {} > "/mnt/run/$1"'
         return plan.model_copy(update={"setup": (*plan.setup, shell(script, "sh", name))})
 
     monkeypatch.setattr(run_module, "build_plan", plan_with_file)
     results = small.parent / "results"
     with pytest.raises(RunError, match=f"the guest left '{name}', which no step of its plan makes"):
-        run_case(load_case(str(small)), Uml(guest), results)
+        run_experiment(load_point(str(small)), Uml(guest), results)
     (partial,) = (results / "small").iterdir()
     assert partial.name.endswith(".partial")
 
@@ -157,7 +157,7 @@ def test_nobody_else_opens_a_folder_that_a_guest_writes_to(guest: Guest, small: 
         (running,) = (results / "small").iterdir()
         modes.add(running.stat().st_mode & 0o777)
 
-    folder = run_case(load_case(str(small)), Uml(guest), results, look)
+    folder = run_experiment(load_point(str(small)), Uml(guest), results, look)
     assert modes == {0o700}
     assert folder.stat().st_mode == folder.parent.stat().st_mode
 

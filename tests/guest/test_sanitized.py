@@ -23,8 +23,8 @@ from twoway.contract.files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.sanitized
@@ -85,9 +85,9 @@ def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 
 
 @pytest.mark.parametrize("case", kunit_cases())
-def test_module_arithmetic_holds_in_kunit(kunit: dict[str, str], case: str) -> None:
+def test_module_arithmetic_holds_in_kunit(kunit: dict[str, str], point: str) -> None:
     """A KUnit case of the modules' arithmetic holds in the kernel it is compiled for."""
-    assert kunit.get(case, "did not run") == "ok"
+    assert kunit.get(point, "did not run") == "ok"
 
 
 @pytest.mark.long
@@ -189,4 +189,4 @@ def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -
     for path in document.get("own_modules", []):  # they are below the experiment's folder
         (tmp_path / path).parent.mkdir(exist_ok=True)
         shutil.copyfile(experiment.parent / path, tmp_path / path)
-    run_case(load_case(str(short)), Uml(guest), tmp_path / "results")
+    run_experiment(load_point(str(short)), Uml(guest), tmp_path / "results")

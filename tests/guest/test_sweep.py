@@ -34,8 +34,8 @@ from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import identity as identities
 from twoway.runs import run
-from twoway.runs.cases import load_case
 from twoway.runs.identity import identity
+from twoway.runs.points import load_point
 from twoway.runs.run import kept_run
 from twoway.sweeps.sweep import Work, run_point
 
@@ -206,7 +206,7 @@ def test_a_point_is_run_as_it_was_read(
     guest: Guest, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker needs no file of its point, and builds the run's plan once."""
-    case, built = load_case(str(small)), []
+    point, built = load_point(str(small)), []
     small.unlink()
     results = tmp_path / "results"
 
@@ -216,9 +216,9 @@ def test_a_point_is_run_as_it_was_read(
 
     for module in (run, identities):
         monkeypatch.setattr(module, "build_plan", counted)
-    run.run_case(case, Uml(guest), results)
+    run.run_experiment(point, Uml(guest), results)
     assert len(built) == 1
-    outcome = run_point(Work(str(small), case, Uml(guest), results))
+    outcome = run_point(Work(str(small), point, Uml(guest), results))
     assert (outcome.kept, outcome.error) == (True, "")
 
 
@@ -227,7 +227,7 @@ def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> 
 
     def of(**fields: Any) -> str:
         path = write_experiment(tmp_path, {**SMALL, **fields})
-        return identity(load_case(str(path)), Uml(guest))
+        return identity(load_point(str(path)), Uml(guest))
 
     same = of()
     assert of(title="Another", claims=[CLAIMED], warm_up_s=0.25) == same
@@ -244,9 +244,9 @@ def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
     kernel.write_bytes(guest.kernel.read_bytes() + b"\0")
     other = replace(guest, kernel=kernel)
     for name in ("kalampoukas-5.2", "aqm@aqm=drop-tail,up_mbit=8"):
-        case = load_case(name)
-        assert identity(case, Uml(guest)) != identity(case, Uml(other))
-    assert build_plan(case).modules == []
+        point = load_point(name)
+        assert identity(point, Uml(guest)) != identity(point, Uml(other))
+    assert build_plan(point).modules == []
 
 
 def test_run_of_another_kernel_is_run_once_more(
@@ -255,14 +255,14 @@ def test_run_of_another_kernel_is_run_once_more(
     """A run of another kernel is not kept; the new one is."""
     other = replace(guest, kernel=tmp_path / "linux")
     other.kernel.write_bytes(b"another kernel")
-    case, results = load_case(str(small)), tmp_path / "results"
+    point, results = load_point(str(small)), tmp_path / "results"
     left = shutil.copytree(small_run, results / "small" / small_run.name)
     document = json.loads((left / "manifest.json").read_text())
-    document["identity"] = identity(case, Uml(other))
+    document["identity"] = identity(point, Uml(other))
     (left / "manifest.json").write_text(json.dumps(document))
-    assert kept_run(case, Uml(guest), results) is None
+    assert kept_run(point, Uml(guest), results) is None
     again = carry_out(small, results)
-    assert kept_run(case, Uml(guest), results) == again
+    assert kept_run(point, Uml(guest), results) == again
 
 
 def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) ->
         module.write(b"\0")
     other = Guest(**{**vars(guest), "programs": programs})
     differ = {
-        name: identity(load_case(name), Uml(guest)) != identity(load_case(name), Uml(other))
+        name: identity(load_point(name), Uml(guest)) != identity(load_point(name), Uml(other))
         for name in ("kalampoukas-5.2", "fast-ex5")
     }
     assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}

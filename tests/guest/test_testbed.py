@@ -11,8 +11,8 @@ from running import ROOT, SMALL, write_experiment
 from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 
 def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
 def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
     """Recorded in the kernel, a run ends well, without a complaint or a lost packet."""
     experiment = write_experiment(tmp_path, {**SMALL, "duration_s": 0.6})
-    folder = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
+    folder = run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / "results")
     assert set(read_manifest(folder).capture_drops.values()) == {0}
     assert len((folder / "sockets/tcp-info.csv").read_text().splitlines()) > 100
 

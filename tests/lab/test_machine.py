@@ -21,7 +21,7 @@ from twoway.contract.verdicts import BAD, VERDICTS, Verdicts
 from twoway.guest.stock_kernel import build_stock
 from twoway.messages import say
 from twoway.progress import Steps
-from twoway.spec.point import case_names
+from twoway.spec.point import point_names
 
 SCHEDULER = 8786
 TRIAL = "kalampoukas-3.2"  # the playbooks' twoway_trial
@@ -115,7 +115,7 @@ def test_bare_debian_is_deployed_and_runs(deployed: Deployed) -> None:
     assert f"{release}, x86_64: installed" in vm.run("dkms", "status", "twoway")
     assert vm.run("modinfo", "-F", "sig_id", "tcp_fixed") == "PKCS#7\n"
     measured = vm.run("sh", "-c", "'ls /var/lib/twoway/results/*/2*/metrics.json'").split()
-    assert [Path(path).parts[-3] for path in measured] == sorted(case_names(TRIAL))
+    assert [Path(path).parts[-3] for path in measured] == sorted(point_names(TRIAL))
     for path in measured:
         assert json.loads(vm.run("cat", path))["clock_source"] == "virtual"
 

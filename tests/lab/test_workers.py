@@ -18,8 +18,8 @@ from running import ROOT, SMALL, twoway, write_experiment
 from twoway.backends.registry import find_backend
 from twoway.errors import UsageError
 from twoway.measure.revision import code_revision
-from twoway.runs.cases import load_case
 from twoway.runs.manifest import tool_versions
+from twoway.runs.points import load_point
 from twoway.sweeps import scheduler
 from twoway.sweeps.scheduler import _security, run_here
 
@@ -111,11 +111,11 @@ def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
 
 def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
     """A worker with different parts refuses, and names them, with both values."""
-    case = load_case(str(write_experiment(tmp_path, SMALL)))
+    point = load_point(str(write_experiment(tmp_path, SMALL)))
     security = _security(crew.address, crew.certificates)
     with Client(crew.address, security=security) as client:
-        wanted = {**scheduler.wanted_there(case, find_backend("uml")), "tools.tc": "tc 9"}
-        sent = client.submit(run_here, case, "uml", wanted).result()
+        wanted = {**scheduler.wanted_there(point, find_backend("uml")), "tools.tc": "tc 9"}
+        sent = client.submit(run_here, point, "uml", wanted).result()
     assert sent.archive == b""
     own = tool_versions()["tc"]
     refusal = rf"worker lab\d would run something else: tools.tc {own}, not tc 9; deploy again"
@@ -124,10 +124,12 @@ def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
 
 def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose code was loaded before the client's changed refuses."""
-    case, backend = load_case(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
+    point, backend = load_point(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
     with Client(crew.address, security=_security(crew.address, crew.certificates)) as client:
         monkeypatch.setitem(scheduler._CODE, "code.twoway", "of another day")
-        sent = client.submit(run_here, case, "uml", scheduler.wanted_there(case, backend)).result()
+        sent = client.submit(
+            run_here, point, "uml", scheduler.wanted_there(point, backend)
+        ).result()
     own = code_revision(ROOT / "twoway")
     assert f"would run something else: code.twoway {own}, not of another day;" in sent.error
 

@@ -10,12 +10,12 @@ from twoway.contract.plan import PLAN, Command, Plan
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
     """Return an experiment's plan with other parts; other steps of set-up find its nodes."""
-    plan = build_plan(load_case(experiment))
+    plan = build_plan(load_point(experiment))
     setup = (plan.setup[0], *steps) if steps else plan.setup
     return plan.model_copy(update={"setup": setup, **parts})
 

@@ -25,9 +25,9 @@ from twoway.measure.document import compute
 from twoway.paths import cache
 from twoway.report.judging import judged
 from twoway.report.report import analyse_run
-from twoway.runs.cases import load_case
-from twoway.runs.run import kept_run, run_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.runs.run import kept_run, run_experiment
+from twoway.spec.point import point_names
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_S = 7 * 24 * 3600
@@ -94,8 +94,8 @@ def write_experiment(folder: Path, document: dict[str, Any], name: str = "small"
 def problems_of(path: str) -> list[str]:
     """List the problems of an experiment's file and points, each from its field on."""
     try:
-        for name in case_names(path):
-            load_case(name)
+        for name in point_names(path):
+            load_point(name)
     except SpecError as error:
         return [problem.partition(": ")[2] for problem in error.problems]
     return []
@@ -122,7 +122,7 @@ def run_small(experiment: Path, results: Path, **settings: Any) -> Path:
 
 def carry_out(experiment: Path, results: Path) -> Path:
     """Run an experiment in this process, without analysis; return its folder."""
-    return run_case(load_case(str(experiment)), Uml(built_guest()), results)
+    return run_experiment(load_point(str(experiment)), Uml(built_guest()), results)
 
 
 def measure(experiment: Path, results: Path) -> dict[str, Any]:
@@ -152,14 +152,14 @@ def kept(name: str) -> Iterator[Path]:
     A run with the same identity has the same bytes, but its documents may lack new fields: then it
     is run again. Runs of other identities are removed after a week.
     """
-    case, backend, kept = load_case(name), Uml(built_guest()), cache() / "test-runs"
+    point, backend, kept = load_point(name), Uml(built_guest()), cache() / "test-runs"
     kept.mkdir(parents=True, exist_ok=True)
-    with (kept / f"{case.id}.lock").open("w") as lock:
+    with (kept / f"{point.id}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = kept_run(case, backend, kept)
+        folder = kept_run(point, backend, kept)
         if folder is None or [*complaints(folder)]:
-            folder = run_case(case, backend, kept)
-        for other in (kept / case.id).iterdir():
+            folder = run_experiment(point, backend, kept)
+        for other in (kept / point.id).iterdir():
             if other != folder and other.stat().st_mtime < time.time() - KEPT_S:
                 shutil.rmtree(other)
         assert [*complaints(folder)] == []

@@ -11,7 +11,7 @@ import yaml
 from running import ROOT
 
 from twoway.commands.options import all_ids
-from twoway.spec.point import case_names
+from twoway.spec.point import point_names
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(
@@ -52,11 +52,11 @@ def test_decision_numbers() -> None:
 
 
 def _points() -> int:
-    return sum(len(case_names(name)) for name in all_ids())
+    return sum(len(point_names(name)) for name in all_ids())
 
 
 def _tested_points() -> int:
-    return sum(min(len(case_names(name)), 2) for name in all_ids())
+    return sum(min(len(point_names(name)), 2) for name in all_ids())
 
 
 def _modules() -> int:

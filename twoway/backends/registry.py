@@ -7,7 +7,7 @@ from capture_analysis.discovery import modules_of
 from twoway import backends
 from twoway.backends.backend import Backend, Kind
 from twoway.errors import UsageError
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 
 @cache
@@ -37,10 +37,10 @@ def find_backend(name: str, kernel: str | None = None) -> Backend:
     return kind.on_kernel(kernel)
 
 
-def backend_for(case: Case, backend: Backend) -> Backend:
+def backend_for(point: Point, backend: Backend) -> Backend:
     """Return a backend with the kernel that an experiment asks for; itself if it asks for none.
 
     Raises: as find_backend().
     """
-    kernel = case.experiment.kernel
+    kernel = point.experiment.kernel
     return find_backend(backend.name, kernel) if kernel else backend

@@ -35,14 +35,14 @@ def run(args: argparse.Namespace) -> int:
     from twoway.guest.history import History
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.pages import write_comparison_page
-    from twoway.runs.cases import load_case
+    from twoway.runs.points import load_point
     from twoway.sweeps.bisect import Search
 
     def tell(line: str) -> None:
         say(line, markup=False)
 
-    case, history = load_case(args.experiment), History(args.source)
-    found = Search(case, history, args.results, tell).find(args.good, args.bad)
+    point, history = load_point(args.experiment), History(args.source)
+    found = Search(point, history, args.results, tell).find(args.good, args.bad)
     if args.json:
         document = {"commit": found.commit, "title": found.title, "differ": found.sign}
         runs = {"good": str(found.good), "bad": found.bad and str(found.bad)}

@@ -15,24 +15,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the tables of theories that are too slow to compute at each reading of a file."""
-    from twoway.runs.cases import load_case
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point
+    from twoway.spec.point import point_names
     from twoway.spec.predictions import setup_of
     from twoway.theory import tables
     from twoway.theory.registry import find_theory, known_theories
 
-    names = [name for each in all_ids() for name in case_names(each)]
-    cases = [load_case(name) for name in names]
+    names = [name for each in all_ids() for name in point_names(each)]
+    points = [load_point(name) for name in names]
     for theory in known_theories():
         module = find_theory(theory)
         if not hasattr(module, "compute") or (args.theories and theory not in args.theories):
             continue
         rows = []
-        for case in cases:
-            used = {each.theory for each in case.predictions} | {case.experiment.theory}
+        for point in points:
+            used = {each.theory for each in point.predictions} | {point.experiment.theory}
             if theory in used:
-                say(f"{theory}: {case.id}")
-                setup = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
-                rows.append((case.id, module.parameters(setup), module.compute(setup)))
+                say(f"{theory}: {point.id}")
+                setup = setup_of(
+                    point.experiment, point.profile, point.graph, list(point.connections)
+                )
+                rows.append((point.id, module.parameters(setup), module.compute(setup)))
         print(tables.write(theory, rows))
     return 0

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     Raises: UsageError if a file exists already, or a flow has another form; SpecError if the result
         would be invalid; then no file is left.
     """
-    from twoway.runs.cases import load_case
+    from twoway.runs.points import load_point
 
     file: Path = args.file
     if file.suffix not in (".yml", ".yaml"):
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
             with path.open("x") as opened:
                 written.append(path)
                 opened.write(text)
-        load_case(str(file))
+        load_point(str(file))
     except (SpecError, OSError):
         for path in written:
             path.unlink()

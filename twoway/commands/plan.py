@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the commands of a run's plan, in order, without running them."""
     from twoway.plan.plan import build_plan
-    from twoway.runs.cases import load_case
+    from twoway.runs.points import load_point
 
-    document = build_plan(load_case(args.experiment), in_kernel=True)
+    document = build_plan(load_point(args.experiment), in_kernel=True)
     if args.json:
         print(document.model_dump_json(indent=1))
         return 0

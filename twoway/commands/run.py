@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, or all points of a sweep, and report on it."""
     from twoway.backends.registry import find_backend
-    from twoway.runs.cases import load_case, refuse_lost_references
+    from twoway.runs.points import load_point, refuse_lost_references
     from twoway.runs.run import run_watched
-    from twoway.spec.point import case_names
+    from twoway.spec.point import point_names
 
-    names = case_names(args.experiment, args.seeds)
+    names = point_names(args.experiment, args.seeds)
     if names != [args.experiment] or args.scheduler or args.metric:
         args.experiments = [args.experiment]
         return sweep.run(args)
@@ -44,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
             f"--watch: writes a sweep's page, and {names[0]} is one point",
             "a run's report is written when it ends",
         )
-    case = load_case(names[0])
-    refuse_lost_references([case])
+    point = load_point(names[0])
+    refuse_lost_references([point])
     # The guest has another processor meanwhile.
     Thread(target=_prepare_report, daemon=True).start()
-    folder = run_watched(case, find_backend(args.backend, args.kernel), args.results)
+    folder = run_watched(point, find_backend(args.backend, args.kernel), args.results)
     return report_on(folder, as_json=args.json)
 
 

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.card import card_table, make_card, printed_table, write_card
     from twoway.report.card_comparing import comparison_table
     from twoway.report.results import read_results
-    from twoway.spec.point import case_names
+    from twoway.spec.point import point_names
     from twoway.spec.suite import control_of, load_suite, write_rows
 
     suite = load_suite(args.suite)
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             if module:
                 _build(rows[0], args)
         args.experiments = [str(file) for file in files]
-        runs = sum(len(case_names(name, args.seeds)) for name in args.experiments)
+        runs = sum(len(point_names(name, args.seeds)) for name in args.experiments)
         say(f"{runs} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
         outcomes = run_all(args, seeds=args.seeds, by_id=True)
     # experiments of the suite's columns, and of each other control
@@ -127,23 +127,23 @@ def _build(file: Path, args: argparse.Namespace) -> None:
     from twoway.backends.registry import find_backend
     from twoway.backends.uml import Uml
     from twoway.plan.plan import build_plan
-    from twoway.runs.cases import load_case
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point
+    from twoway.spec.point import point_names
 
     backend = find_backend(args.backend, args.kernel)
     if isinstance(backend, Uml):  # other backends refuse own modules
-        case = load_case(case_names(str(file))[0])
-        own_modules(backend.guest, build_plan(case, in_kernel=backend.in_kernel).own_modules)
+        point = load_point(point_names(str(file))[0])
+        own_modules(backend.guest, build_plan(point, in_kernel=backend.in_kernel).own_modules)
 
 
 def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
     """Raise UsageError if a row shows a metric that its experiment does not have."""
-    from twoway.runs.cases import load_case
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point
+    from twoway.spec.point import point_names
 
     for file in suite.files:
         row = file.stem
-        known = load_case(case_names(str(file))[0]).metrics
+        known = load_point(point_names(str(file))[0]).metrics
         for each in suite.said.rows[row].shows:
             if each.metric not in known:
                 raise UsageError(

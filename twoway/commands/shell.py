@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     The guest has the host's clock.
     """
     from twoway.guest.cache import built_guest
-    from twoway.runs.cases import load_case
+    from twoway.runs.points import load_point
     from twoway.runs.shell import open_shell
 
-    return open_shell(load_case(args.experiment), built_guest())
+    return open_shell(load_point(args.experiment), built_guest())

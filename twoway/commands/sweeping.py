@@ -36,22 +36,22 @@ def run_all(
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
     from twoway.report.harm import HARMS
-    from twoway.runs.cases import load_case, refuse_lost_references
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point, refuse_lost_references
+    from twoway.spec.point import point_names
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 
     asked = args.experiments or all_ids()
-    names = [case for name in asked for case in case_names(name, seeds)]
-    cases = {name: load_case(name) for name in names}
-    if families and len({case.id.partition("@")[0] for case in cases.values()}) == len(cases):
+    names = [point for name in asked for point in point_names(name, seeds)]
+    points = {name: load_point(name) for name in names}
+    if families and len({point.id.partition("@")[0] for point in points.values()}) == len(points):
         raise UsageError(
             f"--metric: {families[0]:.80}: needs a sweep, and {names[0]} is one point",
             "the report of a run has all metrics",
         )
-    refuse_lost_references(cases.values())
+    refuse_lost_references(points.values())
     known = dict.fromkeys(
-        name.partition(".")[0] for each in cases.values() for name in each.metrics
+        name.partition(".")[0] for each in points.values() for name in each.metrics
     ) | dict.fromkeys(harm.definition.name for harm in HARMS)
     if missing := [family for family in families if family not in known]:
         raise UsageError(
@@ -69,7 +69,7 @@ def run_all(
         crew = lab_workers(args.scheduler, args.certificates.expanduser())
     else:
         crew = workers(args.workers)
-    waiting = {case.id: cost(case) for case in cases.values()}
+    waiting = {point.id: cost(point) for point in points.values()}
     done: list[Outcome] = []
 
     def ended(name: str, outcome: "Outcome") -> None:
@@ -78,12 +78,12 @@ def run_all(
         on_outcome(done, [*waiting])
 
     try:
-        with SweepBar(len(cases), sum(waiting.values())) as bar, crew as who:
+        with SweepBar(len(points), sum(waiting.values())) as bar, crew as who:
             return run_points(
-                cases, backend, args.results, who, lambda case, outcome: ended(case.id, outcome)
+                points, backend, args.results, who, lambda point, outcome: ended(point.id, outcome)
             )
     except KeyboardInterrupt:
-        say(f"{len(done)} of {len(cases)} points have run: the same command continues")
+        say(f"{len(done)} of {len(points)} points have run: the same command continues")
         raise
 
 

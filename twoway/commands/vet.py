@@ -45,20 +45,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _problems(name: str) -> Iterator[tuple[str, str]]:
     """List the problems of an experiment at each of its points, with hints."""
-    from twoway.runs.cases import load_case, reference_problems
     from twoway.runs.installed import missing_programs
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point, reference_problems
+    from twoway.spec.point import point_names
 
     try:
-        points = case_names(name)
+        names = point_names(name)
     except TwowayError as error:
         yield str(error), error.hint
         return
-    for point in points:
+    for each in names:
         try:
-            case = load_case(point)
-            missing = missing_programs(name, case.experiment.programs, case.files)
-            yield from ((each, "") for each in reference_problems(case))
-            yield from ((each, _INSTALL) for each in missing)
+            point = load_point(each)
+            missing = missing_programs(name, point.experiment.programs, point.files)
+            yield from ((problem, "") for problem in reference_problems(point))
+            yield from ((program, _INSTALL) for program in missing)
         except TwowayError as error:
             yield str(error), error.hint

@@ -13,7 +13,7 @@ from twoway.contract.plan import Command, Daemon, MakeNetwork, Observe, Plan, Sh
 from twoway.errors import UsageError
 from twoway.plan.plan import build_plan
 from twoway.spec.graph import Graph
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 _WHERE = "set twoway_nodes and twoway_links in the inventory; docs/lab.md shows how"
 
@@ -30,24 +30,24 @@ class Place(Model):
     links: dict[str, str]
 
 
-def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
+def shares(point: Point, places: Mapping[str, Place]) -> dict[str, Plan]:
     """Cut an experiment's plan into a share for each host.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         places: hosts by name.
 
     Returns: plans by the names of hosts.
     Raises: UsageError with all problems: nodes without a host, links without an interface, and
         features that need the guest of user-mode Linux.
     """
-    problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
-    plan = build_plan(case)
+    problems = [*_misplaced_nodes(point.graph, places), *_misplaced_links(point.graph, places)]
+    plan = build_plan(point)
     problems += [
         f"{what}: not possible on the hosts of a lab; uml has it" for what in plan.guest_only
     ]
     if problems:
-        raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
+        raise UsageError("\n".join(f"{point.id}: {problem}" for problem in problems), _WHERE)
     return {name: _share(plan, place) for name, place in places.items()}
 
 

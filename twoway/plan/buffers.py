@@ -5,7 +5,7 @@ from collections import Counter
 
 from twoway.contract.network import Connection
 from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 # The first is the initial size of a send buffer: a large one is refilled in few, large copies. It
 # is full from the first nanosecond, so all buffers of endless connections share the second.
@@ -17,7 +17,7 @@ LEAST_RECEIVE_BUFFER_BYTES = 1 << 24
 Path = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def send_buffer_bytes(case: Case, connection: Connection) -> int:
+def send_buffer_bytes(point: Point, connection: Connection) -> int:
     """Compute the initial SO_SNDBUF of a connection.
 
     With this size a known window never lacks data. If the window is not known, the kernel's
@@ -25,8 +25,8 @@ def send_buffer_bytes(case: Case, connection: Connection) -> int:
     writer when a third of it is free. A transfer needs no more than its bytes.
     """
     ends = connection.transfer_bytes is not None
-    least = LEAST_SEND_BUFFER_BYTES if ends else _endless_buffer_bytes(len(case.connections))
-    return max(least, _known_packets(case, connection) * _truesize_bytes(case))
+    least = LEAST_SEND_BUFFER_BYTES if ends else _endless_buffer_bytes(len(point.connections))
+    return max(least, _known_packets(point, connection) * _truesize_bytes(point))
 
 
 def _endless_buffer_bytes(connections: int) -> int:
@@ -35,17 +35,17 @@ def _endless_buffer_bytes(connections: int) -> int:
     return max(SMALLEST_SEND_BUFFER_BYTES, min(LEAST_SEND_BUFFER_BYTES, share))
 
 
-def receive_buffer_bytes(case: Case) -> int:
+def receive_buffer_bytes(point: Point) -> int:
     """Compute SO_RCVBUF: for a window of twice the path's capacity, or a constant window.
 
     The kernel offers at least as many bytes as SO_RCVBUF has. Slow start sends a second window
     before it learns of losses in the first.
     """
-    stack = case.experiment.stack
+    stack = point.experiment.stack
     if stack.receive_buffer_bytes is not None:
         return stack.receive_buffer_bytes
-    packets = [connection.window_packets or 0 for connection in case.connections]
-    packets += [_path_packets(case, path) for path in _open_paths(case)]
+    packets = [connection.window_packets or 0 for connection in point.connections]
+    packets += [_path_packets(point, path) for path in _open_paths(point)]
     needed = 2 * max(packets, default=0) * stack.mtu_bytes
     return min(max(LEAST_RECEIVE_BUFFER_BYTES, needed), MOST_RECEIVE_BUFFER_BYTES)
 
@@ -55,42 +55,42 @@ def most_buffer_bytes(receive_buffer_bytes: int) -> int:
     return max(2 * receive_buffer_bytes, 2 * LEAST_RECEIVE_BUFFER_BYTES)
 
 
-def buffers_mib(case: Case) -> int:
+def buffers_mib(point: Point) -> int:
     """Compute the memory of all buffers of a guest, MiB.
 
     They hold the data that sources have written, and the kernel's overhead: twice what a path
     holds.
     """
-    written = sum(2 * send_buffer_bytes(case, c) for c in case.connections)
-    most, added = most_buffer_bytes(receive_buffer_bytes(case)), 0
-    endless = _endless_buffer_bytes(max(len(case.connections), 1))
-    for path, flows in _open_paths(case).items():
-        held = 2 * _path_packets(case, path) * _truesize_bytes(case)
+    written = sum(2 * send_buffer_bytes(point, c) for c in point.connections)
+    most, added = most_buffer_bytes(receive_buffer_bytes(point)), 0
+    endless = _endless_buffer_bytes(max(len(point.connections), 1))
+    for path, flows in _open_paths(point).items():
+        held = 2 * _path_packets(point, path) * _truesize_bytes(point)
         added += max(min(held, flows * most) - flows * 2 * endless, 0)
     return (written + added) >> 20
 
 
-def _open_paths(case: Case) -> Counter[Path]:
+def _open_paths(point: Point) -> Counter[Path]:
     """Count the connections on each path whose windows only the path limits."""
-    if case.experiment.stack.receive_window_packets:
+    if point.experiment.stack.receive_window_packets:
         return Counter()
-    return Counter((c.directions, c.ack_directions) for c in case.connections if not _is_known(c))
+    return Counter((c.directions, c.ack_directions) for c in point.connections if not _is_known(c))
 
 
-def _path_packets(case: Case, path: Path) -> int:
+def _path_packets(point: Point, path: Path) -> int:
     """Estimate the packets on a path with full queues.
 
     These are the data in queues, and the data that their slowest link sends in a round trip. ACKs
     wait in full queues, too: of data, or of ACKs if no data passes there.
     """
-    directions, stack = case.profile.directions, case.experiment.stack
-    placed = {queue.name: directions[queue.direction] for queue in case.graph.placed_queues}
+    directions, stack = point.profile.directions, point.experiment.stack
+    placed = {queue.name: directions[queue.direction] for queue in point.graph.placed_queues}
     data, acks = path
-    loaded = {name for each in case.connections for name in each.directions}
-    loaded |= {name for each in case.datagrams for name in each.directions}
+    loaded = {name for each in point.connections for name in each.directions}
+    loaded |= {name for each in point.datagrams for name in each.directions}
     wait_us = sum(each.delay_ns for each in directions.values()) / 1e3
     for name in acks:
-        is_loaded = name in loaded or case.experiment.programs
+        is_loaded = name in loaded or point.experiment.programs
         packet_bytes = stack.mtu_bytes if is_loaded else stack.header_bytes(6)
         wait_us += placed[name].queue_packets * packet_bytes * 8 / placed[name].start_mbit
     mbit = min(placed[name].most_mbit for name in data)
@@ -103,12 +103,12 @@ def _is_known(connection: Connection) -> bool:
     return bool(connection.window_packets or connection.alpha_packets)
 
 
-def _truesize_bytes(case: Case) -> int:
+def _truesize_bytes(point: Point) -> int:
     """Return the memory of a segment: the next power of two, and a page for headers."""
-    return (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
+    return (1 << (point.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
 
 
-def _known_packets(case: Case, connection: Connection) -> int:
+def _known_packets(point: Point, connection: Connection) -> int:
     """Bound a connection's window, in packets; 0 if not known.
 
     Known bounds are fixed windows and FAST's: a flow of FAST has in flight at most its direction's
@@ -116,8 +116,8 @@ def _known_packets(case: Case, connection: Connection) -> int:
     """
     if connection.alpha_packets is None:
         return connection.window_packets or 0
-    data = case.profile.directions[connection.direction]
-    delay_ns = sum(each.delay_ns for each in case.profile.directions.values())
-    packet_bit = case.experiment.stack.mtu_bytes * 8
-    alphas = sum(c.alpha_packets or 0 for c in case.connections)
+    data = point.profile.directions[connection.direction]
+    delay_ns = sum(each.delay_ns for each in point.profile.directions.values())
+    packet_bit = point.experiment.stack.mtu_bytes * 8
+    alphas = sum(c.alpha_packets or 0 for c in point.connections)
     return alphas + math.ceil(data.most_mbit * delay_ns / 1e3 / packet_bit)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from twoway.contract.plan import Capture, Line
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 SNAP_BYTES = 96
 CAPTURE_RING_KIB = 2048
@@ -11,12 +11,12 @@ CAPTURE_RING_KIB = 2048
 _Which = Literal["in", "out", "inout"]
 
 
-def captures(case: Case, *, in_kernel: bool) -> tuple[Capture, ...]:
+def captures(point: Point, *, in_kernel: bool) -> tuple[Capture, ...]:
     """List one capture per interface that the analysis needs.
 
     These are the hosts' interfaces, in both directions, and interfaces on both sides of each queue.
     """
-    graph = case.graph
+    graph = point.graph
     wanted: dict[str, set[_Which]] = {
         i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)
     }

@@ -19,66 +19,66 @@ from twoway.plan.setup import (
 from twoway.plan.shaping import changing_shapers, compile_profile
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 # Guest memory, MiB: of the system, and the most that each of the others may take.
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
 
 
 def build_plan(
-    case: Case, mode: Literal["run", "shell"] = "run", *, in_kernel: bool = False
+    point: Point, mode: Literal["run", "shell"] = "run", *, in_kernel: bool = False
 ) -> Plan:
     """Build the plan of a run.
 
     Args:
-        case: the experiment and the files that it names.
+        point: the experiment and the files that it names.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
         in_kernel: True if twoway_testbed captures and samples unless the experiment says otherwise.
     """
-    chosen = case.experiment
+    chosen = point.experiment
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
-    found = captures(case, in_kernel=taps)
-    shapers, buffer = compile_profile(case.profile, case.graph), receive_buffer_bytes(case)
+    found = captures(point, in_kernel=taps)
+    shapers, buffer = compile_profile(point.profile, point.graph), receive_buffer_bytes(point)
     return Plan(
-        experiment=case.id,
+        experiment=point.id,
         mode=mode,
-        memory_mib=_memory_mib(case, len(found)),
+        memory_mib=_memory_mib(point, len(found)),
         seed=chosen.seed,
-        topology=Topology(**dict(chosen.topology), source=case.topology_source)
+        topology=Topology(**dict(chosen.topology), source=point.topology_source)
         if mode == "shell"
         else None,
-        ipv6=case.experiment.has_ipv6,
-        clock=Times(stop_ns=stop_ns(case)),
+        ipv6=point.experiment.has_ipv6,
+        clock=Times(stop_ns=stop_ns(point)),
         guest_only=(
-            *case.profile.guest_only,
-            *(f"topology.name: switch {switch}" for switch in case.graph.switches),
-            *(f"own_modules.{module.name}" for module in case.own_modules),
+            *point.profile.guest_only,
+            *(f"topology.name: switch {switch}" for switch in point.graph.switches),
+            *(f"own_modules.{module.name}" for module in point.own_modules),
             *(f"programs.{program.name}" for program in chosen.programs),
         ),
-        setup=setup_steps(case, shapers, buffer, instruments=taps or samples),
+        setup=setup_steps(point, shapers, buffer, instruments=taps or samples),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
-        sinks=tuple(datagram_sink(flow) for flow in case.datagrams),
+        sinks=tuple(datagram_sink(flow) for flow in point.datagrams),
         sources=(
-            observer(case, in_kernel=samples),
-            *streams(case, buffer),
-            *(datagram_source(case, flow) for flow in case.datagrams),
+            observer(point, in_kernel=samples),
+            *streams(point, buffer),
+            *(datagram_source(point, flow) for flow in point.datagrams),
         ),
-        changes=link_changes(changing_shapers(case.profile, case.graph, stop_ns(case))),
-        user_programs=user_programs(case),
+        changes=link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
+        user_programs=user_programs(point),
         teardown=queue_statistics(shapers),
     )
 
 
-def _memory_mib(case: Case, captures: int) -> int:
+def _memory_mib(point: Point, captures: int) -> int:
     """Compute the guest's memory, which is an upper limit of its use."""
     return (
         SYSTEM_MIB
-        + NODE_MIB * len(case.graph.nodes)
+        + NODE_MIB * len(point.graph.nodes)
         + CAPTURE_MIB * captures
-        + CONNECTION_MIB * (len(case.connections) + len(case.datagrams))
-        + PROGRAM_MIB * len(case.experiment.programs)
-        + buffers_mib(case)
+        + CONNECTION_MIB * (len(point.connections) + len(point.datagrams))
+        + PROGRAM_MIB * len(point.experiment.programs)
+        + buffers_mib(point)
     )

@@ -29,7 +29,7 @@ from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.graph import Graph
 from twoway.spec.interface import Interface
 from twoway.spec.links.dtm import pool_nodes
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 from twoway.spec.recorded import DEFAULT, Route
 from twoway.spec.shaper import Shaper
 
@@ -41,29 +41,29 @@ _SWITCH_OFF = ("learning", "flood")
 
 
 def setup_steps(
-    case: Case, shapers: Sequence[Shaper], receive_buffer_bytes: int, *, instruments: bool
+    point: Point, shapers: Sequence[Shaper], receive_buffer_bytes: int, *, instruments: bool
 ) -> tuple[Step, ...]:
     """List the steps between boot and traffic, in order.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         shapers: the experiment's qdiscs.
         receive_buffer_bytes: SO_RCVBUF of sinks.
         instruments: True if our module twoway_testbed captures or samples.
     """
-    steps: list[Step] = [make_network(case.graph), *_modules(case, shapers)]
+    steps: list[Step] = [make_network(point.graph), *_modules(point, shapers)]
     if instruments:
         steps.append(LoadModule(module="twoway_testbed", parameters={}))
     sysctls = personality.root_sysctls(receive_buffer_bytes)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
-    steps += _pools(case)
-    for node in case.graph.nodes:
-        steps += _node_setup(case, node, receive_buffer_bytes)
-    if case.experiment.has_ipv6:
+    steps += _pools(point)
+    for node in point.graph.nodes:
+        steps += _node_setup(point, node, receive_buffer_bytes)
+    if point.experiment.has_ipv6:
         steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
-    steps += host_names(case)
-    for node in case.graph.nodes:  # last, because packets are counted from here on
-        steps += _qdisc_setup(case, shapers, node)
+    steps += host_names(point)
+    for node in point.graph.nodes:  # last, because packets are counted from here on
+        steps += _qdisc_setup(point, shapers, node)
     return tuple(steps)
 
 
@@ -77,13 +77,13 @@ def _end(interface: Interface) -> End:
     return End(node=interface.node, interface=interface.name, mac=interface.mac)
 
 
-def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
+def _modules(point: Point, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
     """Load the modules in use, with the variants that flows name, then the experiment's own."""
     variants: dict[str, dict[str, set[int]]] = {}
     for shaper in shapers:
         if shaper.module:
             variants[shaper.module] = {}
-    for flow in case.experiment.flows:
+    for flow in point.experiment.flows:
         control = CONTROLS.get(flow.congestion, Control())
         if control.module:
             parameters = variants.setdefault(control.module, {})
@@ -91,38 +91,38 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
                 parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
     for module, parameters in sorted(variants.items()):
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
-        values |= {n: str(value) for n, value in case.experiment.modules.get(module, {}).items()}
+        values |= {n: str(value) for n, value in point.experiment.modules.get(module, {}).items()}
         yield LoadModule(module=module, parameters=values)
-    for own in case.own_modules:
-        given = {n: str(value) for n, value in case.experiment.modules.get(own.name, {}).items()}
+    for own in point.own_modules:
+        given = {n: str(value) for n, value in point.experiment.modules.get(own.name, {}).items()}
         yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
 
 
-def _pools(case: Case) -> Iterable[Command]:
+def _pools(point: Point) -> Iterable[Command]:
     """Make the pools of slots, each in a node with a channel; the pool ends with that node."""
-    for name, node in pool_nodes(case.profile, case.graph).items():
-        run = f"{GUEST_BIN}/dtm pool add {name} slots {case.profile.pools[name]}"
+    for name, node in pool_nodes(point.profile, point.graph).items():
+        run = f"{GUEST_BIN}/dtm pool add {name} slots {point.profile.pools[name]}"
         yield Command(node=node, run=tuple(run.split()))
 
 
-def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
+def _node_setup(point: Point, node: str, receive_buffer_bytes: int) -> list[Step]:
     """Set one node's stack and links, then read everything back."""
-    router = node in case.graph.routers
-    ipv6 = case.experiment.has_ipv6 and node not in case.graph.switches
+    router = node in point.graph.routers
+    ipv6 = point.experiment.has_ipv6 and node not in point.graph.switches
     sysctls = (
-        personality.ipv6_sysctls(case.graph.of(node), router=router)
+        personality.ipv6_sysctls(point.graph.of(node), router=router)
         if ipv6
         else personality.no_ipv6_sysctls()
     )
-    sysctls |= personality.node_sysctls(case.experiment.stack, receive_buffer_bytes, router=router)
+    sysctls |= personality.node_sysctls(point.experiment.stack, receive_buffer_bytes, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(
             SetOffloads(node=node, interface=interface.name, off=personality.OFFLOADS)
-            for interface in case.graph.of(node)
+            for interface in point.graph.of(node)
         ),
-        *(_ip_setup(case, node, ip) for ip in ((4, 6) if ipv6 else (4,))),
-        *_forwarding(case.graph, node),
+        *(_ip_setup(point, node, ip) for ip in ((4, 6) if ipv6 else (4,))),
+        *_forwarding(point.graph, node),
     ]
 
 
@@ -150,9 +150,9 @@ def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
     )
 
 
-def _ip_setup(case: Case, node: str, ip: IpVersion) -> Check:
+def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     """Set one node's addresses, neighbours and routes, with IPv4 also its links; read them back."""
-    stack, graph = case.experiment.stack, case.graph
+    stack, graph = point.experiment.stack, point.graph
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.of(node):
         if ip == 4:
@@ -192,7 +192,7 @@ def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
     ]
 
 
-def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
+def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Step]:
     """Set one node's queues; read them back, and the kernel's counts before any traffic."""
     lines, wanted = [], []
     for shaper in shapers:
@@ -202,8 +202,8 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]
             lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
-    if node in case.graph.hosts:
-        for interface in case.graph.of(node):
+    if node in point.graph.hosts:
+        for interface in point.graph.of(node):
             name = interface.name
             lines.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
             wanted.append(Readback(path=(name, "kind"), value="pfifo"))

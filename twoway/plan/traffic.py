@@ -16,28 +16,28 @@ from twoway.contract.plan import (
 from twoway.plan.buffers import send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.datagrams import UDP_HEADER_BYTES
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 PROGRESS_REPORTS = 400
 
 
-def observer(case: Case, *, in_kernel: bool) -> Observe:
+def observer(point: Point, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
     # Each sends on a connection, in the stack's version of IP if only a program makes connections.
-    own_ip = case.experiment.stack.ip
-    senders = [(c.from_, ip_version(c.source)) for c in case.connections]
-    senders += [(flow.from_, own_ip) for flow in case.datagrams]
-    senders += [(program.host, own_ip) for program in case.experiment.programs]
+    own_ip = point.experiment.stack.ip
+    senders = [(c.from_, ip_version(c.source)) for c in point.connections]
+    senders += [(flow.from_, own_ip) for flow in point.datagrams]
+    senders += [(program.host, own_ip) for program in point.experiment.programs]
     nodes = {ip: tuple(dict.fromkeys(node for node, its in senders if its == ip)) for ip in (4, 6)}
     observe = Observe(
         name="observe",
         start_ns=START_NS,
-        stop_ns=stop_ns(case),
-        interval_ns=round(case.experiment.observe.tcp_info_ms * 1e6),
-        progress_interval_ns=max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000),
+        stop_ns=stop_ns(point),
+        interval_ns=round(point.experiment.observe.tcp_info_ms * 1e6),
+        progress_interval_ns=max((stop_ns(point) - START_NS) // PROGRESS_REPORTS, 1_000_000),
         sockets=nodes[4],
         sockets6=nodes[6],
-        queues={i.name: i.node for placed in case.graph.queues.values() for i in placed},
+        queues={i.name: i.node for placed in point.graph.queues.values() for i in placed},
     )
     return observe.model_copy(update={"lines": _sampler(observe)}) if in_kernel else observe
 
@@ -55,19 +55,19 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def streams(case: Case, buffer_bytes: int) -> Iterable[Program]:
+def streams(point: Point, buffer_bytes: int) -> Iterable[Program]:
     """Send and receive connections' data: one program per host, one line per end.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         buffer_bytes: SO_RCVBUF of each connection.
     """
     ends: defaultdict[str, list[str]] = defaultdict(list)
     reports: defaultdict[str, list[str]] = defaultdict(list)
-    for c in case.connections:
-        ends[c.from_].append(_send(case, c))
+    for c in point.connections:
+        ends[c.from_].append(_send(point, c))
         reports[c.from_].append(f"{TRAFFIC}/{c.name}-source.json")
-    for c in case.connections:
+    for c in point.connections:
         ends[c.to].append(_receive(c, buffer_bytes))
         reports[c.to].append(f"{TRAFFIC}/{c.name}-sink.json")
     for node in ends:
@@ -77,7 +77,7 @@ def streams(case: Case, buffer_bytes: int) -> Iterable[Program]:
             run=(f"{GUEST_BIN}/stream", f"{GUEST_RUN}/{TRAFFIC}"),
             stdin=tuple(ends[node]),
             reports=tuple(reports[node]),
-            patience_s=drain_s(case),
+            patience_s=drain_s(point),
         )
 
 
@@ -86,25 +86,25 @@ def _receive(connection: Connection, buffer_bytes: int) -> str:
     return line + " --ipv6" * (ip_version(connection.destination) == 6)
 
 
-def _send(case: Case, connection: Connection) -> str:
+def _send(point: Point, connection: Connection) -> str:
     words = f"""
         send {connection.name} --to {connection.destination} --port {connection.port}
         --source-port {connection.source_port} --connect-at {connection.connect_ns}
-        --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(case)}
+        --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(point)}
         --congestion {connection.congestion_in_kernel}
-        --send-buffer {send_buffer_bytes(case, connection)}
+        --send-buffer {send_buffer_bytes(point, connection)}
     """.split()
-    return " ".join([*words, *(f"--{option}" for option in _source_options(case, connection))])
+    return " ".join([*words, *(f"--{option}" for option in _source_options(point, connection))])
 
 
-def _source_options(case: Case, connection: Connection) -> Iterable[str]:
+def _source_options(point: Point, connection: Connection) -> Iterable[str]:
     """List a connection's options: its data if limited, and pacing."""
-    flow = case.flows[connection.name]
+    flow = point.flows[connection.name]
     if flow.traffic is not None:
-        yield from flow.traffic.source_options(case.experiment.span(flow))
+        yield from flow.traffic.source_options(point.experiment.span(flow))
     if connection.transfer_bytes is not None:
         yield f"bytes {connection.transfer_bytes}"
-    if case.experiment.stack.pacing:
+    if point.experiment.stack.pacing:
         yield "pacing"
 
 
@@ -120,9 +120,9 @@ def datagram_sink(flow: DatagramFlow) -> Program:
     )
 
 
-def datagram_source(case: Case, flow: DatagramFlow) -> Program:
+def datagram_source(point: Point, flow: DatagramFlow) -> Program:
     """Send a UDP flow."""
-    (asked,) = (each for each in case.experiment.datagrams if each.name == flow.name)
+    (asked,) = (each for each in point.experiment.datagrams if each.name == flow.name)
     payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES[ip_version(flow.destination)]
     interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     send = f"""

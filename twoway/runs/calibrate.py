@@ -20,7 +20,7 @@ from twoway.messages import say
 from twoway.paths import PROFILES
 from twoway.runs.run import run_watched
 from twoway.spec.experiment import Experiment
-from twoway.spec.point import find_profile, make_case
+from twoway.spec.point import find_profile, make_point
 from twoway.spec.reading import load_profile
 
 # Small enough that no profile's transmission time reaches the smallest RTO, 200 ms.
@@ -93,12 +93,12 @@ def _calibrate(backend: Backend, named: str, results: Path) -> list[dict[str, An
                 "observe": {"tcp_info_ms": duration_s * 10},
             }
         )
-        case = make_case(
+        point = make_point(
             f"calibrate {name}", f"{name}-{direction}", experiment, metric_names, path=beside
         )
         rows.append(
             {"profile": name, "direction": direction}
-            | _measure(run_watched(case, backend, results / "calibration"), direction, interval_ns)
+            | _measure(run_watched(point, backend, results / "calibration"), direction, interval_ns)
         )
         _show(rows[-1])
     return rows

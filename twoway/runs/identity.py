@@ -9,32 +9,32 @@ from twoway.backends.backend import Backend
 from twoway.contract.plan import Plan
 from twoway.plan.plan import build_plan
 from twoway.runs.manifest import tool_versions
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 
-def identity(case: Case, backend: Backend, plan: Plan | None = None) -> str:
+def identity(point: Point, backend: Backend, plan: Plan | None = None) -> str:
     """Hash plan, topology, tools, backend and its modules in use.
 
     Statements, warm-up and texts, which only the analysis reads, do not count.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         backend: the kernel and clock that it runs on.
         plan: the experiment's plan on this backend, if it has been built.
     """
-    return _hash(_document(case, backend, plan or build_plan(case, in_kernel=backend.in_kernel)))
+    return _hash(_document(point, backend, plan or build_plan(point, in_kernel=backend.in_kernel)))
 
 
-def identity_parts(case: Case, backend: Backend) -> dict[str, str]:
+def identity_parts(point: Point, backend: Backend) -> dict[str, str]:
     """List the parts of a run's identity by name, the long ones as hashes."""
-    document = _document(case, backend, build_plan(case, in_kernel=backend.in_kernel))
+    document = _document(point, backend, build_plan(point, in_kernel=backend.in_kernel))
     return dict(_parts({**document, **{key: _hash(document[key]) for key in ("plan", "topology")}}))
 
 
-def _document(case: Case, backend: Backend, plan: Plan) -> dict[str, Any]:
+def _document(point: Point, backend: Backend, plan: Plan) -> dict[str, Any]:
     return {
         "plan": plan.model_dump(mode="json"),
-        "topology": case.topology_source,
+        "topology": point.topology_source,
         "tools": tool_versions(),
         "backend": {"name": backend.name, **backend.decisive(plan.modules)},
     }

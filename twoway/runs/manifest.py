@@ -32,7 +32,7 @@ from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
 from twoway.spec.addresses import address_in
-from twoway.spec.point import Case, spec_document, spec_hash
+from twoway.spec.point import Point, spec_document, spec_hash
 
 # File in a deployed checkout: the revision of the checkout from which it was copied.
 REVISION_FILE = "REVISION"
@@ -51,7 +51,7 @@ _TOOLS = {
 
 
 def build_manifest(
-    case: Case,
+    point: Point,
     plan: Plan,
     backend: Backend,
     folder: Path,
@@ -63,7 +63,7 @@ def build_manifest(
     """Describe a run that has just ended.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         plan: its plan.
         backend: the backend that carried the plan out.
         folder: the run's folder.
@@ -76,13 +76,13 @@ def build_manifest(
     clocks = _clocks(folder)
     files = _files(plan, folder)
     return Manifest(
-        **dict(describe(case)),
+        **dict(describe(point)),
         **dict(backend.description()),
         run=run,
         identity=identity,
         git=git_revision(),
         tools=tool_versions(),
-        nodes=Nodes(hosts=case.graph.hosts, routers=(*case.graph.routers, *case.graph.switches)),
+        nodes=Nodes(hosts=point.graph.hosts, routers=(*point.graph.routers, *point.graph.switches)),
         interfaces=tuple(
             Interface(
                 node=i.node,
@@ -91,11 +91,11 @@ def build_manifest(
                 address6=str(address_in(i.ip, 6)) if plan.ipv6 and i.address else None,
                 peer=i.peer_name,
             )
-            for i in case.graph.interfaces
+            for i in point.graph.interfaces
         ),
-        queues=tuple(_queues(case)),
-        connections=case.connections,
-        datagrams=case.datagrams,
+        queues=tuple(_queues(point)),
+        connections=point.connections,
+        datagrams=point.datagrams,
         programs=tuple(_programs(plan, folder)),
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
@@ -105,30 +105,30 @@ def build_manifest(
         digests=_digests(folder, files),
         timing=Timing(
             wall_s=round(wall_s, 3),
-            simulated_s=case.experiment.duration_s,
-            speed=round(case.experiment.duration_s / wall_s, 2),
+            simulated_s=point.experiment.duration_s,
+            speed=round(point.experiment.duration_s / wall_s, 2),
         ),
     )
 
 
-def describe(case: Case) -> Described:
+def describe(point: Point) -> Described:
     """Describe the experiment in a manifest, independent of backend and run."""
     return Described(
-        experiment=Experiment.model_validate({"id": case.id, **spec_document(case)}),
-        point=case.point,
-        spec_sha256=spec_hash(case),
+        experiment=Experiment.model_validate({"id": point.id, **spec_document(point)}),
+        point=point.values,
+        spec_sha256=spec_hash(point),
         clock=Window(
             start_ns=START_NS,
-            steady_ns=START_NS + round(case.experiment.warm_up_s * 1e9),
-            stop_ns=stop_ns(case),
+            steady_ns=START_NS + round(point.experiment.warm_up_s * 1e9),
+            stop_ns=stop_ns(point),
         ),
-        profile=Profile.model_validate(case.profile.model_dump(by_alias=True, mode="json")),
+        profile=Profile.model_validate(point.profile.model_dump(by_alias=True, mode="json")),
     )
 
 
-def _queues(case: Case) -> Iterable[Queue]:
-    for queue in case.graph.placed_queues:
-        direction, interface = case.profile.directions[queue.direction], queue.interface
+def _queues(point: Point) -> Iterable[Queue]:
+    for queue in point.graph.placed_queues:
+        direction, interface = point.profile.directions[queue.direction], queue.interface
         reallocations = f"qdisc/{interface.node}-reallocations.csv"
         yield Queue(
             direction=queue.name,
@@ -142,8 +142,8 @@ def _queues(case: Case) -> Iterable[Queue]:
             overhead_bytes=direction.overhead_bytes,
             cell_bytes=direction.cell_bytes,
             cell_overhead_bytes=direction.cell_overhead_bytes,
-            taps_in=tuple(i.name for i in case.graph.of(interface.node) if i != interface),
-            ways_out=case.graph.ways_out(interface.node, ipv6=case.experiment.has_ipv6),
+            taps_in=tuple(i.name for i in point.graph.of(interface.node) if i != interface),
+            ways_out=point.graph.ways_out(interface.node, ipv6=point.experiment.has_ipv6),
             delay_ns=direction.delay_ns,
         )
 

@@ -12,8 +12,8 @@ from twoway.contract.statements import Prediction
 from twoway.contract.writing import written_aside
 from twoway.errors import SpecError
 from twoway.paths import shown_path
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names, find_experiment
+from twoway.runs.points import load_point
+from twoway.spec.point import find_experiment, point_names
 
 _COLUMNS = ("point", "metric", "theory", "value", "tolerance", "at_least", "at_most")
 _KEY = slice(3)
@@ -35,9 +35,9 @@ def table(name: str) -> str:
     Returns: an empty text without predictions.
     Raises: SpecError with every problem of the experiment.
     """
-    cases = (load_case(point) for point in case_names(name))
-    first = [case for case in cases if case.experiment.repetition == 1]
-    rows = [_row(case.id, said) for case in first for said in case.predictions]
+    points = (load_point(point) for point in point_names(name))
+    first = [point for point in points if point.experiment.repetition == 1]
+    rows = [_row(point.id, said) for point in first for said in point.predictions]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *rows] if rows else [])
     return text.getvalue()

@@ -36,11 +36,11 @@ from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
 from twoway.runs.manifest import LOCK, build_manifest, describe
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 
-def run_case(
-    case: Case,
+def run_experiment(
+    point: Point,
     backend: Backend,
     results: Path,
     on_progress: Callable[[Progress], None] = lambda _: None,
@@ -50,7 +50,7 @@ def run_case(
     """Run an experiment and collect its artifacts.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         backend: the kernel and clock to run on.
         results: folder that holds one folder per experiment.
         on_progress: called about ten times a second, see Backend.run.
@@ -60,23 +60,23 @@ def run_case(
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
         kept as RUN.partial; UsageError if the experiment asks for a feature that the backend lacks.
     """
-    backend = backend_for(case, backend)
-    _refuse_real_time(case, backend)
-    running, lock = new_folder(results / case.id)
+    backend = backend_for(point, backend)
+    _refuse_real_time(point, backend)
+    running, lock = new_folder(results / point.id)
     name = running.name.removeprefix(".running-")
     try:
         began = time.monotonic() - took_s
-        plan = build_plan(case, in_kernel=backend.in_kernel)
+        plan = build_plan(point, in_kernel=backend.in_kernel)
         plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)
         manifest = build_manifest(
-            case,
+            point,
             plan,
             backend,
             running,
             run=name,
-            identity=identity(case, backend, plan),
+            identity=identity(point, backend, plan),
             wall_s=time.monotonic() - began,
         )
         manifest.write(running / MANIFEST)
@@ -95,28 +95,28 @@ def run_case(
     return finished
 
 
-def _refuse_real_time(case: Case, backend: Backend) -> None:
+def _refuse_real_time(point: Point, backend: Backend) -> None:
     """Raise UsageError if an experiment needs virtual time."""
     wanted = {
-        "capture": case.experiment.capture,
-        "observe.sampler": case.experiment.observe.sampler,
+        "capture": point.experiment.capture,
+        "observe.sampler": point.experiment.observe.sampler,
     }
     for field, value in wanted.items():
         if value == "kernel" and not backend.in_kernel:
             raise UsageError(
-                f"{case.id}: {field}: kernel needs virtual time, which {backend.name} "
+                f"{point.id}: {field}: kernel needs virtual time, which {backend.name} "
                 "does not have",
                 "without the field each backend chooses for itself",
             )
-    if case.experiment.seed != 1 and not backend.in_kernel:
-        raise UsageError(f"{case.id}: seed: {backend.name} has random numbers without a seed")
+    if point.experiment.seed != 1 and not backend.in_kernel:
+        raise UsageError(f"{point.id}: seed: {backend.name} has random numbers without a seed")
 
 
-def run_watched(case: Case, backend: Backend, results: Path) -> Path:
-    """Run an experiment as `run_case` does, with its progress on stderr."""
-    with RunClock(case.id, START_NS, stop_ns(case)) as clock:
-        return run_case(
-            case,
+def run_watched(point: Point, backend: Backend, results: Path) -> Path:
+    """Run an experiment as `run_experiment` does, with its progress on stderr."""
+    with RunClock(point.id, START_NS, stop_ns(point)) as clock:
+        return run_experiment(
+            point,
             backend,
             results,
             lambda now: clock.show(now.time_ns, now.acked_bytes, now.queued_packets),
@@ -124,12 +124,12 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 
 
 @contextmanager
-def alone(case: Case, results: Path) -> Iterator[None]:
+def alone(point: Point, results: Path) -> Iterator[None]:
     """Hold a point's lock: no other process looks for its run, or makes one.
 
     Simultaneous sweeps of the same points wait for each other here, so that each point runs once.
     """
-    folder = results / case.id
+    folder = results / point.id
     make_folder(folder)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -141,7 +141,7 @@ def alone(case: Case, results: Path) -> Iterator[None]:
 
 
 def kept_run(
-    case: Case,
+    point: Point,
     backend: Backend,
     results: Path,
     *,
@@ -152,7 +152,7 @@ def kept_run(
     Runs whose manifest cannot be read, or whose files have changed, are reported and not kept.
 
     Args:
-        case: the experiment.
+        point: the experiment.
         backend: the kernel and clock to run on.
         results: folder that holds one folder per experiment.
         without_if: tells whether a run without captures and samples suffices. Such a run never
@@ -161,8 +161,8 @@ def kept_run(
     If texts, statements or warm-up of the experiment have changed since the run, they are written
     to experiment.json in the run's folder; its other files stay unchanged.
     """
-    wanted = identity(case, backend_for(case, backend))
-    for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
+    wanted = identity(point, backend_for(point, backend))
+    for folder in sorted((results / point.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = read_manifest(folder)
         except ValueError as error:
@@ -171,7 +171,7 @@ def kept_run(
             continue
         if manifest.identity != wanted:
             continue
-        now = describe(case)
+        now = describe(point)
         left_out = []
         if manifest.captures and without_captures(folder):
             removed = not (folder / SAMPLES).exists() and manifest.describes(now)

@@ -16,13 +16,13 @@ from twoway.messages import say
 from twoway.paths import cache
 from twoway.plan.plan import build_plan
 from twoway.runs.run import new_folder
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 
 # Mininet's commands, in the guest's folder (vm/guest/run.py).
 COMMANDS = "commands"
 
 
-def open_shell(case: Case, guest: Guest) -> int:
+def open_shell(point: Point, guest: Guest) -> int:
     """Boot the guest, set up the network and connect the terminal.
 
     Without a terminal the lines on standard input are carried out, up to `exit`; input that the
@@ -32,10 +32,10 @@ def open_shell(case: Case, guest: Guest) -> int:
     """
     lines = None if sys.stdin.isatty() else takewhile(_goes_on, sys.stdin)
     leave = "" if lines else "\nleave with `exit` or Ctrl-D"
-    say(f"{case.id}: {case.experiment.title}{leave}", markup=False)
+    say(f"{point.id}: {point.experiment.title}{leave}", markup=False)
     folder, lock = new_folder(cache() / "shell")
     try:
-        build_plan(case, mode="shell").write(folder / PLAN)
+        build_plan(point, mode="shell").write(folder / PLAN)
         home = furnish(folder, ("uml",))
         if lines:
             (home / COMMANDS).write_text("".join(lines))

@@ -28,7 +28,7 @@ Label = (
     | float
     | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", _WORDS.format("_ . + -"))]
 )
-Point = Mapping[str, Value]
+AxisValues = Mapping[str, Value]
 
 _MOST_POINTS = 10_000
 # A path of `set:` that starts so leads into the link profile: to a direction, or to the part that
@@ -63,7 +63,7 @@ class Axis(Model):
 Matrix = Mapping[Name, Axis]
 
 
-def points(matrix: Matrix) -> Iterator[Point]:
+def points(matrix: Matrix) -> Iterator[AxisValues]:
     """List all points, the last axis varying fastest.
 
     Without axes there is one point, without values.
@@ -72,17 +72,17 @@ def points(matrix: Matrix) -> Iterator[Point]:
         yield dict(zip(matrix, values, strict=True))
 
 
-def point_name(point: Point) -> str:
+def point_name(point: AxisValues) -> str:
     """Name a point, such as "window=8,delay=2"."""
     return ",".join(f"{axis}={label(value)}" for axis, value in point.items())
 
 
-def full_name(name: str, point: Point) -> str:
+def full_name(name: str, point: AxisValues) -> str:
     """Build the id of an experiment's point, for folders and command lines."""
     return f"{name}@{point_name(point)}" if point else name
 
 
-def find_point(where: str, matrix: Matrix, name: str) -> Point:
+def find_point(where: str, matrix: Matrix, name: str) -> AxisValues:
     """Find a point by its name.
 
     Raises: SpecError if there is no such point.
@@ -93,7 +93,7 @@ def find_point(where: str, matrix: Matrix, name: str) -> Point:
     return known[name]
 
 
-def find_points(where: str, matrix: Matrix, name: str) -> list[Point]:
+def find_points(where: str, matrix: Matrix, name: str) -> list[AxisValues]:
     """Find the points with the values in a name, such as both with "window=8" in any "delay".
 
     Args:
@@ -149,7 +149,7 @@ def matrix_problems(matrix: Matrix) -> list[str]:
     return problems
 
 
-def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
+def changes(matrix: Matrix, point: AxisValues) -> dict[str, Scalar]:
     """List the fields that a point sets: values by path."""
     found: dict[str, Scalar] = {}
     for name, at in point.items():
@@ -209,7 +209,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
     place[last] = value
 
 
-def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
+def matches(at: Mapping[str, Label | list[Label]], point: AxisValues) -> bool:
     """Tell whether an `at` includes a point, compared by labels."""
     return all(
         label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])

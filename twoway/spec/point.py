@@ -24,7 +24,7 @@ from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.figures import figure_problems
 from twoway.spec.graph import Graph
 from twoway.spec.matrix import (
-    Point,
+    AxisValues,
     changes,
     find_point,
     find_points,
@@ -50,7 +50,7 @@ from twoway.spec.topology import load_topology
 # Names with another meaning in the results folder.
 _RESERVED_IDS = ("latest", "calibration", "papers", "score")
 # The only point of an experiment without a matrix.
-WHOLE: Point = {}
+WHOLE: AxisValues = {}
 # Fields that name hosts.
 _HOSTS = {"flows": ("from", "to"), "datagrams": ("from", "to"), "programs": ("host",)}
 # A function that lists the metrics of a run, from the names of all its queues and connections.
@@ -58,14 +58,14 @@ MetricNames = Callable[..., list[str]]
 
 
 @dataclass(frozen=True)
-class Case:
+class Point:
     """An experiment, or one point of a sweep, with all files that it refers to, checked.
 
     Loading checks every field and file.
 
     Attributes:
         id: the experiment's id, with "@" and the point's name.
-        point: the point's values by axis of the matrix.
+        values: the point's values by axis of the matrix.
         experiment: the experiment's fields at this point.
         predictions: this project's predictions of metrics at this point.
         claims: the paper's claims about them.
@@ -82,7 +82,7 @@ class Case:
     """
 
     id: str
-    point: Point
+    values: AxisValues
     experiment: Experiment
     predictions: tuple[Prediction, ...]
     claims: tuple[Claim, ...]
@@ -146,7 +146,7 @@ def _beside(experiment: Path | None, name: str) -> Path | None:
     return path if path.is_file() and path.name != experiment.name else None
 
 
-def load_case(name: str, metric_names: MetricNames) -> Case:
+def load_point(name: str, metric_names: MetricNames) -> Point:
     """Read an experiment, or one point of a sweep, with all that it refers to.
 
     Args:
@@ -160,17 +160,17 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     where, path = _named(experiment_name)
     experiment = _loaded(path)
     if not experiment.matrix and not named:
-        return make_case(where, path.stem, experiment, metric_names, path=path)
+        return make_point(where, path.stem, experiment, metric_names, path=path)
     in_matrix, seed = split(experiment, named)
     point = find_point(where, experiment.matrix, in_matrix)
     if seed is not None:
         point = {**point, SEED: seed}
     where, experiment = f"{where}: point {named}", load_experiment(path, point)
-    return make_case(where, path.stem, experiment, metric_names, point, path=path)
+    return make_point(where, path.stem, experiment, metric_names, point, path=path)
 
 
-def case_names(name: str, seeds: int | None = None) -> list[str]:
-    """List the names of an experiment's points, for `load_case`.
+def point_names(name: str, seeds: int | None = None) -> list[str]:
+    """List the names of an experiment's points, for `load_point`.
 
     An experiment without a matrix has one point, or one for each seed.
 
@@ -237,15 +237,15 @@ def _named(name: str) -> tuple[str, Path]:
     return shown_path(path), path
 
 
-def make_case(
+def make_point(
     where: str,
     name: str,
     experiment: Experiment,
     metric_names: MetricNames,
-    point: Point = WHOLE,
+    values: AxisValues = WHOLE,
     *,
     path: Path | None = None,
-) -> Case:
+) -> Point:
     """Combine an experiment with all it refers to; check everything.
 
     Args:
@@ -253,7 +253,7 @@ def make_case(
         name: the experiment's id.
         experiment: the experiment's fields at the point.
         metric_names: lists the names of the metrics.
-        point: the point of the experiment's matrix, with a seed if it is a repetition.
+        values: the point's values by axis of the matrix, with a seed if it is a repetition.
         path: the experiment's file; the files that it names are looked for beside it; None if it
             has no file.
 
@@ -271,10 +271,9 @@ def make_case(
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
         hints[error.hint] = None
     try:
-        said_point = at_matrix(experiment, point)
-        values = changes(experiment.matrix, said_point)
+        said_point = at_matrix(experiment, values)
         profile_path = find_profile(experiment.profile, path)
-        profile = load_profile(profile_path, values)
+        profile = load_profile(profile_path, changes(experiment.matrix, said_point))
     except SpecError as error:
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
         hints[error.hint] = None
@@ -305,9 +304,9 @@ def make_case(
     problems += [f"{where}: {problem}" for problem in drawn]
     if problems:
         raise SpecError(problems)
-    return Case(
-        id=full_name(name, point),
-        point=point,
+    return Point(
+        id=full_name(name, values),
+        values=values,
         experiment=experiment,
         predictions=tuple(predictions_at(where, experiment, said_point, setup)),
         claims=tuple(claims_at(where, name, experiment, said_point, setup)),
@@ -361,10 +360,10 @@ def _entries(document: Mapping[str, Any], field: str) -> list[tuple[int, dict[st
     ]
 
 
-def spec_document(case: Case) -> dict[str, Any]:
+def spec_document(point: Point) -> dict[str, Any]:
     """Describe an experiment at its point, with the statements on it."""
-    said = {"predictions": case.predictions, "claims": case.claims, "findings": case.findings}
-    document = case.experiment.model_dump(
+    said = {"predictions": point.predictions, "claims": point.claims, "findings": point.findings}
+    document = point.experiment.model_dump(
         by_alias=True, mode="json", exclude={*said, "unclaimed", "theory"}
     )
     return {
@@ -373,11 +372,11 @@ def spec_document(case: Case) -> dict[str, Any]:
     }
 
 
-def spec_hash(case: Case) -> str:
+def spec_hash(point: Point) -> str:
     """Hash an experiment with its profile and topology."""
     document = {
-        "experiment": spec_document(case),
-        "profile": case.profile.model_dump(by_alias=True, mode="json"),
-        "topology": case.topology_source,
+        "experiment": spec_document(point),
+        "profile": point.profile.model_dump(by_alias=True, mode="json"),
+        "topology": point.topology_source,
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -8,14 +8,14 @@ from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
 from twoway.spec.experiment import Direction, Experiment, Profile
 from twoway.spec.graph import Graph
-from twoway.spec.matrix import Point
+from twoway.spec.matrix import AxisValues
 from twoway.spec.statements import Computed, Predicted, full_run, said_at
 from twoway.theory.network import Link, Setup
 from twoway.theory.registry import known_theories, predict, printed, tests_testbed
 
 
 def predictions_at(
-    where: str, experiment: Experiment, point: Point, setup: Setup
+    where: str, experiment: Experiment, point: AxisValues, setup: Setup
 ) -> Iterable[Prediction]:
     """List the predictions for a point.
 
@@ -44,7 +44,7 @@ def predictions_at(
 
 
 def claims_at(
-    where: str, name: str, experiment: Experiment, point: Point, setup: Setup
+    where: str, name: str, experiment: Experiment, point: AxisValues, setup: Setup
 ) -> Iterable[Claim]:
     """List the paper's claims about a point, with the numbers of its formulas.
 
@@ -68,7 +68,7 @@ def claims_at(
         yield _complete(each.of(metric, point, forms or {}), name, point)
 
 
-def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> Iterable[str]:
+def metric_problems(experiment: Experiment, point: AxisValues, known: list[str]) -> Iterable[str]:
     """List unknown metrics in statements at a point, and repeated predictions.
 
     Args:
@@ -92,7 +92,7 @@ def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> I
                     )
 
 
-def _complete(claim: Claim, name: str, point: Point) -> Claim:
+def _complete(claim: Claim, name: str, point: AxisValues) -> Claim:
     """Complete the runs that a claim refers to with this point's axes."""
     against = claim.against and full_run(claim.against, name, point)
     differs = claim.differs

@@ -19,7 +19,7 @@ from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
-from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
+from twoway.spec.matrix import AxisValues, Scalar, changed, changed_profile, changes, point_name
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.parsing import parse, shown
 from twoway.spec.programs import read_files
@@ -35,7 +35,7 @@ _OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dic
 ModelT = TypeVar("ModelT", bound=Model)
 
 
-def load_experiment(path: Path, point: Point | None = None) -> Experiment:
+def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
     """Read and check one experiment file.
 
     Args:

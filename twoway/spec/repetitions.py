@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from twoway.contract.manifest import SEED
 from twoway.errors import SpecError
 from twoway.spec.experiment import MOST_SEEDS, Experiment
-from twoway.spec.matrix import Point
+from twoway.spec.matrix import AxisValues
 
 # The distance between the traffic seeds of two repetitions.
 _APART = 1_000_000
@@ -29,8 +29,8 @@ _PORTS = 10_000
 
 
 def repeated_points(
-    where: object, experiment: Experiment, points: Iterable[Point], seeds: int | None
-) -> Iterator[Point]:
+    where: object, experiment: Experiment, points: Iterable[AxisValues], seeds: int | None
+) -> Iterator[AxisValues]:
     """List the points of an experiment, each with every seed.
 
     Args:
@@ -72,7 +72,7 @@ def split(experiment: Experiment, name: str) -> tuple[str, int | None]:
     return rest, int(found[1])
 
 
-def at_matrix(experiment: Experiment, point: Point) -> Point:
+def at_matrix(experiment: Experiment, point: AxisValues) -> AxisValues:
     """Remove the seed of a repetition from a point."""
     return {axis: value for axis, value in point.items() if axis in experiment.matrix}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from twoway.contract.statements import label
 from twoway.spec.experiment import Experiment
-from twoway.spec.matrix import Point, matches, point_name, points
+from twoway.spec.matrix import AxisValues, matches, point_name, points
 from twoway.spec.statements import At, Claimed, Found, Known, Predicted, Statement
 
 
@@ -134,7 +134,7 @@ def _silent_points(experiment: Experiment) -> Iterator[str]:
         yield f"unclaimed: {_some(silent)} has no statement, and no reason"
 
 
-def _some(found: list[Point]) -> str:
+def _some(found: list[AxisValues]) -> str:
     names = [point_name(point) for point in found[:3]]
     more = len(found) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, text
 from twoway.contract.statements import Claim, Contradicted, Differs, Finding, Prediction, label
-from twoway.spec.matrix import Label, Point, matches, point_name
+from twoway.spec.matrix import AxisValues, Label, matches, point_name
 
 At = dict[Name, Label | list[Label]]
 # A run to compare with: an experiment's id, with "@" and the point's name for a sweep.
@@ -72,7 +72,7 @@ class Known(Model):
         default={}, description="the points that differ; by default all points of the statement"
     )
 
-    def about(self, metric: str, point: Point) -> bool:
+    def about(self, metric: str, point: AxisValues) -> bool:
         """Tell whether the exception covers a metric at a point."""
         return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
 
@@ -80,7 +80,7 @@ class Known(Model):
 KnownT = TypeVar("KnownT", bound=Known)
 
 
-def _known(listed: Sequence[KnownT], metric: str, point: Point) -> KnownT | None:
+def _known(listed: Sequence[KnownT], metric: str, point: AxisValues) -> KnownT | None:
     """Return the first exception that covers a metric at a point; None without one."""
     return next((each for each in listed if each.about(metric, point)), None)
 
@@ -118,7 +118,7 @@ class Predicted(Statement):
     )
 
     def of(
-        self, metric: str, point: Point, theory: str, computed: Computed, *, of_testbed: bool
+        self, metric: str, point: AxisValues, theory: str, computed: Computed, *, of_testbed: bool
     ) -> Prediction:
         """Return the prediction of one metric at one point."""
         numbers, printed = computed
@@ -220,7 +220,7 @@ class Claimed(Statement):
         default=[], description="runs that are known to differ from the claim"
     )
 
-    def of(self, metric: str, point: Point, printed: Mapping[str, float]) -> Claim:
+    def of(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
         known = _known(self.differs, metric, point)
         return Claim(
@@ -248,13 +248,13 @@ class Found(Statement):
     )
     tolerance: NonNegative = Field(description="half of the last digit given")
 
-    def measured_at(self, point: Point) -> Number | list[Number]:
+    def measured_at(self, point: AxisValues) -> Number | list[Number]:
         """Return the result at a point; None if it is undefined or missing."""
         if isinstance(self.measured, dict):
             return self.measured.get(point_name(point))
         return self.measured
 
-    def of(self, metric: str, point: Point) -> Finding:
+    def of(self, metric: str, point: AxisValues) -> Finding:
         """Return the finding on one metric at one point."""
         found = self.measured_at(point)
         value = found[self.metrics.index(metric)] if isinstance(found, list) else found
@@ -275,7 +275,7 @@ class Unclaimed(Model):
 
 
 def said_at(
-    point: Point, statements: Iterable[StatementT]
+    point: AxisValues, statements: Iterable[StatementT]
 ) -> Iterable[tuple[int, StatementT, str]]:
     """List the statements on a point: index, statement, metric."""
     for index, statement in enumerate(statements):
@@ -283,7 +283,7 @@ def said_at(
             yield from ((index, statement, metric) for metric in statement.metrics)
 
 
-def full_run(run: str, name: str, point: Point) -> str:
+def full_run(run: str, name: str, point: AxisValues) -> str:
     """Complete the name of a run with this point's values of the axes that it leaves out.
 
     Only a point of the same experiment may leave axes out.

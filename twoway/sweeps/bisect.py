@@ -16,7 +16,7 @@ from twoway.guest.kernel import BuildError
 from twoway.progress import Steps
 from twoway.report.comparing import compare
 from twoway.runs.run import kept_run, run_watched
-from twoway.spec.point import Case
+from twoway.spec.point import Point
 from twoway.sweeps.sweep import measured
 
 # Possible differences of two runs, the most important first; "end": one of them did not end well.
@@ -60,21 +60,21 @@ class Search:
     """
 
     def __init__(
-        self, case: Case, history: History, results: Path, say: Callable[[str], None]
+        self, point: Point, history: History, results: Path, say: Callable[[str], None]
     ) -> None:
         """Prepare a search; nothing is built yet.
 
         Args:
-            case: the experiment.
+            point: the experiment.
             history: the repository.
             results: folder of the runs.
             say: called with the result of each commit.
 
         Raises: UsageError if the experiment sets its own kernel.
         """
-        if kernel := case.experiment.kernel:
-            raise UsageError(f"{case.id}: kernel: each commit's kernel is tried, got {kernel:.80}")
-        self._case, self._history, self._results, self._say = case, history, results, say
+        if kernel := point.experiment.kernel:
+            raise UsageError(f"{point.id}: kernel: each commit's kernel is tried, got {kernel:.80}")
+        self._case, self._history, self._results, self._say = point, history, results, say
         self._ran: dict[str, Ran] = {}
 
     def find(self, good: str, bad: str) -> Found:
@@ -144,10 +144,10 @@ class Search:
         if commit not in self._ran:
             with Steps() as steps:
                 backend = Uml(self._history.guest(commit, steps))
-            case = self._case
-            folder = kept_run(case, backend, self._results)
+            point = self._case
+            folder = kept_run(point, backend, self._results)
             try:
-                folder = folder or run_watched(case, backend, self._results)
+                folder = folder or run_watched(point, backend, self._results)
                 self._ran[commit] = Ran(folder, measured(folder))
             except DiskFullError:
                 raise

@@ -1,6 +1,6 @@
 """Running points of a sweep on a lab's hosts: Dask's workers, over TLS.
 
-A point is sent as its case and returns as an archive (runs/archive.py) with the run and its
+A point is sent as it was read and returns as an archive (runs/archive.py) with the run and its
 metrics. A worker first compares its kernel, programs, tools and code with this machine's, because
 they decide a run's bytes as much as the plan does. If a worker dies, its points are tried again on
 another one.
@@ -31,8 +31,8 @@ from twoway.messages import say
 from twoway.paths import PACKAGE, VM
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity_parts
-from twoway.runs.run import run_case
-from twoway.spec.point import Case
+from twoway.runs.run import run_experiment
+from twoway.spec.point import Point
 from twoway.sweeps.sweep import Crew, measured, run_point
 from twoway.sweeps.workers import give_back_memory
 
@@ -155,18 +155,18 @@ def _refuse_elsewhere(scheduler: str) -> None:
     )
 
 
-def wanted_there(case: Case, backend: Backend) -> dict[str, str]:
+def wanted_there(point: Point, backend: Backend) -> dict[str, str]:
     """List the parts that a worker must share: parts of the run's identity, and loaded code."""
-    return {**identity_parts(case, backend_for(case, backend)), **_CODE}
+    return {**identity_parts(point, backend_for(point, backend)), **_CODE}
 
 
-def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
-    """Run a case on a worker and unpack the run; the thread waits.
+def _run_there(client: Any, unfit: set[str], point: Point, backend: Backend, results: Path) -> Path:
+    """Run a point on a worker and unpack the run; the thread waits.
 
     A worker that refuses a point is free at once, and would get and refuse the next one: from then
     on points go to other workers if possible.
     """
-    work = (run_here, case, backend.name, wanted_there(case, backend))
+    work = (run_here, point, backend.name, wanted_there(point, backend))
     sent = _sent_back(client, work)
     while sent.unfit:
         if sent.unfit not in unfit:
@@ -215,10 +215,10 @@ def _awaited(future: Any, client: Any) -> Sent:
     raise TwowayError(f"no worker for {_MAX_IDLE_CHECKS * _CHECK_S} s")
 
 
-def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:
-    """Run a case on this worker, analyse it and pack it into an archive.
+def run_here(point: Point, backend_name: str, wanted: Mapping[str, str]) -> Sent:
+    """Run a point on this worker, analyse it and pack it into an archive.
 
-    Errors of the case are returned: if they were raised, Dask would run the case again.
+    Errors of the point are returned: if they were raised, Dask would run the point again.
     """
     from twoway.backends.registry import find_backend  # noqa: PLC0415 - a worker's
 
@@ -226,9 +226,9 @@ def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:
         results = Path(scratch)
         try:
             backend = find_backend(backend_name)
-            if differing := _differing(wanted, wanted_there(case, backend)):
+            if differing := _differing(wanted, wanted_there(point, backend)):
                 return Sent(error=_another(differing), unfit=_worker().address)
-            measured(run_case(case, backend, results))
+            measured(run_experiment(point, backend, results))
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:

@@ -21,8 +21,8 @@ from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import PAGE, analyse_run, rejudge
-from twoway.runs.run import alone, kept_run, run_case
-from twoway.spec.point import Case
+from twoway.runs.run import alone, kept_run, run_experiment
+from twoway.spec.point import Point
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
 _FIXED_COST = 5_000
@@ -84,7 +84,7 @@ class Work(NamedTuple):
     """A point to run: its name, its experiment, kernel and clock, and the results folder."""
 
     name: str
-    case: Case
+    point: Point
     backend: Backend
     results: Path
 
@@ -93,44 +93,44 @@ class Work(NamedTuple):
 Crew = tuple[Executor, Callable[[Work], Outcome]]
 
 
-def cost(case: Case) -> float:
+def cost(point: Point) -> float:
     """Estimate a point's work, for the order of points and the time left."""
-    rates = sum(direction.most_mbit for direction in case.profile.directions.values())
-    packet_bit = case.experiment.stack.mtu_bytes * 8
-    return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
+    rates = sum(direction.most_mbit for direction in point.profile.directions.values())
+    packet_bit = point.experiment.stack.mtu_bytes * 8
+    return _FIXED_COST + rates * 1e6 * point.experiment.duration_s / packet_bit
 
 
 def run_points(
-    cases: Mapping[str, Case],
+    points: Mapping[str, Point],
     backend: Backend,
     results: Path,
     crew: Crew,
-    on_outcome: Callable[[Case, Outcome], None],
+    on_outcome: Callable[[Point, Outcome], None],
 ) -> list[Outcome]:
     """Run every point without a finished run.
 
     Args:
-        cases: the points, by the name that `load_case` takes.
+        points: the points, by the name that `load_point` takes.
         backend: the kernel and clock to run on.
         results: folder that holds one folder per point.
         crew: the workers.
         on_outcome: called for each point that ends.
 
-    Returns: the outcomes, in the order of the cases.
+    Returns: the outcomes, in the order of the points.
     Raises: DiskFullError, because every other point would fail as well.
     """
-    longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
+    longest_first = sorted(points, key=lambda name: cost(points[name]), reverse=True)
     executor, work = crew
     running = {
-        executor.submit(work, Work(name, cases[name], backend, results)): name
+        executor.submit(work, Work(name, points[name], backend, results)): name
         for name in longest_first
     }
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
-        outcomes[name] = replace(future.result(), id=cases[name].id)
-        on_outcome(cases[name], outcomes[name])
-    return [_rejudged(outcomes[name]) for name in cases]
+        outcomes[name] = replace(future.result(), id=points[name].id)
+        on_outcome(points[name], outcomes[name])
+    return [_rejudged(outcomes[name]) for name in points]
 
 
 def _rejudged(outcome: Outcome) -> Outcome:
@@ -142,19 +142,19 @@ def _rejudged(outcome: Outcome) -> Outcome:
 
 def run_point(
     work: Work,
-    run: Callable[[Case, Backend, Path], Path] = run_case,
+    run: Callable[[Point, Backend, Path], Path] = run_experiment,
 ) -> Outcome:
     """Run one point, unless it has a finished run, and analyse it if necessary.
 
     Raises: DiskFullError; every other error is returned in the outcome.
     """
     began = time.monotonic()
-    name, case, backend, results = work
+    name, point, backend, results = work
     try:
-        with alone(case, results):
-            folder = kept_run(case, backend, results, without_if=_is_analysed)
+        with alone(point, results):
+            folder = kept_run(point, backend, results, without_if=_is_analysed)
             kept = folder is not None
-            folder = folder or run(case, backend, results)
+            folder = folder or run(point, backend, results)
             verdicts = measured(folder)
     except DiskFullError:
         raise

@@ -58,9 +58,10 @@ def _space(path: Path) -> str:
 def start(experiment: Path) -> subprocess.Popen[bytes]:
     """Start a run in a process of its own, without the analysis."""
     program = (
-        "import sys; from pathlib import Path; from twoway.runs.cases import load_case;"
-        "from twoway.backends.native import make_native; from twoway.runs.run import run_case;"
-        "run_case(load_case(sys.argv[1]), make_native(), Path(sys.argv[2]))"
+        "import sys; from pathlib import Path; from twoway.runs.points import load_point;"
+        "from twoway.backends.native import make_native;"
+        "from twoway.runs.run import run_experiment;"
+        "run_experiment(load_point(sys.argv[1]), make_native(), Path(sys.argv[2]))"
     )
     return subprocess.Popen([sys.executable, "-c", program, str(experiment), str(RESULTS)])
 

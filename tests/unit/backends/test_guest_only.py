@@ -9,7 +9,7 @@ from twoway.backends.backend import refuse_what_uml_has
 from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 
@@ -25,31 +25,31 @@ PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) -> None:
     """A backend and a run over several hosts name all fields that need uml's guest."""
     document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
-    case = load_case(str(write_experiment(tmp_path, document)))
+    point = load_point(str(write_experiment(tmp_path, document)))
     fields = [*fields, "programs.it"]
     with pytest.raises(UsageError) as caught:
-        refuse_what_uml_has(build_plan(case), "qemu")
+        refuse_what_uml_has(build_plan(point), "qemu")
     assert str(caught.value).splitlines() == [
         f"{field}: not possible with the backend qemu; uml has it" for field in fields
     ]
     with pytest.raises(UsageError) as caught:
-        shares(case, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
+        shares(point, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
     assert str(caught.value).splitlines()[: len(fields)] == [
-        f"{case.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
+        f"{point.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
     ]
 
 
 def test_each_switch_is_named() -> None:
     """A backend other than uml and a run over several hosts name all switches."""
-    case = load_case("switches@ip=4,network=linuxrouter")
+    point = load_point("switches@ip=4,network=linuxrouter")
     fields = [f"topology.name: switch s{number}" for number in (1, 2, 3)]
     with pytest.raises(UsageError) as caught:
-        refuse_what_uml_has(build_plan(case), "native")
+        refuse_what_uml_has(build_plan(point), "native")
     assert str(caught.value).splitlines() == [
         f"{field}: not possible with the backend native; uml has it" for field in fields
     ]
     with pytest.raises(UsageError) as caught:
-        shares(case, {"here": Place(nodes=[*case.graph.nodes], links={})})
+        shares(point, {"here": Place(nodes=[*point.graph.nodes], links={})})
     assert str(caught.value).splitlines()[:3] == [
-        f"{case.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
+        f"{point.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
     ]

@@ -18,9 +18,9 @@ from twoway.errors import RunError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
 from twoway.runs.manifest import _clocks, describe
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 # Every kind of step: modules, DTM channels.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
@@ -29,7 +29,7 @@ EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
     """A plan reads back as it was written, with commands that follow from fields."""
-    plan = build_plan(load_case(name))
+    plan = build_plan(load_point(name))
     plan.write(tmp_path / PLAN)
     assert read_plan(tmp_path) == plan
     assert json.loads((tmp_path / PLAN).read_text())["sources"][0]["run"] == [*plan.sources[0].run]
@@ -39,14 +39,14 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", all_ids())
 def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
     """The description of an experiment in a run's folder reads back unchanged, in any sweep."""
-    described = describe(load_case(case_names(name)[-1]))
+    described = describe(load_point(point_names(name)[-1]))
     described.write(tmp_path / EXPERIMENT)
     assert Described.read(tmp_path / EXPERIMENT).model_dump_json() == described.model_dump_json()
 
 
 def test_every_step_has_a_kind() -> None:
     """Each kind of step is in a plan, and its steps and programs describe their purpose."""
-    plan = json.loads(build_plan(load_case("dtm-bus@owned=5")).model_dump_json())
+    plan = json.loads(build_plan(load_point("dtm-bus@owned=5")).model_dump_json())
     parts = {name: part for name, part in plan.items() if isinstance(part, list)}
     kinds = {name: {step["kind"] for step in part} for name, part in parts.items()}
     assert kinds["setup"] == {
@@ -59,7 +59,7 @@ def test_every_step_has_a_kind() -> None:
 
 def test_an_observer_of_fewer_nodes() -> None:
     """An observer reduced to one node has only its sockets and queues, in its command too."""
-    observer = build_plan(load_case("kalampoukas-5.2")).sources[0]
+    observer = build_plan(load_point("kalampoukas-5.2")).sources[0]
     assert isinstance(observer, Observe)
     words = observer.of(("h2", "r1")).run
     assert words[-4:] == ("--sockets", "h2", "--queue", "r1/r1-eth1")
@@ -111,7 +111,7 @@ def test_what_an_experiment_says_now(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     before = read_manifest(folder)
     assert before == Manifest.read(folder / MANIFEST)
-    anew = describe(load_case("dtm-fig2"))
+    anew = describe(load_point("dtm-fig2"))
     assert not before.describes(anew)
     anew.write(folder / EXPERIMENT)
     now = read_manifest(folder)
@@ -122,22 +122,22 @@ def test_what_an_experiment_says_now(tmp_path: Path) -> None:
 
 def test_an_experiment_is_quoted_whole() -> None:
     """A manifest has each field of the experiment's file, also those that no analysis reads."""
-    case = load_case("dtm-fig2")
-    said = describe(case).model_dump(mode="json")
-    document = case.experiment.model_dump(by_alias=True, mode="json")
+    point = load_point("dtm-fig2")
+    said = describe(point).model_dump(mode="json")
+    document = point.experiment.model_dump(by_alias=True, mode="json")
     statements = {"predictions", "claims", "findings"}
     found = said["experiment"]
     # Statements have this point's values; `unclaimed` and `theory` are used up by then.
     assert {name: value for name, value in found.items() if name not in statements} == {
-        "id": case.id,
+        "id": point.id,
         **{n: v for n, v in document.items() if n not in statements | {"unclaimed", "theory"}},
     }
     assert [len(found[name]) for name in sorted(statements)] == [
-        len(case.claims),
-        len(case.findings),
-        len(case.predictions),
+        len(point.claims),
+        len(point.findings),
+        len(point.predictions),
     ]
-    assert said["profile"] == case.profile.model_dump(by_alias=True, mode="json")
+    assert said["profile"] == point.profile.model_dump(by_alias=True, mode="json")
 
 
 def test_sizes_on_a_link() -> None:

@@ -12,8 +12,8 @@ from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.lab.multihost_run import Multihost, clock
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.spec.point import Case
+from twoway.runs.points import load_point
+from twoway.spec.point import Point
 
 PLACES = {
     "left": Place(nodes=["h1"], links={"h1-eth0": "enp1s0"}),
@@ -24,9 +24,9 @@ PARTS = ("setup", "recorders", "captures", "at_start", "changes", "sinks", "sour
 
 
 @pytest.fixture
-def case(small: Path) -> Case:
+def point(small: Path) -> Point:
     """A short two-way exchange."""
-    return load_case(str(small))
+    return load_point(str(small))
 
 
 def _without_lent(shared: dict[str, Plan]) -> dict[str, Plan]:
@@ -41,9 +41,9 @@ def _lent(step: Step) -> bool:
     return isinstance(step, Command) and step.run[:3] == ("ip", "link", "set")
 
 
-def test_each_step_is_somebodys(case: Case) -> None:
+def test_each_step_is_somebodys(point: Point) -> None:
     """Each step of a node is in one share, in order; steps without a node are in all."""
-    plan, shared = build_plan(case), _without_lent(shares(case, PLACES))
+    plan, shared = build_plan(point), _without_lent(shares(point, PLACES))
     for part in PARTS:
         for machine, place in PLACES.items():
             ours = [s for s in getattr(plan, part) if s.node in (None, *place.nodes)]
@@ -54,21 +54,21 @@ def test_each_step_is_somebodys(case: Case) -> None:
     assert all(share.clock == plan.clock for share in shared.values())
 
 
-def test_observers_see_what_is_there(case: Case) -> None:
+def test_observers_see_what_is_there(point: Point) -> None:
     """The observer of each machine's share watches only that machine's nodes."""
     seen = {
         machine: [word for word in share.sources[0].run if word[:2] in {"h1", "h2", "r1", "r2"}]
-        for machine, share in shares(case, PLACES).items()
+        for machine, share in shares(point, PLACES).items()
     }
     assert seen == {"left": ["h1"], "middle": ["r1/r1-eth1", "r2/r2-eth1"], "right": ["h2"]}
 
 
-def test_links_within_a_machine(case: Case) -> None:
+def test_links_within_a_machine(point: Point) -> None:
     """A machine makes the links between its nodes; its end of other links gets a MAC address.
 
     The machine makes no nodes: they exist, with the interfaces that it lends to them.
     """
-    shared = shares(case, PLACES)
+    shared = shares(point, PLACES)
     made = {
         name: next(s for s in plan.setup if isinstance(s, MakeNetwork))
         for name, plan in shared.items()
@@ -127,12 +127,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_misplaced_hosts_are_refused(case: Case, what: str) -> None:
+def test_misplaced_hosts_are_refused(point: Point, what: str) -> None:
     """Hosts that do not fit the topology are refused with a sentence for each problem."""
     changed, sentence = WRONG[what]
     places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}
     with pytest.raises(UsageError) as error:
-        shares(case, {k: v for k, v in places.items() if v})
+        shares(point, {k: v for k, v in places.items() if v})
     assert str(error.value) == sentence
     assert "twoway_nodes" in error.value.hint
 

@@ -14,13 +14,13 @@ from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.topology import load_topology
 
 
 def _plan(tmp_path: Path, **changes: Any) -> Plan:
     path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
-    return build_plan(load_case(str(path)))
+    return build_plan(load_point(str(path)))
 
 
 def _routes(plan: Plan) -> list[str]:
@@ -61,9 +61,9 @@ def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> Non
     script = f"""
 from twoway.spec.congestion import CONTROLS, Control
 CONTROLS["mine"] = Control("tcp_mine")
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.plan.plan import build_plan
-print(build_plan(load_case({str(path)!r})).modules)
+print(build_plan(load_point({str(path)!r})).modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
@@ -84,7 +84,9 @@ static struct tcp_congestion_ops toy = {
     )
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "toy"}
     own = {"own_modules": ["tcp_toy.c"], "modules": {"tcp_toy": {"beta": 3}}}
-    plan = build_plan(load_case(str(write_experiment(tmp_path, {**SMALL, **own, "flows": [flow]}))))
+    plan = build_plan(
+        load_point(str(write_experiment(tmp_path, {**SMALL, **own, "flows": [flow]})))
+    )
     (load,) = plan.own_modules
     assert load == plan.setup[1]
     assert plan.modules == []
@@ -183,7 +185,7 @@ def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
     """A pool's slots exist before the first channel joins, in the namespace of a member."""
     commands = [
         (step.node, " ".join((*step.run, *step.stdin)))
-        for step in build_plan(load_case("dtm-bus@owned=5")).setup
+        for step in build_plan(load_point("dtm-bus@owned=5")).setup
         if isinstance(step, Command | Check)
     ]
     (made,) = [i for i, (_, run) in enumerate(commands) if "pool add" in run]
@@ -236,7 +238,7 @@ def test_topology_parameter_out_of_range_is_refused() -> None:
 
 def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
     """sch_dtm is loaded, its events are recorded, and its clock starts with the traffic."""
-    plan = build_plan(load_case("dtm-fig2"))
+    plan = build_plan(load_point("dtm-fig2"))
     assert plan.modules == ["sch_dtm.ko"]
     assert [(r.node, r.run) for r in plan.recorders] == [("r3", ("/mnt/bin/dtm", "events"))]
     (restart,) = plan.at_start
@@ -249,13 +251,13 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
 
 def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
     """A connection's direction is the slowest of several queues in a row; so is its ACKs'."""
-    (connection,) = load_case("dtm-fig2").connections
+    (connection,) = load_point("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 
 
 def test_a_switch_floods_and_learns_nothing() -> None:
     """The plan sets a switch's table of addresses and reads back it and its ports; IPv6 is off."""
-    plan = build_plan(load_case("switches@ip=6,network=linuxrouter"))
+    plan = build_plan(load_point("switches@ip=6,network=linuxrouter"))
     (bridge,) = (
         s for s in plan.setup if s.node == "s3" and getattr(s, "run", "")[:1] == ("bridge",)
     )
@@ -284,7 +286,7 @@ def test_a_switch_floods_and_learns_nothing() -> None:
 
 def test_plan_shows_every_command() -> None:
     """`twoway plan` prints each program of the guest, whatever part of the plan it is in."""
-    plan = build_plan(load_case("dtm-fig2"), in_kernel=True)
+    plan = build_plan(load_point("dtm-fig2"), in_kernel=True)
     shown = twoway("plan", "dtm-fig2").stdout
     for part in (value for _, value in plan if isinstance(value, tuple)):
         for step in part:

@@ -23,7 +23,7 @@ from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
 from twoway.report.results import read_results
 from twoway.report.thumbnail import thumbnail
-from twoway.spec.point import case_names
+from twoway.spec.point import point_names
 
 pytestmark = pytest.mark.slow
 
@@ -171,7 +171,7 @@ def test_the_papers_figures_have_runs(path: Path) -> None:
     for each in find_paper(path.stem).figures:
         for run in each.runs:
             experiment = run.partition("@")[0]
-            assert run == experiment or run in case_names(experiment)
+            assert run == experiment or run in point_names(experiment)
 
 
 def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path) -> None:

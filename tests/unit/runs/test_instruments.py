@@ -8,8 +8,8 @@ from running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.errors import UsageError
-from twoway.runs.cases import load_case
-from twoway.runs.run import run_case
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ def test_a_backend_without_instruments_says_so(
     tmp_path: Path, wanted: dict[str, Any], field: str
 ) -> None:
     """An experiment that asks for them elsewhere is refused by field, and leaves no folder."""
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, **wanted})))
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, **wanted})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
     with pytest.raises(
         UsageError, match=f"small: {field}: kernel needs virtual time, which native"
     ):
-        run_case(case, without, tmp_path / "results")
+        run_experiment(point, without, tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
 def test_a_backend_without_seeds_says_so(tmp_path: Path) -> None:
     """A seed is refused by a backend whose random numbers do not come from it."""
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, "seed": 2})))
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "seed": 2})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="small: seed: native has random numbers"):
-        run_case(case, without, tmp_path / "results")
+        run_experiment(point, without, tmp_path / "results")

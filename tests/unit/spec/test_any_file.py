@@ -17,8 +17,8 @@ from running import CLAIMED, SMALL
 from twoway.errors import SpecError
 from twoway.paths import PROFILES
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 from twoway.spec.reading import load_profile
 
 pytestmark = pytest.mark.slow
@@ -112,8 +112,8 @@ def harmed(data: st.DataObject, document: dict[str, Any]) -> dict[str, Any]:
 def check(path: Path) -> None:
     """Plan an experiment's first points, or return all its problems."""
     try:
-        for name in islice(case_names(str(path)), 2):
-            build_plan(load_case(name))
+        for name in islice(point_names(str(path)), 2):
+            build_plan(load_point(name))
     except SpecError as error:
         said = error.problems
     else:

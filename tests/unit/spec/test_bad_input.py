@@ -9,8 +9,8 @@ from running import CLAIMED, SMALL, write_experiment
 from warm_command import twoway
 
 from twoway.errors import SpecError
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 from twoway.spec.reading import load_profile
 
 
@@ -18,7 +18,7 @@ def _vet(tmp_path: Path, **changes: Any) -> str:
     """Return `twoway run`'s output on a file; another test checks that it is complete."""
     path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
     with pytest.raises(SpecError) as raised:
-        load_case(case_names(str(path))[0])
+        load_point(point_names(str(path))[0])
     return str(raised.value)
 
 
@@ -50,7 +50,7 @@ def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
     """A missing topology and profile are named with all that exist."""
     path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
     with pytest.raises(SpecError) as raised:
-        load_case(str(path))
+        load_point(str(path))
     assert raised.value.hint.startswith("topologies there are: chain, ")
     assert "; profiles there are: abr-ramp, " in raised.value.hint
 

@@ -11,14 +11,14 @@ from twoway.contract.plan import Topology
 from twoway.errors import SpecError
 from twoway.paths import PROFILES, TOPOLOGIES
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 
 def _problems(folder: Path, **changes: Any) -> list[str]:
     path = write_experiment(folder, {**SMALL, **changes})
     with pytest.raises(SpecError) as caught:
-        case_names(str(path))
+        point_names(str(path))
     return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
 
 
@@ -29,23 +29,23 @@ def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
     for name in ("mine", "atm-131mbit"):
         (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(document))
         path = write_experiment(tmp_path, {**SMALL, "profile": name})
-        assert load_case(str(path)).profile.directions["forward"].queue_packets == 7
+        assert load_point(str(path)).profile.directions["forward"].queue_packets == 7
 
 
 def test_a_profile_is_not_the_experiments_own_file(tmp_path: Path) -> None:
     """An experiment may have the name of its profile in the checkout."""
     path = write_experiment(tmp_path, SMALL, name="atm-131mbit")
-    assert load_case(str(path)).profile.title
+    assert load_point(str(path)).profile.title
 
 
 def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
     """Mininet's prompt gets the topology's program, from any folder; a run executes none."""
     program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
     (tmp_path / "mine.py").write_text(program)
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})))
-    assert build_plan(case, mode="shell").topology == Topology(name="mine", source=program)
-    assert build_plan(case).topology is None
-    assert program not in build_plan(case).model_dump_json()
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})))
+    assert build_plan(point, mode="shell").topology == Topology(name="mine", source=program)
+    assert build_plan(point).topology is None
+    assert program not in build_plan(point).model_dump_json()
 
 
 def test_references_are_told_with_the_shape(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from running import SMALL, problems_of, write_experiment
 
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 LEFT, RIGHT = SMALL["flows"]
 PREDICTED = {
@@ -58,10 +58,10 @@ def test_wrong_ipv6_names_its_field(
 def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
     """A window in segments is offered in segments of each version's size."""
     stack = {"mtu_bytes": 9180, "ip": 6, "receive_window_packets": 10}
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, "stack": stack})))
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "stack": stack})))
     routes = [
         line
-        for step in build_plan(case).setup
+        for step in build_plan(point).setup
         for line in getattr(step, "stdin", ())
         if line.startswith("route replace default") and "h1" in line
     ]
@@ -71,7 +71,7 @@ def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
 
 def test_without_ipv6_a_plan_turns_it_off(tmp_path: Path) -> None:
     """A plan with only IPv4 has no IPv6 address, switches it off, and waits for no reports."""
-    plan = build_plan(load_case(str(write_experiment(tmp_path, SMALL)))).model_dump_json()
+    plan = build_plan(load_point(str(write_experiment(tmp_path, SMALL)))).model_dump_json()
     assert ("fd00" in plan, "sleep" in plan) == (False, False)
     settings = set(re.findall(r'"net\.ipv6\.([^"]*)":([^,}]*)', plan))
     assert settings == {("conf.all.disable_ipv6", "1"), ("conf.default.disable_ipv6", "1")}

@@ -7,8 +7,8 @@ import pytest
 from running import CLAIMED, SMALL, problems_of, write_experiment
 
 from twoway.errors import SpecError
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
 DELAY = {"set": ["profile.forward.delay_ms"], "to": [0.8, 1.6]}
@@ -22,25 +22,25 @@ def _swept(folder: Path, **fields: Any) -> str:
 def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
     """Every combination is a point, the last axis varying fastest."""
     path = _swept(tmp_path)
-    assert case_names(path) == [
+    assert point_names(path) == [
         f"{path}@window={window},delay={delay}" for window in (4, 8) for delay in (0.8, 1.6)
     ]
 
 
 def test_a_point_sets_flows_and_profile(tmp_path: Path) -> None:
     """A point's values are set in the flows and in one direction of the profile only."""
-    case = load_case(f"{_swept(tmp_path)}@window=8,delay=1.6")
-    assert case.id == "small@window=8,delay=1.6"
-    assert [flow.window_packets for flow in case.experiment.flows] == [8, 8]
-    assert case.profile.directions["forward"].delay_ms == 1.6
-    assert case.profile.directions["reverse"].delay_ms == 8.416
+    point = load_point(f"{_swept(tmp_path)}@window=8,delay=1.6")
+    assert point.id == "small@window=8,delay=1.6"
+    assert [flow.window_packets for flow in point.experiment.flows] == [8, 8]
+    assert point.profile.directions["forward"].delay_ms == 1.6
+    assert point.profile.directions["reverse"].delay_ms == 8.416
 
 
 def test_a_list_has_a_value_for_each_field(tmp_path: Path) -> None:
     """A value that is a list is divided among the axis's fields, and named by all of them."""
     matrix = {"window": {**WINDOW, "to": [[4, 9]]}}
-    case = load_case(f"{_swept(tmp_path, matrix=matrix)}@window=4+9")
-    assert [flow.window_packets for flow in case.experiment.flows] == [4, 9]
+    point = load_point(f"{_swept(tmp_path, matrix=matrix)}@window=4+9")
+    assert [flow.window_packets for flow in point.experiment.flows] == [4, 9]
 
 
 def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
@@ -49,25 +49,25 @@ def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
     said = {**CLAIMED, "at": {"window": 9}, "elsewhere": "one is enough"}
     silent = {"at": {"window": "even"}, "why": "one is enough"}
     path = _swept(tmp_path, matrix=matrix, claims=[said], unclaimed=[silent])
-    assert case_names(path) == [f"{path}@window=even", f"{path}@window=9"]
-    assert not load_case(f"{path}@window=even").claims
-    case = load_case(f"{path}@window=9")
-    assert [flow.window_packets for flow in case.experiment.flows] == [4, 9]
-    assert case.claims
+    assert point_names(path) == [f"{path}@window=even", f"{path}@window=9"]
+    assert not load_point(f"{path}@window=even").claims
+    point = load_point(f"{path}@window=9")
+    assert [flow.window_packets for flow in point.experiment.flows] == [4, 9]
+    assert point.claims
 
 
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
     """An axis may set a field of a section that the file leaves at its defaults."""
     matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
-    case = load_case(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
-    assert case.experiment.observe.tcp_info_ms == 5
+    point = load_point(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
+    assert point.experiment.observe.tcp_info_ms == 5
 
 
 def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     """A claim with `at` is about the points it names, by values of an axis."""
     said = {**CLAIMED, "at": {"window": 8, "delay": [0.8, 1.6]}, "elsewhere": "enough"}
     path = _swept(tmp_path, claims=[said], unclaimed=[{"at": {"window": 4}, "why": "enough"}])
-    assert [len(load_case(name).claims) for name in case_names(path)] == [0, 0, 1, 1]
+    assert [len(load_point(name).claims) for name in point_names(path)] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
 def test_unknown_point(tmp_path: Path) -> None:
     """A point that the matrix does not have is refused, with the values of each axis."""
     with pytest.raises(SpecError) as caught:
-        load_case(f"{_swept(tmp_path)}@window=5")
+        load_point(f"{_swept(tmp_path)}@window=5")
     assert 'no point "window=5"' in str(caught.value)
     assert caught.value.hint == "4 points combine window=4, 8; delay=0.8, 1.6"
 
@@ -129,13 +129,13 @@ def test_values_of_some_axes_name_points(tmp_path: Path) -> None:
     """A name with values of some axes, in any order, means all points with these values."""
     file = str(_swept(tmp_path))
     both = [f"{file}@window=8,delay=0.8", f"{file}@window=8,delay=1.6"]
-    assert case_names(f"{file}@window=8") == both
-    assert case_names(f"{file}@delay=1.6,window=8") == both[1:]
-    assert case_names(f"{file}@window=8,seed=3") == [f"{name},seed=3" for name in both]
-    assert case_names(f"{file}@delay=1.6", 1) == [
+    assert point_names(f"{file}@window=8") == both
+    assert point_names(f"{file}@delay=1.6,window=8") == both[1:]
+    assert point_names(f"{file}@window=8,seed=3") == [f"{name},seed=3" for name in both]
+    assert point_names(f"{file}@delay=1.6", 1) == [
         f"{file}@window={n},delay=1.6,seed=1" for n in (4, 8)
     ]
-    assert len(case_names(f"{file}@seed=3")) == 4
+    assert len(point_names(f"{file}@seed=3")) == 4
     for wrong in ("window=5", "window=8,delay=0.8,delay=1.6", "8", "window"):
         with pytest.raises(SpecError, match="no point"):
-            case_names(f"{file}@{wrong}")
+            point_names(f"{file}@{wrong}")

@@ -6,7 +6,7 @@ import pytest
 
 from twoway.contract.links.dtm import Channel
 from twoway.measure.registry import metric_names
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.registry import predict
 
@@ -14,17 +14,17 @@ THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "
 
 
 def _predicted(name: str) -> dict[str, float]:
-    case = load_case(name)
-    setup = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    point = load_point(name)
+    setup = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
     return predict(THEORIES[name], setup)
 
 
 @pytest.mark.parametrize("name", THEORIES)
 def test_predictions_are_metrics(name: str) -> None:
     """Theories predict only measured metrics, and give numbers."""
-    case = load_case(name)
-    channels = [n for n, link in case.profile.directions.items() if link.elements.has(Channel)]
-    known = metric_names(case.profile.directions, [c.name for c in case.connections], channels)
+    point = load_point(name)
+    channels = [n for n, link in point.profile.directions.items() if link.elements.has(Channel)]
+    known = metric_names(point.profile.directions, [c.name for c in point.connections], channels)
     values = _predicted(name)
     assert set(values) <= set(known)
     assert all(math.isfinite(value) for value in values.values())

@@ -9,7 +9,7 @@ from running import SMALL, problems_of, write_experiment
 
 from twoway.contract.plan import Command
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 
@@ -83,7 +83,7 @@ def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
     (tmp_path / "tool").chmod(0o755)
     program = {**PROGRAM, "files": ["tool", "site"], "start_s": 1}
     path = write_experiment(tmp_path, {**SMALL, "programs": [program]})
-    (planned,) = build_plan(load_case(str(path))).user_programs
+    (planned,) = build_plan(load_point(str(path))).user_programs
     files = {name: (base64.b64decode(f.base64), f.executable) for name, f in planned.files.items()}
     assert files == {"tool": (b"#!/bin/sh\n", True), "site/deep/page": (b"\0\xff", False)}
     assert (planned.node, planned.run, planned.exit_code) == ("h1", ("true",), 0)
@@ -95,7 +95,7 @@ def test_hosts_have_names_where_there_are_programs() -> None:
     writes = {
         name: [
             step.stdin
-            for step in build_plan(load_case(name)).setup
+            for step in build_plan(load_point(name)).setup
             if isinstance(step, Command) and "/etc/hosts" in step.run
         ]
         for name in ("web-page@bulk=none", "kalampoukas-5.2")

@@ -9,8 +9,8 @@ from running import SMALL, problems_of, write_experiment
 from twoway.contract.network import START_NS
 from twoway.errors import SpecError
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 
 TWO: dict[str, Any] = SMALL | {
     "flows": [
@@ -25,32 +25,32 @@ TWO: dict[str, Any] = SMALL | {
 }
 
 
-def starts_s(case: Any) -> dict[str, float]:
+def starts_s(point: Any) -> dict[str, float]:
     """Return the start of each connection and UDP flow without random arrivals."""
-    lasting = [each for each in case.connections if each.name.startswith("left")]
+    lasting = [each for each in point.connections if each.name.startswith("left")]
     found = {each.name: each.start_ns for each in lasting}
-    found |= {each.name: each.start_ns for each in case.datagrams}
+    found |= {each.name: each.start_ns for each in point.datagrams}
     return {name: (start_ns - START_NS) / 1e9 for name, start_ns in found.items()}
 
 
 def test_names_have_the_seed_last(tmp_path: Path) -> None:
     """Points are named with each seed, as the file or the command line says, or without one."""
     file = str(write_experiment(tmp_path, TWO))
-    assert case_names(file) == [f"{file}@ecn=off", f"{file}@ecn=on"]
+    assert point_names(file) == [f"{file}@ecn=off", f"{file}@ecn=on"]
     wanted = [f"{file}@ecn={ecn},seed={seed}" for ecn in ("off", "on") for seed in (1, 2)]
-    assert case_names(file, 2) == wanted
-    assert case_names(f"{file}@ecn=on", 2) == wanted[2:]
-    assert case_names(str(write_experiment(tmp_path, TWO | {"seeds": 2}))) == wanted
+    assert point_names(file, 2) == wanted
+    assert point_names(f"{file}@ecn=on", 2) == wanted[2:]
+    assert point_names(str(write_experiment(tmp_path, TWO | {"seeds": 2}))) == wanted
     one = str(write_experiment(tmp_path, SMALL, "one"))
-    assert case_names(one, 1) == [f"{one}@seed=1"]
-    assert load_case(f"{one}@seed=1").id == "one@seed=1"
+    assert point_names(one, 1) == [f"{one}@seed=1"]
+    assert load_point(f"{one}@seed=1").id == "one@seed=1"
 
 
 def test_the_first_seed_changes_nothing(tmp_path: Path) -> None:
     """A plan with seed 1 equals that without seeds, except for its point's name."""
     file = str(write_experiment(tmp_path, TWO))
     plain, first = (
-        build_plan(load_case(f"{file}@ecn=on{seed}")).model_dump() for seed in ("", ",seed=1")
+        build_plan(load_point(f"{file}@ecn=on{seed}")).model_dump() for seed in ("", ",seed=1")
     )
     assert {key for key in plain if plain[key] != first[key]} == {"experiment"}
 
@@ -58,31 +58,31 @@ def test_the_first_seed_changes_nothing(tmp_path: Path) -> None:
 def test_another_seed_draws_anew(tmp_path: Path) -> None:
     """Starts, ports, transfers, UDP's times and the kernel's numbers follow from the seed."""
     file = str(write_experiment(tmp_path, TWO))
-    found = [load_case(f"{file}@ecn=on,seed={seed}") for seed in (1, 2, 3)]
-    assert [case.experiment.seed for case in found] == [1, 2, 3]
-    assert [case.experiment.datagrams[0].seed for case in found] == [1, 1_000_001, 2_000_001]
-    starts = [starts_s(case) for case in found]
+    found = [load_point(f"{file}@ecn=on,seed={seed}") for seed in (1, 2, 3)]
+    assert [point.experiment.seed for point in found] == [1, 2, 3]
+    assert [point.experiment.datagrams[0].seed for point in found] == [1, 1_000_001, 2_000_001]
+    starts = [starts_s(point) for point in found]
     assert set(starts[0].values()) == {0}
-    later = [each for case in starts[1:] for each in case.values()]
+    later = [each for point in starts[1:] for each in point.values()]
     assert len(set(later)) == 6
     assert 0 < min(later) <= max(later) < 0.1
     for ports in (
-        [case.connections[0].source_port for case in found],
-        [case.connections[0].port for case in found],
-        [case.datagrams[0].source_port for case in found],
+        [point.connections[0].source_port for point in found],
+        [point.connections[0].port for point in found],
+        [point.datagrams[0].source_port for point in found],
     ):
         assert len(set(ports)) == 3
         assert max(ports) < ports[0] + 10_000
-    arrivals = [tuple(c.start_ns for c in case.connections[2:]) for case in found]
+    arrivals = [tuple(c.start_ns for c in point.connections[2:]) for point in found]
     assert len(set(arrivals)) == 3
-    assert load_case(f"{file}@ecn=on,seed=2").connections == found[1].connections
+    assert load_point(f"{file}@ecn=on,seed=2").connections == found[1].connections
 
 
 def test_a_draw_is_the_flows_own(tmp_path: Path) -> None:
     """A flow's start does not depend on the other flows of the experiment."""
     alone = TWO | {"flows": TWO["flows"][:1], "datagrams": []}
     both, one = (
-        starts_s(load_case(f"{write_experiment(tmp_path, each)}@ecn=on,seed=2"))
+        starts_s(load_point(f"{write_experiment(tmp_path, each)}@ecn=on,seed=2"))
         for each in (TWO, alone)
     )
     assert {name: both[name] for name in one} == one
@@ -97,7 +97,7 @@ def test_how_late_a_flow_starts(tmp_path: Path, fields: dict[str, Any], most_s: 
     late = [
         each
         for seed in range(2, 12)
-        for each in starts_s(load_case(f"{file}@ecn=on,seed={seed}")).values()
+        for each in starts_s(load_point(f"{file}@ecn=on,seed={seed}")).values()
     ]
     assert most_s * 0.8 <= max(late) <= most_s
 
@@ -110,13 +110,13 @@ def test_a_seed_that_is_set_already(tmp_path: Path) -> None:
         said
     ]
     with pytest.raises(SpecError, match=said):
-        case_names(str(write_experiment(tmp_path, SMALL | {"matrix": axis})), 2)
+        point_names(str(write_experiment(tmp_path, SMALL | {"matrix": axis})), 2)
     with pytest.raises(SpecError, match="count from 1, got seed 7"):
-        case_names(str(write_experiment(tmp_path, SMALL | {"seed": 7})), 2)
+        point_names(str(write_experiment(tmp_path, SMALL | {"seed": 7})), 2)
 
 
 @pytest.mark.parametrize("seed", ["0", "1001", "x", "01"])
 def test_no_such_seed(tmp_path: Path, seed: str) -> None:
     """A seed is a number from 1 to 1000."""
     with pytest.raises(SpecError, match="no point"):
-        load_case(f"{write_experiment(tmp_path, SMALL)}@seed={seed}")
+        load_point(f"{write_experiment(tmp_path, SMALL)}@seed={seed}")

@@ -12,9 +12,9 @@ from warm_command import twoway
 from twoway.contract.statements import Contradicted
 from twoway.errors import SpecError
 from twoway.paths import experiment_files
-from twoway.runs.cases import load_case, reference_problems, refuse_lost_references
-from twoway.spec.matrix import Point
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point, reference_problems, refuse_lost_references
+from twoway.spec.matrix import AxisValues
+from twoway.spec.point import point_names
 from twoway.spec.statements import full_run
 from twoway.theory import predictions
 from twoway.theory.registry import known_theories
@@ -44,7 +44,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
     experiment = write_experiment(
         tmp_path, {**SMALL, "theory": "kalampoukas", "predictions": [said]}
     )
-    (prediction,) = load_case(str(experiment)).predictions
+    (prediction,) = load_point(str(experiment)).predictions
     assert prediction.value is not None
     expected = 0.005 if tolerance == 0.005 else 0.005 * prediction.value
     assert prediction.tolerance == pytest.approx(expected, rel=1e-12)
@@ -195,7 +195,7 @@ def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
     """A prediction has its theory's number at each point, as a value or as a bound."""
     said = [PREDICTED, {"metric": "efficiency.right", "at_least": "theory", "why": "at least"}]
     path = _swept(tmp_path, theory="kalampoukas", predictions=said)
-    found = [load_case(name).predictions for name in case_names(path)]
+    found = [load_point(name).predictions for name in point_names(path)]
     values = [row.value for row, _ in found]
     assert [row.theory for row, _ in found] == ["kalampoukas", "kalampoukas"]
     assert None not in values
@@ -211,7 +211,7 @@ def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
         "contradicted": [{**ON_RECORD, **AT_8, "metrics": ["efficiency.left"]}],
     }
     path = _swept(tmp_path, theory="kalampoukas", predictions=[said])
-    found = [[row.contradicted for row in load_case(n).predictions] for n in case_names(path)]
+    found = [[row.contradicted for row in load_point(n).predictions] for n in point_names(path)]
     known = Contradicted(since=date(2026, 11, 24), why="x")
     assert found == [[None, None], [known, None]]
 
@@ -223,14 +223,14 @@ def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
     path = write_experiment(
         tmp_path, {**SMALL, "theory": "kalampoukas", "claims": [CLAIMED, formula, words]}
     )
-    found = [claim.form for claim in load_case(str(path)).claims]
+    found = [claim.form for claim in load_point(str(path)).claims]
     assert found == ["number", "formula", "words"]
 
 
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
     """A list has a value for each metric; a number is for all of them."""
     path = _swept(tmp_path, findings=[FOUND])
-    found = [[row.value for row in load_case(name).findings] for name in case_names(path)]
+    found = [[row.value for row in load_point(name).findings] for name in point_names(path)]
     assert found == [[0.5, 0.6], [0.7, 0.7]]
 
 
@@ -239,7 +239,7 @@ def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> N
     differs = [{"why": "small", "at": {"window": 4}, "metrics": ["efficiency.left"]}]
     claim = {**CLAIMED, "metric": FOUND["metric"], "differs": differs}
     path = _swept(tmp_path, claims=[claim])
-    known = [[row.differs is not None for row in load_case(n).claims] for n in case_names(path)]
+    known = [[row.differs is not None for row in load_point(n).claims] for n in point_names(path)]
     assert known == [[True, False], [False, False]]
 
 
@@ -252,7 +252,7 @@ def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> N
         ("here", {}, "here"),
     ],
 )
-def test_a_run_is_completed_by_the_point(run: str, point: Point, full: str) -> None:
+def test_a_run_is_completed_by_the_point(run: str, point: AxisValues, full: str) -> None:
     """A run of the same experiment has this point's values on the axes that it leaves out."""
     assert full_run(run, "here", point) == full
 
@@ -277,11 +277,11 @@ def test_what_a_claim_refers_to_exists(
         **CLAIMED,
         "differs": [{"why": "x", "removes": ["experiment.flows", *TIMES], **differs}],
     }
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
-    (found,) = reference_problems(case)
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    (found,) = reference_problems(point)
     assert problem in found
     with pytest.raises(SpecError, match=re.escape(problem)):
-        refuse_lost_references([case, case])
+        refuse_lost_references([point, point])
     path = tmp_path / "small.yml"
     for command in ("run", "sweep"):
         refused = twoway(command, path, "--results", tmp_path / "results")
@@ -311,8 +311,8 @@ def test_a_run_that_explains_removes_the_reason_alone(
     """A run that explains differs in each parameter that it removes, and in no other."""
     differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
     claim = {**CLAIMED, "differs": [differs]}
-    case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
-    found = list(reference_problems(case))
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    found = list(reference_problems(point))
     assert len(found) == len(problems)
     assert all(part in each for part, each in zip(problems, found, strict=True))
 
@@ -322,7 +322,7 @@ def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
     """A difference that is not compared, or not explained, needs a reason."""
     claim = {**CLAIMED, "differs": [{"why": reason, "not_comparable": True}]}
     with pytest.raises(SpecError, match=r"claims\.0\.differs\.0\.why: "):
-        load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+        load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
 
 
 def test_every_theory_is_used() -> None:

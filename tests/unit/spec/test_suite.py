@@ -10,8 +10,8 @@ import yaml
 from twoway.errors import SpecError, UsageError
 from twoway.paths import SUITES
 from twoway.report.card import card_table, make_card
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
 
 
@@ -22,8 +22,8 @@ def test_every_row_is_sound_at_every_point(name: str) -> None:
     rows = {row: each.shows for row, each in suite.said.rows.items() if each.shows}
     assert {path.stem for path in suite.folder.glob(f"{name}-*.yml")} == {*rows}
     for file in suite.files:
-        for point in case_names(str(file)):
-            assert {each.metric for each in rows[file.stem]} <= {*load_case(point).metrics}
+        for point in point_names(str(file)):
+            assert {each.metric for each in rows[file.stem]} <= {*load_point(point).metrics}
 
 
 def test_another_control_has_the_same_points(tmp_path: Path) -> None:
@@ -31,15 +31,15 @@ def test_another_control_has_the_same_points(tmp_path: Path) -> None:
     suite = load_suite("quick")
     files = write_rows(suite, "vegas", None, tmp_path / "vegas")
     for ours, theirs in zip(suite.files, files, strict=True):
-        points = [name.partition("@")[2] for name in case_names(str(theirs))]
-        expected = [name.partition("@control=reno")[2] for name in case_names(str(ours))]
+        points = [name.partition("@")[2] for name in point_names(str(theirs))]
+        expected = [name.partition("@control=reno")[2] for name in point_names(str(ours))]
         assert points == [f"control=vegas{rest}" for rest in expected if rest]
-    assert load_case(f"{files[0]}@{points_of(files[0])[0]}").flows["flow"].congestion == "vegas"
+    assert load_point(f"{files[0]}@{points_of(files[0])[0]}").flows["flow"].congestion == "vegas"
 
 
 def points_of(file: Path) -> list[str]:
     """List the names of a sweep's points."""
-    return [name.partition("@")[2] for name in case_names(str(file))]
+    return [name.partition("@")[2] for name in point_names(str(file))]
 
 
 def _suite(folder: Path, **changes: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.rate import Rate
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions.ack_clock import predict
@@ -20,8 +20,8 @@ def _rate(link: Link) -> dict[str, Any]:
 
 
 def _setup(name: str, **rate: Any) -> Setup:
-    case = load_case(name)
-    found = setup_of(case.experiment, case.profile, case.graph, case.connections)
+    point = load_point(name)
+    found = setup_of(point.experiment, point.profile, point.graph, point.connections)
     back = found.links["reverse"]
     elements = Elements([Rate.model_validate({**_rate(back), **rate})])
     changed = replace(back, elements=elements)
@@ -35,7 +35,7 @@ def _setup(name: str, **rate: Any) -> Setup:
 @pytest.mark.parametrize(("acks", "segments"), [("every-segment", 1), ("delayed", 2)])
 def test_a_grant_for_each_ack(every_ms: int, mbit: float, acks: str, segments: int) -> None:
     """One or two packets of 1500 bytes come down in each interval."""
-    (prediction,) = load_case(f"request-grant@every_ms={every_ms},acks={acks}").predictions
+    (prediction,) = load_point(f"request-grant@every_ms={every_ms},acks={acks}").predictions
     assert prediction.value == pytest.approx(mbit * segments, abs=12e3 * segments / 24e6)
 
 

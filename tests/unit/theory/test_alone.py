@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions.alone import predict
 
 
-def _setup(point: str) -> Setup:
-    case = load_case(f"pantheon@{point}")
-    return setup_of(case.experiment, case.profile, case.graph, case.connections)
+def _setup(name: str) -> Setup:
+    point = load_point(f"pantheon@{name}")
+    return setup_of(point.experiment, point.profile, point.graph, point.connections)
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.loss import Loss
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions import counted_loss_cubic
 from twoway.theory.predictions.counted_loss import cubic_window, predict, reno_window
 
 
-def _setup(point: str) -> Setup:
-    case = load_case(f"counted-loss@{point}")
-    return setup_of(case.experiment, case.profile, case.graph, case.connections)
+def _setup(name: str) -> Setup:
+    point = load_point(f"counted-loss@{name}")
+    return setup_of(point.experiment, point.profile, point.graph, point.connections)
 
 
 def test_windows_are_those_of_the_rfc() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 SERVICE_S, FIXED_S = 1e-3, 9e-3
 WINDOW_S, PATHS = 100, 100
@@ -23,8 +23,8 @@ def _mean_waits(load: float) -> np.ndarray:
 @pytest.mark.parametrize(("rate", "load"), [(4, 0.5), (6.4, 0.8)])
 def test_an_m_d_1_queue(rate: float, load: float) -> None:
     """Prediction and tolerance of udp-poisson are a simulation's mean and four deviations."""
-    case = load_case(f"udp-poisson@rate={rate:g},buffer=1000")
-    (prediction,) = case.predictions
+    point = load_point(f"udp-poisson@rate={rate:g},buffer=1000")
+    (prediction,) = point.predictions
     waits = _mean_waits(load)
     assert prediction.value == pytest.approx(FIXED_S + waits.mean(), abs=4 * waits.std() / 10)
     assert prediction.tolerance == pytest.approx(4 * waits.std(), rel=0.2)
@@ -33,5 +33,5 @@ def test_an_m_d_1_queue(rate: float, load: float) -> None:
 @pytest.mark.parametrize(("rate", "loss"), [(6, 0), (10, 0.2), (16, 0.5)])
 def test_a_full_queue(rate: int, loss: float) -> None:
     """A link of 8 Mbit/s loses the rate above its own, and nothing below."""
-    (prediction,) = load_case(f"udp-loss@rate={rate}").predictions
+    (prediction,) = load_point(f"udp-loss@rate={rate}").predictions
     assert prediction.value == pytest.approx(loss)

@@ -96,5 +96,5 @@ def test_prediction_is_about_transfers_alone() -> None:
     """A flow without an end is refused by name."""
     setup = _setup(120_000, 240_000)
     endless = setup.connections[1].model_copy(update={"transfer_bytes": None})
-    with pytest.raises(ValueError, match="left-1 is none"):
+    with pytest.raises(ValueError, match="left-1 is not"):
         predict("fast_transfers", replace(setup, connections=(setup.connections[0], endless)))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from twoway.contract.links.medium import Medium
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict
@@ -16,8 +16,10 @@ DATA, ACK, GAP = 600 * US, 16 * US, 200 * US
 
 
 def _setup(name: str, **changes: Any) -> Setup:
-    case = load_case(name)
-    found = setup_of(case.experiment, case.profile, case.graph, case.connections, case.datagrams)
+    point = load_point(name)
+    found = setup_of(
+        point.experiment, point.profile, point.graph, point.connections, point.datagrams
+    )
     return replace(found, **changes)
 
 
@@ -114,7 +116,9 @@ def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str
 
 def test_other_theories_have_no_shared_medium() -> None:
     """A theory of separate media for each direction predicts nothing for a half-duplex link."""
-    with pytest.raises(ValueError, match="a medium for each direction; half_duplex has one"):
+    with pytest.raises(
+        ValueError, match="half_duplex covers a shared one"
+    ):
         predict("ack_clock", _setup(ONE_WAY))
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict, printed
 
 
 def _setup(name: str) -> Setup:
-    case = load_case(name)
-    return setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    point = load_point(name)
+    return setup_of(point.experiment, point.profile, point.graph, list(point.connections))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:
 
 def test_predictions_carry_the_printed_form() -> None:
     """A point's predictions have the paper's number beside ours."""
-    said = load_case("kalampoukas-5.2").predictions
+    said = load_point("kalampoukas-5.2").predictions
     first = next(each for each in said if each.metric == "efficiency.left")
     assert first.printed == pytest.approx(0.65098, abs=1e-5)
     assert first.value == pytest.approx(0.65091, abs=1e-5)

@@ -6,16 +6,16 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.loss import Loss
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions import link_impairments, link_loss
 from twoway.theory.predictions.link_loss import predict
 
 
-def _setup(point: str) -> Setup:
-    case = load_case(point)
-    return setup_of(case.experiment, case.profile, case.graph, case.connections)
+def _setup(name: str) -> Setup:
+    point = load_point(name)
+    return setup_of(point.experiment, point.profile, point.graph, point.connections)
 
 
 @pytest.mark.parametrize("loss", [{"every": 100}, {"schedule": [[0, 1]]}])

@@ -1,6 +1,6 @@
 """Finding theories."""
 
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.theory import registry
 
 
@@ -13,6 +13,6 @@ def test_a_theory_says_which_metrics_a_profile_sets() -> None:
 
 def test_points_record_what_is_of_the_testbed() -> None:
     """Predictions of a link's own effects are marked; one of a channel's slots is not."""
-    said = load_case("dtm-allocators@allocator=static").predictions
+    said = load_point("dtm-allocators@allocator=static").predictions
     marked = {each.metric: each.of_testbed for each in said}
     assert marked == {"capacity_goodput.channel": False, "drops_data.channel": True}

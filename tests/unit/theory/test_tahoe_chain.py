@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from connections import connection
 
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.predictions import setup_of
 from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
@@ -86,7 +86,7 @@ def test_it_is_about_one_tahoe() -> None:
 
 def test_the_file_has_what_the_model_computes() -> None:
     """The values kept for figure 4 with three nodes are those of the present model."""
-    case = load_case("barakat-fig4@nodes=3")
-    given = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    point = load_point("barakat-fig4@nodes=3")
+    given = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
     kept = tables.look_up(tahoe_chain.NAME, tahoe_chain.parameters(given))
     assert kept == pytest.approx(tahoe_chain.compute(given), rel=1e-5)

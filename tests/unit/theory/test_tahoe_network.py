@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from twoway.runs.cases import load_case
-from twoway.spec.point import case_names
+from twoway.runs.points import load_point
+from twoway.spec.point import point_names
 from twoway.spec.predictions import setup_of
 from twoway.theory import tables
 from twoway.theory.network import Setup
@@ -22,7 +22,7 @@ from twoway.theory.tahoe.setting import outcome_of, random_starts
 from twoway.theory.tahoe.timers import MS, BsdTimer, LinuxTimer, S
 
 POINTS = {
-    theory: [point for name in names for point in case_names(name)]
+    theory: [point for name in names for point in point_names(name)]
     for theory, names in {
         tahoe: ("zhang-fig2", "zhang-fig4-5", "zhang-fig6-7", "zhang-one-way-buffer"),
         tahoe_starts: ("zhang-fig3",),
@@ -43,8 +43,8 @@ SAMPLE = [
 
 def setup(name: str) -> Setup:
     """Return the setup that theories get for an experiment's point."""
-    case = load_case(name)
-    return setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    point = load_point(name)
+    return setup_of(point.experiment, point.profile, point.graph, list(point.connections))
 
 
 def victims(outcome: Outcome) -> list[list[int]]:
@@ -86,7 +86,7 @@ def test_the_mean_of_starts_has_its_first_start() -> None:
 def test_tolerances_are_three_deviations(name: str) -> None:
     """With random starts, a prediction's tolerance is three deviations, rounded up."""
     deviations = tahoe_starts.deviations(setup(name))
-    for each in load_case(name).predictions:
+    for each in load_point(name).predictions:
         assert each.tolerance is not None
         three = 3 * deviations[each.metric]
         assert three <= each.tolerance <= 1.2 * three, f"{each.metric}: {three:.4g}"

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from twoway.commands.lab.one_case import one_case
+from twoway.commands.lab.one_point import one_point
 from twoway.commands.options import JSON, RESULTS, add_experiment, add_options
 from twoway.commands.reporting import report_on
 
@@ -24,9 +24,11 @@ def run(args: argparse.Namespace) -> int:
     """Merge the folders of all hosts into one run and report on it."""
     from twoway.contract.manifest import MACHINE
     from twoway.lab.multihost_run import Multihost
-    from twoway.runs.run import run_case
+    from twoway.runs.run import run_experiment
 
     parts = {path.parent.name: path.parent for path in sorted(args.parts.glob(f"*/{MACHINE}"))}
     multihost = Multihost(parts, json.loads((args.parts / "times.json").read_text()))
-    folder = run_case(one_case(args.experiment), multihost, args.results, took_s=multihost.took_s)
+    folder = run_experiment(
+        one_point(args.experiment), multihost, args.results, took_s=multihost.took_s
+    )
     return report_on(folder, as_json=args.json)

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from twoway.commands.lab.one_case import one_case
+from twoway.commands.lab.one_point import one_point
 from twoway.commands.options import add_experiment
 
 HELP = "cut an experiment's plan into the shares of several hosts"
@@ -31,13 +31,13 @@ def run(args: argparse.Namespace) -> int:
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         raise UsageError("\n".join(f"--places: {problem}" for problem in problems)) from error
-    case = one_case(args.experiment)
-    for machine, plan in shares(case, places).items():
+    point = one_point(args.experiment)
+    for machine, plan in shares(point, places).items():
         folder = args.to / machine
         folder.mkdir(parents=True, exist_ok=True)
         plan.write(folder / PLAN)
     # All clocks are compared with that of the last node's host: a router, close to most of the
     # others.
-    reference = next(m for m, place in places.items() if case.graph.nodes[-1] in place.nodes)
-    print(json.dumps({"experiment": case.id, "reference": reference, "ready_by_ns": READY_NS}))
+    reference = next(m for m, place in places.items() if point.graph.nodes[-1] in place.nodes)
+    print(json.dumps({"experiment": point.id, "reference": reference, "ready_by_ns": READY_NS}))
     return 0

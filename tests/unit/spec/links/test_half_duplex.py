@@ -14,7 +14,7 @@ from twoway.lab.multihost_plan import Place, shares
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.experiment import Profile
 from twoway.spec.links.half_duplex import media
 from twoway.spec.placement import placement_problems
@@ -123,20 +123,20 @@ def test_an_axis_sets_what_both_directions_share(tmp_path: Path) -> None:
     axis = {"set": ["profile.half_duplex.turn_packets"], "to": [1, 3]}
     document = {**SMALL, "profile": "half-duplex", "matrix": {"turn": axis}}
     document |= {"stack": {"mtu_bytes": 1500}}
-    case = load_case(f"{write_experiment(tmp_path, document)}@turn=3")
-    assert case.profile.half_duplex
-    assert case.profile.half_duplex.turn_packets == 3
-    assert case.profile.half_duplex.gap_us == 200
+    point = load_point(f"{write_experiment(tmp_path, document)}@turn=3")
+    assert point.profile.half_duplex
+    assert point.profile.half_duplex.turn_packets == 3
+    assert point.profile.half_duplex.gap_us == 200
 
 
 def test_other_backends_have_no_medium() -> None:
     """Backends with a real clock, and runs over several hosts, refuse a half-duplex link."""
-    case = load_case("half-duplex-turns@turn=1")
+    point = load_point("half-duplex-turns@turn=1")
     for backend in ("qemu", "native"):
         with pytest.raises(UsageError, match="half_duplex: not possible with the backend"):
-            refuse_what_uml_has(build_plan(case), backend)
+            refuse_what_uml_has(build_plan(point), backend)
     here = Place(nodes=["h1", "r1", "r2", "h2"], links={})
     with pytest.raises(
         UsageError, match="half_duplex: not possible on the hosts of a lab; uml has it"
     ):
-        shares(case, {"here": here})
+        shares(point, {"here": here})

@@ -12,7 +12,7 @@ from twoway.contract.plan import Check
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 from twoway.spec.experiment import Profile
 from twoway.spec.links.loss import Loss
 from twoway.spec.placement import placement_problems
@@ -96,7 +96,7 @@ def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], proble
 def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
     """The first share of netem is set before the traffic, and changed until it ends."""
     loss = {"schedule": [[0, 0], [0.5, 2.5]], "repeat_s": 0.8}
-    plan = build_plan(load_case(str(_experiment(tmp_path, loss, 1.5))))
+    plan = build_plan(load_point(str(_experiment(tmp_path, loss, 1.5))))
     queues = (s for s in plan.setup if isinstance(s, Check) and "tc" in s.run)
     (before,) = (step.stdin for step in queues if step.node == "r2")
     assert "qdisc replace dev r2-eth0 root handle 1: netem limit 1482 delay 8000us" in before
@@ -112,9 +112,9 @@ def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
 def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
     """A schedule with more changes than a run's processes allow is refused, with a number."""
     loss = {"schedule": [[0, 0], [0.001, 1]], "repeat_s": 0.002}
-    load_case(str(_experiment(tmp_path, loss, 1)))
+    load_point(str(_experiment(tmp_path, loss, 1)))
     with pytest.raises(SpecError) as caught:
-        load_case(str(_experiment(tmp_path, loss, 1.001)))
+        load_point(str(_experiment(tmp_path, loss, 1.001)))
     (problem,) = caught.value.problems
     assert problem.endswith("loss.schedule: a run has 1000 changes at most, got 1002")
 

@@ -7,7 +7,7 @@ import pytest
 from running import SMALL, problems_of, write_experiment
 
 from twoway.plan.plan import build_plan
-from twoway.runs.cases import load_case
+from twoway.runs.points import load_point
 
 UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
 
@@ -54,7 +54,7 @@ def test_a_source_is_told_all(tmp_path: Path) -> None:
     """The source's options are the payload, interval, times, process and pauses of its flow."""
     pauses = {"mean_on_s": 0.1, "mean_off_s": 0.2}
     flow = {"arrivals": "poisson", "on_off": pauses, "seed": 7, "stop_s": 1, "start_s": 0.5}
-    plan = build_plan(load_case(str(_write(tmp_path, flow))))
+    plan = build_plan(load_point(str(_write(tmp_path, flow))))
     (source,) = (each for each in plan.sources if each.name == "source-udp")
     words = " ".join(source.run)
     start_ns = plan.clock.start_ns

@@ -13,24 +13,24 @@ from twoway.runs.manifest import describe
 from twoway.spec import point
 
 
-def load_case(name: str) -> point.Case:
-    """Read an experiment, or a point of one (see `twoway.spec.point.load_case`)."""
-    return point.load_case(name, metric_names)
+def load_point(name: str) -> point.Point:
+    """Read an experiment, or a point of one (see `twoway.spec.point.load_point`)."""
+    return point.load_point(name, metric_names)
 
 
-def refuse_lost_references(cases: Iterable[point.Case]) -> None:
+def refuse_lost_references(points: Iterable[point.Point]) -> None:
     """Raise SpecError if claims refer to runs or metrics that do not exist, naming all."""
-    problems = dict.fromkeys(problem for case in cases for problem in reference_problems(case))
+    problems = dict.fromkeys(problem for point in points for problem in reference_problems(point))
     if problems:
         raise SpecError(list(problems))
 
 
-def reference_problems(case: point.Case) -> Iterator[str]:
+def reference_problems(point: point.Point) -> Iterator[str]:
     """List problems of the runs that a point's claims refer to.
 
     A run or metric may not exist; an explaining run may differ in more than it removes.
     """
-    for claim in case.claims:
+    for claim in point.claims:
         differs = claim.differs
         referred = [(claim.against, claim.metric)]
         if differs:
@@ -39,21 +39,21 @@ def reference_problems(case: point.Case) -> Iterator[str]:
             if run is None:
                 continue
             try:
-                known = load_case(run).metrics
+                known = load_point(run).metrics
             except SpecError as error:
-                yield f"{case.id}: claim about {claim.metric}: {error}"
+                yield f"{point.id}: claim about {claim.metric}: {error}"
                 continue
             if metric not in known:
-                yield f'{case.id}: claim about {claim.metric}: {run} has no metric "{metric}"'
+                yield f'{point.id}: claim about {claim.metric}: {run} has no metric "{metric}"'
         if differs and differs.explained_by:
-            problems = _not_isolated(describe(case), differs.explained_by, differs.removes)
-            yield from (f"{case.id}: claim about {claim.metric}: {each}" for each in problems)
+            problems = _not_isolated(describe(point), differs.explained_by, differs.removes)
+            yield from (f"{point.id}: claim about {claim.metric}: {each}" for each in problems)
 
 
 def _not_isolated(here: Described, run: str, removes: Sequence[str]) -> Iterator[str]:
     """List the parameters in which an explaining run differs, though it does not remove them."""
     try:
-        there = describe(load_case(run))
+        there = describe(load_point(run))
     except SpecError:
         return  # reported above
     differing = parameters([here, there])

@@ -3,19 +3,19 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twoway.spec.point import Case
+    from twoway.spec.point import Point
 
 
-def one_case(experiment: str) -> "Case":
+def one_point(experiment: str) -> "Point":
     """Load the only point of an experiment.
 
     Raises: UsageError if the experiment has several.
     """
     from twoway.errors import UsageError
-    from twoway.runs.cases import load_case
-    from twoway.spec.point import case_names
+    from twoway.runs.points import load_point
+    from twoway.spec.point import point_names
 
-    names = case_names(experiment)
+    names = point_names(experiment)
     if len(names) > 1:
         raise UsageError(f"{experiment}: has {len(names)} points; name one", f"as {names[0]}")
-    return load_case(names[0])
+    return load_point(names[0])
