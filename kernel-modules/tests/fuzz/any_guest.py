@@ -19,6 +19,16 @@ def add_devices() -> None:
     _run("tc qdisc add dev shared root handle 1: prio")
 
 
+def remove_devices() -> None:
+    """Remove both devices, with the packets in their queues.
+
+    A packet in a queue holds its socket, and a socket its network namespace: a namespace is not
+    removed before its last packet, which a slow link keeps for hours.
+    """
+    for device in ("lone", "shared"):
+        _run(f"ip link del {device}")
+
+
 def fuzz(program: str, kind: str, seed: str, requests: str) -> None:
     """Load a qdisc, send it requests, and unload it; keep the fuzzer's table."""
     _run(f"insmod /mnt/bin/sch_{kind}.ko")
@@ -26,8 +36,7 @@ def fuzz(program: str, kind: str, seed: str, requests: str) -> None:
     with (RUN / "fuzz.tsv").open("w") as table:
         argv = [program, kind, seed, requests, "lone", "shared"]
         subprocess.run(argv, check=True, stdout=table)
-    for device in ("lone", "shared"):
-        _run(f"ip link del {device}")
+    remove_devices()
     _run("sleep 1")
     _run(f"rmmod sch_{kind}")
 

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from dtm_raw import raw_cases  # noqa: E402
 from endurance import load, run, unload  # noqa: E402
 from fuzz import any_guest  # noqa: E402
 from progress import report  # noqa: E402
+from stress import unload_when_free  # noqa: E402
 
 RUN = Path("/mnt/run")
 FUZZERS = 4
@@ -59,9 +59,10 @@ def fuzz(kind: str, requests: str) -> None:
     ended = [process.wait() for process in running]
     assert not any(ended), ended
     for seed in range(1, FUZZERS + 1):
+        with endurance.namespace(f"fuzz{seed}"):
+            any_guest.remove_devices()
         run("ip", "netns", "del", f"fuzz{seed}")
-    time.sleep(1)
-    unload(f"sch_{kind}")
+    unload_when_free(f"sch_{kind}")
 
 
 def planted(*bugs: str) -> None:
