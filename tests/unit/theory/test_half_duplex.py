@@ -116,9 +116,7 @@ def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str
 
 def test_other_theories_have_no_shared_medium() -> None:
     """A theory of separate media for each direction predicts nothing for a half-duplex link."""
-    with pytest.raises(
-        ValueError, match="half_duplex covers a shared one"
-    ):
+    with pytest.raises(ValueError, match="half_duplex covers a shared one"):
         predict("ack_clock", _setup(ONE_WAY))
 
 
