@@ -63,6 +63,33 @@ class Walk:
         return int(getattr(clib.load(), function)(ctypes.byref(self._block), *state) or 0)
 
 
+class Chains:
+    """Rows of four numbers that directions take and free, chained by the last one.
+
+    Laid out as struct ca_all_coming in clib/afar.h, and as struct ca_all_holes in
+    clib/receiving.h.
+    """
+
+    def __init__(self) -> None:
+        self._rows, self._free, self._taken = np.zeros((0, 4), dtype=np.int64), -1, 0
+
+    def walk(self, block: "Block", function: str, directions: int, sums: int, most: int) -> None:
+        """Call a function with a block, both addresses, and room for `most` rows more."""
+        rows = len(self._rows)
+        if rows - self._taken < most:
+            more = np.zeros((most + rows, 4), dtype=np.int64)
+            more[:, -1] = np.arange(rows + 1, rows + len(more) + 1)
+            more[-1, -1] = self._free
+            self._rows, self._free = np.concatenate((self._rows, more)), rows
+        chains = _Chains(self._rows.ctypes.data, self._free)
+        self._taken += block.walk.add(function, directions, ctypes.byref(chains), sums)
+        self._free = chains.free
+
+
+class _Chains(ctypes.Structure):
+    _fields_ = [("rows", ctypes.c_void_p), ("free", ctypes.c_int64)]
+
+
 def _column(of: object, name: str, kind: "np.dtype[np.generic]") -> IntArray:
     column: IntArray = np.ascontiguousarray(getattr(of, name), dtype=kind)
     return column

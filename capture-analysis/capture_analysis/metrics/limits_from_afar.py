@@ -17,7 +17,6 @@ like a sender that holds back. Without the handshake the scale of windows is unk
 Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """
 
-import ctypes
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -28,13 +27,14 @@ from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.walk import Chains
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN, NO_TIME
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
 RECOVERY, RECEIVER, SENDER = range(3)
 CAUSES = 3
-_KEPT, _ROW = 7, 4  # numbers in struct ca_afar and in struct ca_coming of clib/afar.h
+_KEPT = 7  # numbers in struct ca_afar of clib/afar.h
 NOT_FAR = "captured near the data's sender, or at an unknown place"
 
 AFAR_RECOVERY = Definition(
@@ -54,12 +54,6 @@ AFAR_SENDER = Definition(
 )
 
 
-class _AllComing(ctypes.Structure):
-    """Laid out as struct ca_all_coming in clib/afar.h."""
-
-    _fields_ = [("rows", ctypes.c_void_p), ("free", ctypes.c_int64)]
-
-
 class LimitsFromAfar(FromOne):
     """The cause of waiting in each direction, seen from beyond the data's sender."""
 
@@ -74,32 +68,15 @@ class LimitsFromAfar(FromOne):
     def __init__(self) -> None:
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._kept = LaneArray(np.maximum, -1, _KEPT)
-        # ACKs on their way to the sender, and the first free row; rows are chained.
-        self._coming, self._free, self._taken = np.zeros((0, _ROW), dtype=np.int64), -1, 0
+        self._coming = Chains()  # ACKs on their way to the sender
 
     @override
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/afar.c)."""
-        if not (block.facts.tap_at > NEAR).any():
-            return
-        self._make_room(int(block.is_ack.sum()))
-        coming = _AllComing(self._coming.ctypes.data, self._free)
-        directions = block.walk.directions
-        self._taken += block.walk.add(
-            "ca_afar_add",
-            self._kept.address(directions),
-            ctypes.byref(coming),
-            self._ns.address(directions),
-        )
-        self._free = coming.free
-
-    def _make_room(self, acks: int) -> None:
-        rows = len(self._coming)
-        if rows - self._taken < acks:
-            more = np.zeros((acks + rows, _ROW), dtype=np.int64)
-            more[:, -1] = np.arange(rows + 1, rows + len(more) + 1)
-            more[-1, -1] = self._free
-            self._coming, self._free = np.concatenate((self._coming, more)), rows
+        if (block.facts.tap_at > NEAR).any():
+            directions, acks = block.walk.directions, int(block.is_ack.sum())
+            kept, spent = self._kept.address(directions), self._ns.address(directions)
+            self._coming.walk(block, "ca_afar_add", kept, spent, acks)
 
     @override
     def merge(self, other: Self) -> None:

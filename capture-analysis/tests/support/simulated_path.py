@@ -1,7 +1,7 @@
 """Simulate TCP over a path of two queues, and capture it, with the truth about its ACKs.
 
 Host 0 and host 1 are joined by a link in each direction, a FIFO with a rate, and a delay before and
-behind it. Senders are windows of segments, receivers acknowledge; no packet is reordered. A tap
+behind it. Senders are windows of segments, receivers acknowledge. A tap
 sees host 0's interface, host 1's, or the wire behind the link from 0 to 1.
 """
 
@@ -47,6 +47,8 @@ class Link:
         jitter_ns: a random delay of 0 to this on top, without reordering.
         loss: share of packets that are dropped at random.
         polices: True to drop packets that would wait too long (policer).
+        overtaken: share of packets that those behind them overtake.
+        overtaken_ns: delay of these on top.
         target_ns: CoDel drops packets that waited longer, if all did for CODEL_NS; 0 for none.
         change_ns: time at which its rate becomes changed_bit, and its delay longer by changed_ns
             (handover).
@@ -62,6 +64,8 @@ class Link:
     jitter_ns: int = 0
     loss: float = 0.0
     polices: bool = False
+    overtaken: float = 0.0
+    overtaken_ns: int = 2_000_000
     target_ns: int = 0
     change_ns: int = 1 << 62
     changed_bit: float = 0.0
@@ -98,6 +102,8 @@ class Link:
         if self.polices:  # the line itself is ten times as fast
             left_ns = max(self.last_ns, entered_ns) + round(0.8e9 * frame / self.rate_bit)
         self.last_ns = max(self.last_ns, left_ns)
+        if self.overtaken and random.random() < self.overtaken:
+            return self.last_ns + self.overtaken_ns
         return self.last_ns
 
     def _codel_drops(self, now_ns: int, waited_ns: int) -> bool:
@@ -141,6 +147,8 @@ class Connection:
             sender ignores.
         avoids: True to grow by a segment a round trip after a loss, as in congestion avoidance.
         sacks: True for ACKs with SACK blocks, by which the sender finds missing segments.
+        reads_ns, reads: interval at which its application reads, and segments at a time; the
+            rest takes room of the announced window; 0: it reads all at once.
     """
 
     sender: int = 0
@@ -157,6 +165,8 @@ class Connection:
     hosts: int = 1
     announced: int = 0
     avoids: bool = False
+    reads_ns: int = 0
+    reads: int = 1
     sacks: bool = False
     # State: of the sender, then of the receiver.
     now_window: float = FIRST_WINDOW
@@ -171,6 +181,11 @@ class Connection:
     unanswered: int = 0
     beyond: set[int] = field(default_factory=set)
     latest: int = 0
+    late_acks: int = 0
+    unread: int = 0
+    most_unread: int = 0
+    opened: int = 0
+    edge: int = 0
     timer: int = 0
     taking: bool = False
     closed: bool = False
@@ -216,6 +231,8 @@ class Connection:
     @property
     def room(self) -> int:
         """Return the number of segments that may be outstanding."""
+        if self.reads_ns:
+            return min(int(self.now_window), max(self.edge, self.announced) - self.acked)
         return min(int(self.now_window), self.announced or int(self.now_window))
 
     @property
@@ -234,6 +251,7 @@ class Sent:
     ack: int
     payload: int
     sack: tuple[int, int] = (0, 0)
+    unread: int = 0
 
 
 @dataclass
@@ -261,6 +279,7 @@ class Simulation:
         self.random = np.random.default_rng(seed)
         self.rows: list[tuple[int, ...]] = []
         self.acks: list[tuple[int, int, int]] = []  # connection, sent, seen
+        self.dropped: set[tuple[int, int]] = set()  # connection, sequence number
         self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
         self._count = 0
 
@@ -295,10 +314,14 @@ class Simulation:
         if seen_ns is not None:
             stamp = now_ns // each.tick_ns if each.tick_ns else 0
             numbers = sent.flags, sent.seq, sent.ack, sent.payload
-            self.rows.append((seen_ns, number, half, *numbers, frame, stamp, *sent.sack))
+            self.rows.append(
+                (seen_ns, number, half, *numbers, frame, stamp, *sent.sack, sent.unread)
+            )
             if half and not sent.payload and not sent.flags & FLAG_SYN:
                 self.acks.append((number, now_ns, seen_ns))
-        if arrives_ns is not None:
+        if arrives_ns is None:
+            self.dropped.add((number, sent.seq))
+        else:
             self._at(arrives_ns, act, number, *arguments)
 
     def _open(self, now_ns: int, number: int, step: int) -> None:
@@ -378,6 +401,7 @@ class Simulation:
             each.beyond.discard(each.expected)
             each.expected += 1
             each.unanswered += 1
+            self._keep(now_ns, number)
         if (filled and not each.held_ns) or each.unanswered >= each.every:
             self._acknowledge(now_ns, number)
         else:
@@ -387,7 +411,28 @@ class Simulation:
     def _delayed(self, now_ns: int, number: int, timer: int) -> None:
         each = self.connections[number]
         if timer == each.timer and each.unanswered:
+            each.late_acks += 1
             self._acknowledge(now_ns, number)
+
+    def _keep(self, now_ns: int, number: int) -> None:
+        """Keep a segment until the application reads it."""
+        each = self.connections[number]
+        if each.reads_ns:
+            if not each.unread:
+                self._at(now_ns + each.reads_ns, self._read, number)
+            each.unread += 1
+            each.most_unread = max(each.most_unread, each.unread)
+
+    def _read(self, now_ns: int, number: int) -> None:
+        """Read, and say so if the window had been shut."""
+        each = self.connections[number]
+        was_shut = each.unread == each.announced
+        each.unread = max(each.unread - each.reads, 0)
+        if was_shut:
+            each.opened += 1
+            self._acknowledge(now_ns, number)
+        if each.unread:
+            self._at(now_ns + each.reads_ns, self._read, number)
 
     def _acknowledge(self, now_ns: int, number: int) -> None:
         each = self.connections[number]
@@ -395,12 +440,16 @@ class Simulation:
         block = each.block() if each.sacks else (0, 0)
         sack = 1 + block[0] * each.payload, 1 + block[1] * each.payload
         ack = 1 + each.expected * each.payload
-        sent = Sent(1 - each.sender, FLAG_ACK, 1, ack, 0, sack if block[1] else (0, 0))
-        self._send(now_ns, number, sent, self._acked, each.expected, *block)
+        sack = sack if block[1] else (0, 0)
+        sent = Sent(1 - each.sender, FLAG_ACK, 1, ack, 0, sack, each.unread)
+        edge = each.expected + each.announced - each.unread
+        self._send(now_ns, number, sent, self._acked, each.expected, *block, edge)
 
-    def _acked(self, now_ns: int, number: int, expected: int, left: int, end: int) -> None:
+    def _acked(self, now_ns: int, number: int, expected: int, *told: int) -> None:
         """Move the window at the sender; a third repetition sends a segment again."""
         each = self.connections[number]
+        left, end, edge = told
+        opens, each.edge = edge > each.edge, max(edge, each.edge)
         each.sacked = {n for n in each.sacked if n > expected} | set(range(left, end))
         if expected > each.acked:
             if each.now_window < each.window:
@@ -411,6 +460,8 @@ class Simulation:
             each.acked, each.repeats = expected, 0
             if expected < each.recover:
                 self._repair(now_ns, number)
+            self._pump(now_ns, number, 0)
+        elif each.reads_ns and opens:
             self._pump(now_ns, number, 0)
         elif expected < each.next:
             each.repeats += 1
@@ -439,7 +490,7 @@ class Simulation:
         """
         rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then the data that it releases
         rows = _merged(rows, merge) if merge > 1 else rows
-        time, flow, half, flags, seq, ack, payload, frame, stamp, left, right = np.array(
+        time, flow, half, flags, seq, ack, payload, frame, stamp, left, right, unread = np.array(
             rows, np.int64
         ).T
         used = np.unique(flow)
@@ -458,7 +509,7 @@ class Simulation:
             "marks": stamped * int(Mark.TIMESTAMPS) | (right > 0) * int(Mark.SACK),
             "sack_left": left,
             "sack_right": right,
-            "window": self._announced()[flow],
+            "window": self._announced()[flow] - (unread * self._payload()[flow] >> WINDOW_SHIFT),
             "ip_id": np.arange(len(time)) % 65535 + 1,
         }.items():
             columns[name][:] = values
@@ -488,6 +539,9 @@ class Simulation:
                 for each in self.connections
             ]
         )
+
+    def _payload(self) -> IntArray:
+        return np.array([each.payload for each in self.connections])
 
     def truth(self, number: int) -> Truth:
         """Return the truth about a connection's pure ACKs, in the order in which they were seen."""

@@ -1,0 +1,120 @@
+"""Receiving: reordering, delayed ACKs and reads, as a capture near the receiver shows them.
+
+Late data fill a hole. Data sent again because of it come no sooner after the hole was seen than the
+loop from the tap to the sender and back takes; a tenth less is allowed for:
+
+    reordered_segments = late segments that came sooner: a later one overtook them on the path
+    repaired_segments  = late segments that came no sooner: lost before the tap, and sent again
+    acks_delayed       = ACKs of new data that were sent 10 ms or more after the newest of it / all
+    application_reads  = ACKs that raise the window's edge and acknowledge nothing new
+    unread_max         = most by which the announced window was below its widest so far
+    window_shut        = time for which less than a full segment of window was announced / all
+
+Units: 1, and bytes. Of the holes of a direction the sixteen newest are known; late data of others
+are of neither kind. Data reordered by more than the loop count as sent again. A receiver whose
+window counts its own overhead announces less than it has free, so that unread_max is a bound.
+Delays include those of a tap that is not on the receiver's host itself.
+
+Self-check: reordered and repaired segments are at most `late_segments`.
+
+Vantage: within a tenth of the round trip from the data's receiver, with packets of both ways. The
+window's scale needs the handshake. After RFC 4737 and RFC 1122, 4.2.3.2.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from typing_extensions import override
+
+from capture_analysis.definition import Definition
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.walk import Chains
+from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
+from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.from_one import FromOne, Value, Values
+from capture_analysis.one_capture.tally import Tally
+
+_KEPT, _UNREAD = 8, 7  # numbers in struct ca_receiving of clib/receiving.h, and a place there
+_SUMS = 7  # numbers in struct ca_received
+NOT_NEAR_RECEIVER = "not captured near the data's receiver"
+NO_DELAYS = "no ACK of data that the capture has"
+NO_WINDOWS = "fewer than two ACKs"
+
+REORDERED_SEGMENTS = Definition(
+    "reordered_segments", "1", "late segments that a later one overtook on the path", "RFC 4737"
+)
+REPAIRED_SEGMENTS = Definition(
+    "repaired_segments", "1", "late segments that were lost before the tap, and sent again"
+)
+ACKS_DELAYED = Definition(
+    "acks_delayed",
+    "1",
+    "share of the ACKs of new data that the receiver sent 10 ms or more after it",
+    "RFC 1122",
+    most=1,
+)
+APPLICATION_READS = Definition(
+    "application_reads", "1", "ACKs that raise the window's edge and acknowledge nothing new"
+)
+UNREAD_MAX = Definition(
+    "unread_max", "bytes", "most by which the announced window was below its widest so far"
+)
+WINDOW_SHUT = Definition(
+    "window_shut", "1", "share of time with less than a full segment of window announced", most=1
+)
+
+
+class Receiving(FromOne):
+    """Reordering, delayed ACKs and reads of each direction's receiver."""
+
+    title = "What the receiver does"
+    vantage = "near the data's receiver"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        REORDERED_SEGMENTS,
+        REPAIRED_SEGMENTS,
+        ACKS_DELAYED,
+        APPLICATION_READS,
+        UNREAD_MAX,
+        WINDOW_SHUT,
+    )
+
+    def __init__(self) -> None:
+        self._kept = LaneArray(np.maximum, -1, _KEPT)
+        self._sums = LaneArray(np.add, 0, _SUMS)
+        self._holes = Chains()
+
+    @override
+    def add(self, block: Block) -> None:
+        """Take the next packets; in C (clib/receiving.c)."""
+        if (block.facts.tap_at >= 1 - NEAR).any():
+            directions, data = block.walk.directions, int(block.is_data.sum())
+            kept, sums = self._kept.address(directions), self._sums.address(directions)
+            self._holes.walk(block, "ca_receiving_add", kept, sums, data)
+
+    @override
+    def merge(self, other: Self) -> None:
+        self._kept.merge(other._kept)
+        self._sums.merge(other._sums)
+
+    @override
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        if not facts.tap_at[direction] >= 1 - NEAR:
+            why = NO_PLACE if np.isnan(facts.tap_at[direction]) else NOT_NEAR_RECEIVER
+            return dict.fromkeys(self.per_direction, why)
+        sums = [int(n) for n in self._sums.of(direction)]
+        reordered, repaired, timed, delayed, reads, shut_ns, whole_ns = sums
+        scaled = facts.window_shift[direction] >= 0
+        shut: Value = shut_ns / whole_ns if whole_ns else NO_WINDOWS
+        return {
+            REORDERED_SEGMENTS: reordered,
+            REPAIRED_SEGMENTS: repaired,
+            ACKS_DELAYED: delayed / timed if timed else NO_DELAYS,
+            APPLICATION_READS: reads,
+            UNREAD_MAX: (
+                max(int(self._kept.of(direction)[_UNREAD]), 0) if scaled else NO_SCALE_SEEN
+            ),
+            WINDOW_SHUT: shut if scaled else NO_SCALE_SEEN,
+        }
