@@ -67,7 +67,7 @@ def test_seeds(tmp_path: Path) -> None:
     done = twoway("sweep", experiment, "--results", results, "--seeds", "3")
     assert len(re.findall(r"\(kept\)", done.stderr)) == 2
     assert captures(newest(results, "lossy@seed=3")) != captures(second)
-    assert "lossy.yml, median of 3" in done.stdout
+    assert "lossy, median of 3" in done.stdout
     said = re.findall(r"^lossy: link_loss.one .*: (.*)$", done.stderr, re.MULTILINE)
     page = (results / "lossy/index.html").read_text("utf-8")
     assert len(said) == 1

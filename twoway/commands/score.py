@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [str(file) for file in files]
         runs = sum(len(point_names(name, args.seeds)) for name in args.experiments)
         say(f"{runs} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
-        outcomes = run_all(args, seeds=args.seeds, by_id=True)
+        outcomes = run_all(args, seeds=args.seeds)
     # experiments of the suite's columns, and of each other control
     done: dict[Path, list[Path]] = {}
     for outcome in outcomes:

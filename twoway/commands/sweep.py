@@ -123,7 +123,7 @@ def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> 
     from twoway.report.flow_table import sweep_table
 
     results = {each.folder: each for experiment in experiments for each in experiment.results}
-    done = [(each.name, results[each.folder]) for each in outcomes if each.folder]
+    done = [(each.id, results[each.folder]) for each in outcomes if each.folder]
     rows = ((name, result.manifest, result.metrics) for name, result in done)
     bars = sys.stdout.isatty() and sys.stdout.encoding == "utf-8"
     for line in sweep_table(rows, bars=bars):

@@ -18,8 +18,6 @@ def run_all(
     families: Sequence[str] = (),
     seeds: int | None = None,
     on_outcome: "Callable[[list[Outcome], list[str]], None]" = lambda _, __: None,
-    *,
-    by_id: bool = False,
 ) -> "list[Outcome]":
     """Run every point of the experiments on the command line, all by default.
 
@@ -29,7 +27,6 @@ def run_all(
         seeds: number of repetitions of each point; by default as the files say.
         on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
             points that are left.
-        by_id: lines name a point by its id, not by its file, which is a temporary one.
 
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
@@ -73,7 +70,7 @@ def run_all(
     done: list[Outcome] = []
 
     def ended(name: str, outcome: "Outcome") -> None:
-        bar.show(_line(outcome, by_id=by_id), waiting.pop(name, 0))
+        bar.show(_line(outcome), waiting.pop(name, 0))
         done.append(outcome)
         on_outcome(done, [*waiting])
 
@@ -95,9 +92,9 @@ def judge_points(outcomes: "list[Outcome]") -> int:
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in outcomes:
         for line in outcome.contradicted:
-            say(marked(Verdict.CONTRADICTED, f"{outcome.name}: {line}"))
+            say(marked(Verdict.CONTRADICTED, f"{outcome.id}: {line}"))
     for outcome in bad:
-        say(_line(outcome, by_id=False), wrong=True)
+        say(_line(outcome), wrong=True)
         for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
             say(f"     {line}", markup=False, wrong=True)
     changed = sum(outcome.good and bool(outcome.changed) for outcome in outcomes)
@@ -107,16 +104,15 @@ def judge_points(outcomes: "list[Outcome]") -> int:
     return TELLS_LITTLE if bad else GOOD
 
 
-def _line(outcome: "Outcome", *, by_id: bool) -> str:
-    """Format a point's outcome as a line for people, with its id or its name."""
+def _line(outcome: "Outcome") -> str:
+    """Format a point's outcome as a line for people."""
     from twoway.contract.judge import Verdict, marked
 
-    name = outcome.id if by_id else outcome.name
     if outcome.error:
-        return marked(Verdict.FAIL, f"{name}: {outcome.error}")
+        return marked(Verdict.FAIL, f"{outcome.id}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.good:
         verdict = Verdict.CONTRADICTED if outcome.contradicted else Verdict.PASS
-        return marked(verdict, f"{name} ({time})")
+        return marked(verdict, f"{outcome.id} ({time})")
     verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
-    return marked(verdict, f"{name}: {outcome.headline} ({time})")
+    return marked(verdict, f"{outcome.id}: {outcome.headline} ({time})")
