@@ -3,7 +3,7 @@
 Readers of captures write these columns; every other module gets packets in no other form.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from ipaddress import IPv6Address, ip_address
@@ -152,8 +152,16 @@ class Packets:
         return Packets(*(getattr(self, name)[rows] for name in _COLUMNS))
 
     def data(self) -> "Packets":
-        """Select the packets that carry payload."""
-        return self.where(self.payload_bytes > 0)
+        """Select the packets that carry payload, as `later` does."""
+        rows = np.flatnonzero(self.payload_bytes)
+        return self.later(lambda column: column[rows])
+
+    def later(self, change: Callable[[IntArray], IntArray]) -> "Packets":
+        """Compute other columns from these, each when it is first read.
+
+        These columns must not be overwritten before.
+        """
+        return _Later.of(self, change)
 
     def copy(self) -> "Packets":
         """Copy the columns."""
@@ -199,6 +207,25 @@ class Packets:
         return mixed.view(np.int64)
 
 
+class _Later(Packets):
+    """Packets of `Packets.later`."""
+
+    _origin: Packets
+    _change: Callable[[IntArray], IntArray]
+
+    @classmethod
+    def of(cls, origin: Packets, change: Callable[[IntArray], IntArray]) -> "_Later":
+        made = cls.__new__(cls)
+        vars(made).update(_origin=origin, _change=change)
+        return made
+
+    def __getattr__(self, name: str) -> IntArray:
+        if name not in COLUMN_TYPES:
+            raise AttributeError(name)
+        column = vars(self)[name] = self._change(getattr(self._origin, name))
+        return column
+
+
 def _compact(column: IntArray) -> IntArray:
     if not len(column) or (column != column[0]).any():
         return column
@@ -220,8 +247,9 @@ def concatenate(parts: Sequence[Packets]) -> Packets:
 
 def merge(parts: Sequence[Packets]) -> Packets:
     """Merge captures in time order; equal times keep the order of the parts."""
-    joined = concatenate(parts)
-    return joined.where(np.argsort(joined.time_ns, kind="stable"))
+    order = np.argsort(np.concatenate([part.time_ns for part in parts]), kind="stable")
+    columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)
+    return Packets(*(np.concatenate(each)[order] for each in columns))
 
 
 @dataclass(frozen=True)

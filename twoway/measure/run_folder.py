@@ -127,7 +127,8 @@ class Run:
 
     def steady(self, packets: Packets) -> Packets:
         """Select the packets in the steady window."""
-        return packets.where((packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns))
+        inside = (packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns)
+        return packets.later(lambda column: column[inside])
 
     @cached_property
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
@@ -243,7 +244,7 @@ class Run:
         if interface not in self._lanes:
             self._lanes[interface] = Lanes(lanes_of(packets))
         rows = self.rows(self._lanes[interface], self._connection[name], forward=forward)
-        return packets.where(rows).widened()
+        return packets.later(lambda column: column[rows].astype(np.int64))
 
     def rows(self, lanes: Lanes, connection: Connection, *, forward: bool) -> IntArray:
         """List the rows of a connection's packets, data or ACKs, ascending."""

@@ -1,12 +1,13 @@
 """Packets as columns, and connections numbered alike in several captures."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import hand_built as built
 import numpy as np
 import pytest
-from capture_analysis.columns import TCP, UDP, FlowTable, Packets, merge, unify
+from capture_analysis.columns import TCP, UDP, FlowTable, IntArray, Packets, merge, unify
 from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
 from packet_columns import packets
@@ -125,6 +126,21 @@ def test_where_takes_rows_or_mask() -> None:
     three = packets(seq=[10, 20, 30], ack=[1, 2, 3])
     assert three.where(np.array([True, False, True])).ack.tolist() == [1, 3]
     assert three.where(np.array([2, 0])).seq.tolist() == [30, 10]
+
+
+def test_later_computes_a_column_when_it_is_read() -> None:
+    """A column of later packets is computed at its first reading, and only then."""
+    computed: list[list[int]] = []
+
+    def first_two(column: IntArray) -> IntArray:
+        computed.append(column.tolist())
+        return column[:2]
+
+    chosen = packets(seq=[10, 20, 30], ack=[1, 2, 3]).later(first_two)
+    assert computed == []
+    assert (chosen.ack.tolist(), chosen.ack.tolist(), computed) == ([1, 2], [1, 2], [[1, 2, 3]])
+    assert replace(chosen, seq=chosen.ack).seq.tolist() == [1, 2]
+    assert not hasattr(chosen, "sequence")
 
 
 def test_connection_named_by_its_ends(tmp_path: Path) -> None:
