@@ -151,7 +151,7 @@ lint: env test-packages ## style, types, layers, predictions as committed: ruff,
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9; keeps counts of instructions), ns3, speed or lab (as root)
+bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), instructions (KEEP=1), ns3, speed or lab (as root)
 
 bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py
@@ -161,6 +161,9 @@ bench-of-ns3: setup bench-packages
 
 bench-of-captures: setup test-packages
 	@$(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+
+bench-of-instructions: env test-packages
+	@$(BIN)/python bench/captures/instructions.py $(if $(KEEP),--keep)
 
 bench-of-lab: setup
 	@PYTHONPATH=tests/support/lab $(BIN)/python bench/lab_speed.py
@@ -225,5 +228,5 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results witness schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
-	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures ns3 speed lab) fuzz setup env docs-env notebook-env \
+	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

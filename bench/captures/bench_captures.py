@@ -1,10 +1,9 @@
 """`make bench OF=captures`: the speed of capture-analysis and its peers, on one processor.
 
 Every round measures every figure once, so that a drift of the machine affects all alike. The result
-is the median of the rounds and its ratio to a walk over the records in C and to tcptrace. After
-that come the instructions of our commands, compared with the last commit that was counted.
+is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.
 
-    bench_captures.py [--packets 2000000] [--rounds 5] [--only WORD] [--memory 10e9 | --count]
+    bench_captures.py [--packets 2000000] [--rounds 5] [--only WORD] [--memory 10e9]
 """
 
 import argparse
@@ -20,7 +19,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import instructions
 import peers
 from opening import opening
 from processes import ProgramFailedError, run
@@ -132,7 +130,6 @@ def main() -> int:
     parser.add_argument(
         "--memory", type=float, help="instead: peak memory on captures of this many bytes"
     )
-    parser.add_argument("--count", action="store_true", help="instead: only count instructions")
     parser.add_argument(
         "--folder", type=Path, help="folder for captures, with room; they are deleted afterwards"
     )
@@ -140,10 +137,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
         if asked.memory:
             return _memory(Path(folder), asked.memory, asked.only)
-        if asked.count:
-            return _instructions(Path(folder))
-        status = _speeds(Path(folder), asked.packets, asked.rounds, asked.only)
-        return _instructions(Path(folder)) or status
+        return _speeds(Path(folder), asked.packets, asked.rounds, asked.only)
 
 
 def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
@@ -176,19 +170,6 @@ def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
             print(f"LEFT OUT: report: {error}", flush=True)
             return 1
     return 0 if ours.keys() <= found.keys() else 1
-
-
-def _instructions(folder: Path) -> int:
-    """Count instructions, print them beside the last counts, and keep them."""
-    scene, last = _scene(folder, instructions.PACKETS), instructions.kept()
-    try:
-        found = instructions.count(scene.near, scene.far, folder)
-    except ProgramFailedError as error:
-        print(f"LEFT OUT: instructions: {error}", flush=True)
-        return 1
-    print(instructions.compare(found, last), flush=True)
-    instructions.keep(found, last, instructions.this_commit())
-    return 0
 
 
 def _table(medians: dict[str, float]) -> None:

@@ -1,81 +1,110 @@
-"""Instructions of commands, a measure that other work of the machine does not change.
+"""`make bench OF=instructions`: counts that other work of the machine does not change.
 
-callgrind counts the instructions of the whole process, start-up included, on a capture of PACKETS
-packets. The figures are kept in the cache with the commit, so that the next run shows which became
-slower.
+valgrind counts the instructions of each command, start-up included, on a generated capture of
+PACKETS packets, beside the counts that KEPT has of the last commit. --keep adds those of this one.
+
+    instructions.py [--keep]
 """
 
-import json
-import os
+import argparse
+import csv
+import math
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from processes import run
+from processes import ProgramFailedError, run
 
+HERE = Path(__file__).parent
+KEPT = HERE / "instructions.tsv"
+GENERATOR = HERE.parents[1] / "capture-analysis/tests/support/traffic_generator.py"
 PACKETS = 200_000
 COMMANDS = ("flows", "metrics", "match")
-# Variation of counts from run to run: numpy's paths depend on memory addresses.
-NOISE = 0.01
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
-KEPT = CACHE / "bench-captures.json"
+LOSS = 1.1  # far above what memory addresses change in numpy's paths, 1 %
 # As for users: with the bytecode of modules already written.
 _ENVIRONMENT = ("env", "-u", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED=0")
 
 Counts = dict[str, int]
 
 
-def count(near: Path, far: Path, folder: Path) -> Counts:
+def main() -> int:
+    """Count, print the comparison, and keep the counts if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--keep", action="store_true", help=f"add the counts to {KEPT.name}")
+    asked = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        sys.exit("instructions: not counted, since valgrind is missing (make test-packages)")
+    try:
+        with tempfile.TemporaryDirectory(prefix="instructions-") as folder:
+            found = count(Path(folder))
+    except ProgramFailedError as error:
+        sys.exit(f"instructions: not counted: {error}")
+    print(compare(found, *read_last(KEPT)))
+    if asked.keep:
+        keep(KEPT, found, _this_commit())
+    return 0
+
+
+def count(folder: Path) -> Counts:
     """Count the instructions of each command, by its name.
 
     Raises: ProgramFailedError if valgrind or the command fails.
     """
+    near, far, totals = folder / "near.pcap", folder / "far.pcap", folder / "totals"
+    run([sys.executable, GENERATOR, "--packets", str(PACKETS), near, far])
+    # cachegrind counts as callgrind does, in 0.6 of its time.
+    grind = ["valgrind", "-q", "--tool=cachegrind", "--cache-sim=no"]
+    grind += [f"--cachegrind-out-file={totals}"]
     found = {}
     for name in COMMANDS:
-        totals = folder / f"{name}.callgrind"
         second = [far] if name == "match" else []
         words: list[str | Path] = [sys.executable, "-m", "capture_analysis.cli", name, near]
         words += second
         run([*_ENVIRONMENT, *words], keep_output=False)  # writes bytecode
-        grind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={totals}"]
         run([*_ENVIRONMENT, *grind, *words], keep_output=False)
         lines = totals.read_text().splitlines()
-        found[name] = int(next(x for x in lines if x.startswith("totals:")).split()[1])
+        found[name] = int(next(x for x in lines if x.startswith("summary:")).split()[1])
     return found
 
 
-def compare(found: Counts, last: dict[str, Counts]) -> str:
-    """Write a table of instructions, beside those of the last commit that was counted.
+def compare(found: Counts, commit: str, before: Counts) -> str:
+    """Write a table of millions of instructions, and name what lost more than a tenth.
 
     Args:
-        found: of each command.
-        last: the same by commit, the latest last.
+        found: of each command, now.
+        commit: the last that was kept.
+        before: its counts; nan is printed for a command without.
     """
-    commit, before = next(reversed(last.items()), ("", {}))
-    beside = f"of {commit}" if commit else ""
-    lines = [f"{f'instructions, {PACKETS} packets, start-up included':<46} {'M':>8} {beside:>12}"]
-    for name, number in found.items():
-        ratio = number / before[name] if name in before else None
-        more = "" if ratio is None else f"{ratio:11.3f}x"
-        slower = "  SLOWER" if ratio is not None and ratio > 1 + NOISE else ""
-        lines.append(f"{name:<46} {number / 1e6:8.0f} {more}{slower}")
+    lines = [f"{'instructions, millions':<24} {commit or 'before':>12} {'now':>8} {'ratio':>7}"]
+    for name, now in found.items():
+        then = before.get(name, math.nan)
+        lines.append(f"{name:<24} {then / 1e6:12.0f} {now / 1e6:8.0f} {now / then:7.3f}")
+    if lost := [name for name, now in found.items() if now > LOSS * before.get(name, math.nan)]:
+        lines.append(f"lost more than a tenth: {', '.join(lost)}")
     return "\n".join(lines)
 
 
-def keep(found: Counts, last: dict[str, Counts], commit: str) -> None:
-    """Append the figures of a commit to those of earlier commits."""
-    kept = {name: counts for name, counts in last.items() if name != commit} | {commit: found}
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+def read_last(table: Path) -> tuple[str, Counts]:
+    """Read the last commit of a table and its counts."""
+    with table.open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    commit = rows[-1]["commit"] if rows else ""
+    return commit, {x["command"]: int(x["instructions"]) for x in rows if x["commit"] == commit}
 
 
-def kept() -> dict[str, Counts]:
-    """Read the figures of earlier runs, by commit, the latest last."""
-    found: dict[str, Counts] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    return found
+def keep(table: Path, found: Counts, commit: str) -> None:
+    """Append the counts of a commit to a table."""
+    with table.open("a") as lines:
+        lines.writelines(f"{commit}\t{name}\t{number}\n" for name, number in found.items())
 
 
-def this_commit() -> str:
+def _this_commit() -> str:
     """Name the commit, with a + if files differ from it."""
-    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+"]
+    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty=+"]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
