@@ -49,8 +49,11 @@ def test_reordering_and_losses_are_told_apart(overtaken: float, loss: float) -> 
 
 def test_delayed_acks() -> None:
     """The share of the ACKs that a timer of 40 ms sent is exact."""
-    for settings in ({"every": 2}, {"every": 2, "window": 7}, {"write_ns": 90_000_000, "every": 2}):
-        simulation = simulated(**settings)
+    for simulation in (
+        simulated(every=2),
+        simulated(every=2, window=7),
+        simulated(every=2, write_ns=90_000_000),
+    ):
         acks = len(simulation.truth(0).sent_ns) - 1  # but for the handshake's
         late = simulation.connections[0].late_acks
         assert said(simulation).acks_delayed == pytest.approx(late / acks, abs=2 / acks)
