@@ -80,8 +80,13 @@ class Occupancy:
 
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
         """Cut out the steps between two times."""
-        rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
+        rows = self.rows(start_ns, stop_ns)
         return Occupancy(self.time_ns[rows], self.packets[rows])
+
+    def rows(self, start_ns: int, stop_ns: int) -> slice:
+        """Find the rows of the steps from one time until before another."""
+        first, stop = np.searchsorted(self.time_ns, (start_ns, stop_ns)).tolist()
+        return slice(first, stop)
 
     def peak(self, start_ns: int, stop_ns: int) -> int:
         """Find the highest occupancy from one time until before another.
@@ -272,12 +277,30 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 
     Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
     """
-    inside = [queue.within(start_ns, stop_ns).time_ns for queue in (first, second)]
-    edges = merged([start_ns], *inside)
+    edges, levels = _together(first, second, start_ns, stop_ns)
     weight = np.diff(edges, append=stop_ns)
-    off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
+    off = [q - np.average(q, weights=weight) for q in levels]
     spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
     return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+
+
+def _together(
+    first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
+) -> tuple[IntArray, tuple[IntArray, IntArray]]:
+    """List a window's start and the times of all steps in it, once each, and both levels there.
+
+    Levels come from the order of the steps: searches for all times take half as long again.
+    """
+    ours, theirs = (queue.rows(start_ns, stop_ns) for queue in (first, second))
+    time_ns = np.concatenate(([start_ns], first.time_ns[ours], second.time_ns[theirs]))
+    order = np.argsort(time_ns, kind="stable")
+    time_ns = time_ns[order]
+    last = np.flatnonzero(np.append(time_ns[1:] > time_ns[:-1], True))
+    own = np.cumsum(order <= ours.stop - ours.start)[last] - 1
+    return time_ns[last], (
+        np.concatenate(([0], first.packets))[ours.start + own],
+        np.concatenate(([0], second.packets))[theirs.start + last - own],
+    )
 
 
 def last_to_empty_ns(
