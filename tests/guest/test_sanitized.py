@@ -85,9 +85,9 @@ def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 
 
 @pytest.mark.parametrize("case", kunit_cases())
-def test_module_arithmetic_holds_in_kunit(kunit: dict[str, str], point: str) -> None:
+def test_module_arithmetic_holds_in_kunit(kunit: dict[str, str], case: str) -> None:
     """A KUnit case of the modules' arithmetic holds in the kernel it is compiled for."""
-    assert kunit.get(point, "did not run") == "ok"
+    assert kunit.get(case, "did not run") == "ok"
 
 
 @pytest.mark.long

@@ -47,7 +47,7 @@ OTHERS = ("medium", "timetable")
 # The kernel's tdc, which the host has put there.
 TDC = RUN / "tools/testing/selftests/tc-testing"
 
-Point = dict[str, Any]
+Case = dict[str, Any]
 Result = dict[str, str]
 
 
@@ -58,25 +58,25 @@ def main() -> int:
     # The kernel adds arguments of its own.
     only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
     mount_tracing()
-    scenarios = {n: point for n, point in scenario_cases().items() if n.startswith(only)}
+    scenarios = {n: case for n, case in scenario_cases().items() if n.startswith(only)}
     results = {
-        name: judge(point) for name, point in scenarios.items() if point.get("module") == "absent"
+        name: judge(case) for name, case in scenarios.items() if case.get("module") == "absent"
     }
     run(*(f"insmod {MODULES / f'sch_{qdisc}.ko'}" for qdisc in ("dtm", *OTHERS)))
     if "tdc".startswith(only) or only.startswith("tdc"):
         for qdisc in ("dtm", *OTHERS):
             results |= run_tdc(qdisc)
     run("ip link add d1 type dummy", "ip link set d1 up")
-    for name, point in tdc_cases().items():
+    for name, case in tdc_cases().items():
         if f"again: {name}".startswith(only):
-            results[f"again: {name}"] = attempt(try_again, point)
+            results[f"again: {name}"] = attempt(try_again, case)
     run("ip link add d0 type dummy", "ip link set d0 up")
     for name, raw in raw_cases().items():
         if name.startswith(only):
             results[name] = attempt(try_raw, raw)
-    for name, point in scenarios.items():
+    for name, case in scenarios.items():
         if name not in results:
-            results[name] = judge(point)
+            results[name] = judge(case)
     (RUN / "results.json").write_text(json.dumps(results, indent=1))
     return 0
 
@@ -92,28 +92,28 @@ def all_names() -> list[str]:
     ]
 
 
-def tdc_cases(qdisc: str = "dtm") -> dict[str, Point]:
+def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
     """The cases of a file in tdc/ by name."""
-    points = json.loads((HERE / f"tdc/{qdisc}.json").read_text(encoding="utf-8"))
-    return {point["name"]: point for point in points}
+    cases = json.loads((HERE / f"tdc/{qdisc}.json").read_text(encoding="utf-8"))
+    return {case["name"]: case for case in cases}
 
 
-def scenario_cases() -> dict[str, Point]:
+def scenario_cases() -> dict[str, Case]:
     """The cases of dtm/*.yml by file and name, in the order of the files.
 
     A case with `each` instead of a name is one for each of a file's qdiscs.
     """
-    points: dict[str, Point] = {}
+    cases: dict[str, Case] = {}
     for path in sorted((HERE / "dtm").glob("*.yml")):
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for point in document["cases"]:
-            if "each" not in point:
-                points[f"{path.stem}: {point['name']}"] = point
+        for case in document["cases"]:
+            if "each" not in case:
+                cases[f"{path.stem}: {case['name']}"] = case
                 continue
             for name, qdisc in document["each"].items():
-                arguments = {"qdisc": qdisc, **point.get("arguments", {})}
-                points[f"{path.stem}: {name}, {point['each']}"] = {**point, "arguments": arguments}
-    return points
+                arguments = {"qdisc": qdisc, **case.get("arguments", {})}
+                cases[f"{path.stem}: {name}, {case['each']}"] = {**case, "arguments": arguments}
+    return cases
 
 
 def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result:
@@ -163,9 +163,9 @@ def run_tdc(qdisc: str) -> dict[str, Result]:
     (RUN / f"tdc-{qdisc}.txt").write_text(done.stdout + done.stderr)
     text = tap.read_text() if tap.exists() else ""
     results: dict[str, Result] = {}
-    for name, point in tdc_cases(qdisc).items():
+    for name, case in tdc_cases(qdisc).items():
         found = re.search(
-            rf"^(not )?ok \d+ {point['id']} - (.*?)(?=^(?:not )?ok |\Z)",
+            rf"^(not )?ok \d+ {case['id']} - (.*?)(?=^(?:not )?ok |\Z)",
             text,
             re.MULTILINE | re.DOTALL,
         )
@@ -190,21 +190,21 @@ def shell(command: str) -> int:
     return done.returncode
 
 
-def try_again(point: Point) -> None:
+def try_again(case: Case) -> None:
     """Check that refusals change nothing, and shown options change nothing when set again."""
-    for command in point["setup"]:
+    for command in case["setup"]:
         expect(command, shell(command), 0)
     try:
         with Events() as events:
             before = state()
             events.take()
-            expect("exit status", shell(point["cmdUnderTest"]), int(point["expExitCode"]))
-            if point["expExitCode"] != "0":
+            expect("exit status", shell(case["cmdUnderTest"]), int(case["expExitCode"]))
+            if case["expExitCode"] != "0":
                 expect("after a refusal", (state(), events.take()), (before, []))
                 return
             give_back(events)
     finally:
-        for command in point["teardown"]:
+        for command in case["teardown"]:
             shell(command)
 
 
@@ -239,19 +239,17 @@ def give_back(events: Events) -> None:
 # Raw requests
 
 
-def try_raw(point: Raw) -> None:
+def try_raw(case: Raw) -> None:
     """Send attributes as they are; compare the answer, and read accepted values back."""
-    run(*point.setup)
+    run(*case.setup)
     before = state()
-    if point.command:
+    if case.command:
         with Dtm() as dtm:
-            ack = dtm.request(point.command, point.options)
+            ack = dtm.request(case.command, case.options)
     else:
         with Rtnetlink() as route:
-            ack = route.qdisc(
-                point.verb, "d0", Handle(1), options=point.options, nested=point.nested
-            )
-    expected, sentence = point.answer
+            ack = route.qdisc(case.verb, "d0", Handle(1), options=case.options, nested=case.nested)
+    expected, sentence = case.answer
     expect("errno", errno.errorcode.get(ack.errno, 0), errno.errorcode.get(expected, 0))
     expect("extack", ack.message, sentence)
     if ack.errno:
@@ -259,20 +257,20 @@ def try_raw(point: Raw) -> None:
         return
     with Rtnetlink() as route:
         shown = route.show("d0")[0].options
-    for number, value in point.taken:
+    for number, value in case.taken:
         expect(f"attribute {number}", shown.get(number), value)
 
 
 # Scenarios
 
 
-def judge(point: Point) -> Result:
+def judge(case: Case) -> Result:
     """Run a scenario; return {} if it holds, else the failed claim or the obstacle."""
-    if "device" in point and not has_device(point["device"]):
-        return {"skipped": f"{point['device']}: not in this guest's kernel"}
-    if "file" in point and not Path(point["file"]).exists():
-        return {"skipped": f"{point['file']}: not in this guest's kernel"}
-    return attempt(SCENARIOS[point["scenario"]], **point.get("arguments", {}))
+    if "device" in case and not has_device(case["device"]):
+        return {"skipped": f"{case['device']}: not in this guest's kernel"}
+    if "file" in case and not Path(case["file"]).exists():
+        return {"skipped": f"{case['file']}: not in this guest's kernel"}
+    return attempt(SCENARIOS[case["scenario"]], **case.get("arguments", {}))
 
 
 def has_device(kind: str) -> bool:

@@ -69,7 +69,7 @@ def test_spread_counts_who_has_it(measured: tuple[tuple[Connection, ...], Metric
     assert (spread.definition.name, spread.connections) == ("goodput", 3)
     assert (spread.least, spread.median, spread.most) == (1, 3, 4)
     assert summary(*crowded)[:2] == [
-        "goodput         of 3 connections: 1 least, 3 median, 4 most Mbit/s",
+        "goodput         over 3 connections: 1 least, 3 median, 4 most Mbit/s",
         "jain_index      0.5",
     ]
 

@@ -216,7 +216,11 @@ def test_what_a_topology_says_in_vain_is_refused(
             "self.name == 'r2' and self.cmd('ip route add 10.0.2.2/32 via 10.0.0.1'); self.cmd(",
             "r1: packets to h2 (10.0.2.2) come back to it",
         ),
-        ("Router(LinuxRouter)", "Router(__import__('mininet').node.Node)", "r1: forwards nothing"),
+        (
+            "Router(LinuxRouter)",
+            "Router(__import__('mininet').node.Node)",
+            "r1: forwards no packets",
+        ),
     ],
 )
 def test_a_way_that_does_not_lead_to_its_end_is_named(
