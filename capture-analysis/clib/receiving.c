@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holes are kept from the newest to the oldest. One that was filled stays until HOLES_MAX newer ones
+ * Holes are kept from the newest to the oldest. One that was filled stays until HOLES_KEPT newer ones
  * have come: late data are mostly of new holes, so that the search is short.
  */
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #define DELAYED_NS 10000000
 #define FAR 0.9			/* 1 - NEAR */
 #define SOONER 0.9		/* of the loop to the sender and back, the shortest seen */
-#define HOLES_MAX 16
 
 static int64_t open_hole(struct ca_receiving *kept, int64_t end, int64_t time_ns,
 			 struct ca_all_holes *holes)
@@ -20,7 +19,7 @@ static int64_t open_hole(struct ca_receiving *kept, int64_t end, int64_t time_ns
 	holes->free = holes->rows[at].next;
 	holes->rows[at] = (struct ca_hole){ kept->sent, end, time_ns, kept->hole };
 	kept->hole = at;
-	for (int held = 1; held < HOLES_MAX && behind >= 0; held++)
+	for (int held = 1; held < HOLES_KEPT && behind >= 0; held++)
 		behind = holes->rows[behind].next;
 	if (behind < 0 || holes->rows[behind].next < 0)
 		return 1;
@@ -85,18 +84,19 @@ static void add_ack(const struct ca_block *block, size_t row, size_t direction,
 		return;	/* it was overtaken */
 	if (kept->acked == acked && plus(acked, window) > kept->edge)
 		sums->reads++;
-	if (kept->window >= 0) {
-		int64_t spent_ns = most(minus(time_ns, kept->window_ns), 0);
+	if (kept->window < 0)
+		kept->window_ns = time_ns;
+	/* Times of a file may run back, and jump: none counts twice, and the sum stays in range. */
+	int64_t spent_ns = least(most(minus(time_ns, kept->window_ns), 0), INT64_MAX - sums->whole_ns);
 
-		sums->whole_ns = plus(sums->whole_ns, spent_ns);
-		if (kept->window < block->facts.segment_bytes[direction])
-			sums->shut_ns = plus(sums->shut_ns, spent_ns);
-	}
+	sums->whole_ns += spent_ns;
+	if (kept->window < block->facts.segment_bytes[direction])
+		sums->shut_ns += spent_ns;
 	kept->acked = acked;
 	kept->edge = most(kept->edge, plus(acked, window));
 	kept->window = window;
 	kept->window_max = most(kept->window_max, window);
-	kept->window_ns = time_ns;
+	kept->window_ns = most(kept->window_ns, time_ns);
 	kept->unread = most(kept->unread, kept->window_max - window);
 }
 

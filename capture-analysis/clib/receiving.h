@@ -5,6 +5,8 @@
 
 #include "block.h"
 
+#define HOLES_KEPT 16		/* of a direction */
+
 /* What is kept of a direction, -1 before there is any. */
 struct ca_receiving {
 	int64_t sent;		/* highest byte seen */
@@ -13,7 +15,7 @@ struct ca_receiving {
 	int64_t edge;		/* and up to which the window reaches */
 	int64_t window;		/* as announced last, bytes */
 	int64_t window_max;
-	int64_t window_ns;	/* when it was announced */
+	int64_t window_ns;	/* latest time of an ACK */
 	int64_t unread;		/* most bytes that the application had left */
 };
 

@@ -6,11 +6,14 @@
  * tracker's columns, which need not agree. What is kept of each direction must be equal whether the
  * packets come at once or a few at a time.
  */
+#include <math.h>
+
 #include "fuzz.h"
 #include "../afar.h"
 #include "../bytes.h"
 #include "../frame.h"
 #include "../half.h"
+#include "../receiving.h"
 #include "../standing.h"
 #include "../tally.h"
 
@@ -25,6 +28,9 @@
 	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
 	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
 
+/* Of the tap: near the sender, in the middle, near the receiver, unknown. */
+static const double PLACES[] = { 0, 0.5, 1, NAN };
+
 /* What the functions keep. */
 struct kept {
 	struct ca_afar afar[DIRECTIONS];
@@ -32,7 +38,9 @@ struct kept {
 	struct ca_standing standing[DIRECTIONS];
 	int64_t kinds[DIRECTIONS][KINDS];
 	int64_t sums[SUMS][DIRECTIONS][2];
-	int64_t coming;
+	struct ca_receiving receiving[DIRECTIONS];
+	struct ca_received received[DIRECTIONS];
+	int64_t coming, holes;
 };
 
 struct facts {
@@ -44,7 +52,7 @@ struct facts {
 static void read_facts(const uint8_t *data, struct facts *facts)
 {
 	for (size_t at = 0; at < DIRECTIONS; at++, data += BYTES_OF_A_DIRECTION) {
-		facts->tap_at[at] = data[0] % 4 / 4.0;
+		facts->tap_at[at] = PLACES[data[0] % 4];
 		facts->round_trip_ns[at] = data[1] * 1e6;
 		facts->handshake_ns[at] = data[2] * 1e6;
 		facts->tick_whole_ns[at] = data[3] % 4 * INT64_C(1000000);
@@ -59,7 +67,9 @@ static void read_packets(const uint8_t *data, struct ca_block *block)
 	int64_t time_ns = 0;
 
 	for (size_t row = 0; row < block->rows; row++, data += BYTES_OF_A_PACKET) {
-		time_ns += (int8_t)data[1] * (data[0] & 8 ? INT64_C(1) << 55 : 100000);
+		int64_t unit_ns = data[0] & 8 ? INT64_C(1) << 55 : 100000;
+
+		time_ns = plus(time_ns, (int8_t)data[1] * unit_ns);
 		block->packets.time_ns[row] = time_ns;
 		block->packets.flow[row] = data[0] & 1;
 		block->packets.half[row] = data[0] >> 1 & 1;
@@ -109,23 +119,28 @@ static struct ca_tally tally_of(struct kept *kept)
 static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 {
 	struct ca_all_coming coming = { table_allocate(block->rows * sizeof(*coming.rows)), -1 };
+	struct ca_all_holes holes = { table_allocate(block->rows * sizeof(*holes.rows)), -1 };
 	struct ca_tally tally = tally_of(kept);
 
 	memset(kept, 0, sizeof(*kept));
 	memset(kept->afar, -1, sizeof(kept->afar));
+	memset(kept->receiving, -1, sizeof(kept->receiving));
 	for (size_t at = 0; at < block->rows; at++) {
 		coming.rows[at].next = coming.free;
-		coming.free = (int64_t)at;
+		holes.rows[at].next = holes.free;
+		coming.free = holes.free = (int64_t)at;
 	}
 	for (size_t row = 0; row < block->rows; row += piece) {
 		size_t left = block->rows - row;
 		struct ca_block rest = part(block, row, left < piece ? left : piece);
 
 		kept->coming += ca_afar_add(&rest, kept->afar, &coming, kept->spent_ns);
+		kept->holes += ca_receiving_add(&rest, kept->receiving, &holes, kept->received);
 		ca_standing_add(&rest, kept->standing);
 		ca_tally_add(&rest, &tally);
 	}
 	free(coming.rows);
+	free(holes.rows);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -167,6 +182,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(packets == block.rows);
 	check(whole.coming >= 0 && (size_t)whole.coming <= block.rows);
+	check(whole.holes >= 0 && whole.holes <= DIRECTIONS * HOLES_KEPT);
+	for (size_t at = 0; at < DIRECTIONS; at++) {
+		const struct ca_received *sums = &whole.received[at];
+
+		check(sums->delayed <= sums->timed);
+		check(0 <= sums->shut_ns && sums->shut_ns <= sums->whole_ns);
+	}
 #define X(name, width) free(block.tracked.name);
 	TRACKED_COLUMNS(X)
 #undef X

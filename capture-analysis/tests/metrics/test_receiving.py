@@ -75,6 +75,14 @@ def test_reads() -> None:
     assert quick.application_reads == quick.unread_max == quick.window_shut == 0
 
 
+def test_time_that_runs_back() -> None:
+    """If the times of the capture run back, none counts twice."""
+    simulation = simulated(announced=10, reads_ns=50_000_000, reads=4)
+    capture, expected = simulation.captured(), said(simulation).window_shut
+    capture.whole.time_ns[len(capture.whole) // 2 :: 100] -= 10**9
+    assert values(measure(capture), 0).window_shut == pytest.approx(expected, abs=0.02)
+
+
 @pytest.mark.parametrize("packets", [1, 7, 100])
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever blocks end, the numbers are the same."""
