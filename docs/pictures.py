@@ -79,7 +79,7 @@ def queue_acks_progress(run: Path) -> dict[str, bytes]:
     figures = {each.id: each for each in all_figures(analysis, Metrics.read(run / METRICS))}
     queued = _line(figures["queues"], "forward queue")
     sent = _line(figures["sequence"], "left: sent")
-    full = _line(figures["sequence"], "left: one direction only, full link")
+    full = _line(figures["sequence"], "left: full link, one direction")
     acks = analysis.connections["left"].acks
 
     def draw(canvas: Canvas, first: str, second: str) -> None:

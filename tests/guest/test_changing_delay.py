@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 
 def _delays(folder: Path) -> list[Any]:
-    return [row for row in compute(Analysis(folder)).fidelity if "delays, ns" in row.check]
+    return [row for row in compute(Analysis(folder)).fidelity if "error of the delays" in row.check]
 
 
 def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,4 +47,4 @@ def test_each_time_has_its_share_of_losses(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _of_schedule(rows: Iterable[FidelityRow]) -> list[FidelityRow]:
-    return [row for row in rows if "least chance of as many losses" in row.check]
+    return [row for row in rows if "lowest probability of the losses seen" in row.check]

@@ -192,7 +192,7 @@ def test_a_certificate_names_its_host(crew: Crew, tmp_path: Path) -> None:
 def test_without_tls(crew: Crew) -> None:
     """Without TLS a scheduler elsewhere is refused, and one here that has TLS gives a hint."""
     for address in ("tcp://192.0.2.11:8786", "lab1:8786", "ws://lab1:8786", "tcp://[fd00::1]:1"):
-        refused = pytest.raises(UsageError, match=f"{re.escape(address)}: without TLS whoever")
+        refused = pytest.raises(UsageError, match=f"{re.escape(address)}: without TLS, anybody")
         with refused, scheduler.lab_workers(address, crew.certificates):
             pass
     address = crew.address.replace("tls://", "tcp://")

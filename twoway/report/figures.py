@@ -168,7 +168,7 @@ def _slopes(
     name, queue = view.connection.name, view.forward.queue
     full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
     x = np.array([start_s, stop_s])
-    lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]
+    lines = [Line(f"{name}: full link, one direction", x, (x - start_s) * full, "dashed", colour)]
     for source, value in analysis.run.manifest.experiment.said_of(f"efficiency.{name}"):
         if source == "theory":
             predicted = (x - start_s) * full * value

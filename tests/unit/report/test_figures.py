@@ -94,7 +94,7 @@ def test_sequence_numbers(figures: dict[str, Figure]) -> None:
 
 def test_slope_is_rate_times_window(figures: dict[str, Figure]) -> None:
     """A full link's progress is 0.9 MB/s times the window, the predicted one half of that."""
-    full = line(figures["sequence"], "first: one way, full link")
+    full = line(figures["sequence"], "first: full link, one direction")
     assert full.y.tolist() == [0.0, pytest.approx(0.018, abs=1e-15)]
     predicted = line(figures["sequence"], "first: predicted")
     assert predicted.y.tolist() == [0.0, full.y[1] / 2]
