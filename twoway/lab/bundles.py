@@ -129,10 +129,7 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
 
 
 def _make_environment(to: Path) -> None:
-    """Make the locked environment, relocatable, without the packages of tests and linters.
-
-    Without the packages of tests and linters.
-    """
+    """Make the locked environment, relocatable, without the packages of tests and linters."""
     uv = _uv()
     _output_of(
         [
@@ -146,7 +143,9 @@ def _make_environment(to: Path) -> None:
             str(to),
         ]
     )
+    # Files linked to uv's cache change with another checkout's environment, and tar refuses these.
     sync = "sync --quiet --locked --no-default-groups --no-editable --no-install-project"
+    sync += " --link-mode copy"
     # Without this refresh uv takes a wheel that it built before the package's Python changed.
     fresh = "--compile-bytecode --refresh-package capture-analysis"
     _output_of(
