@@ -8,20 +8,13 @@
  */
 #include "fuzz.h"
 #include "../half.h"
+#include "../kind.h"
 #include "../track.h"
 
 #define FLOWS 2
 #define BYTES_OF_A_PACKET 12
 #define PIECE_ROWS_MAX 7
 #define TICK_NS 100000
-
-/* Name and width in bytes, in the order of struct ca_tracked. */
-#define TRACKED_COLUMNS(X)							\
-	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
-	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
-
-/* Values of Kind in tracking.py. */
-enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, COPY };
 
 static const uint16_t FLAGS[] = {
 	FLAG_ACK, FLAG_ACK, FLAG_ACK | FLAG_FIN, FLAG_SYN, FLAG_SYN | FLAG_ACK, FLAG_RST, 0, 511,
@@ -133,25 +126,25 @@ static void check_row(const struct ca_columns *packets, const struct ca_tracked 
 	uint32_t payload = packets->payload_bytes[row], new = tracked->new_bytes[row];
 	uint8_t kind = tracked->kind[row];
 
-	check(kind <= COPY);
+	check(kind <= KIND_COPY);
 	check(new <= payload);
 	check(tracked->ack_bytes[row] >= -1);
 	check(tracked->gap_ns[row] >= -1);
 	check(tracked->rtt_ns[row] >= -1);
-	if (kind == NEW_DATA || kind == LATE_DATA)
+	if (kind == KIND_NEW_DATA || kind == KIND_LATE_DATA)
 		check(new);
-	if (kind == RETRANSMISSION)
+	if (kind == KIND_RETRANSMISSION)
 		check(payload && !new);
-	if (kind >= ACK && kind <= OLD_ACK)
+	if (kind >= KIND_ACK && kind <= KIND_OLD_ACK)
 		check(!payload);
-	check(!tracked->repair[row] == (kind != RETRANSMISSION));
+	check(!tracked->repair[row] == (kind != KIND_RETRANSMISSION));
 	check(tracked->repair[row] <= REPAIR_OTHER);
-	if (kind == PROBE)
+	if (kind == KIND_PROBE)
 		check(payload <= 1);
 	check(tracked->unseen_bytes[row] <= tracked->acked_bytes[row]);
-	if (kind > ACK && kind <= COPY)
+	if (kind > KIND_ACK && kind <= KIND_COPY)
 		check(!tracked->acked_bytes[row] && tracked->rtt_ns[row] == -1);
-	if (kind == COPY)
+	if (kind == KIND_COPY)
 		check(!new && tracked->gap_ns[row] == -1);
 }
 

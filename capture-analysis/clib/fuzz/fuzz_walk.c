@@ -23,11 +23,6 @@
 #define PIECE_ROWS_MAX 7
 #define SUMS 17
 
-/* Name and width in bytes, in the order of struct ca_tracked. */
-#define TRACKED_COLUMNS(X)							\
-	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
-	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
-
 /* Of the tap: near the sender, in the middle, near the receiver, unknown. */
 static const double PLACES[] = { 0, 0.5, 1, NAN };
 
@@ -161,6 +156,11 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 	free(holes.rows);
 }
 
+static void *zeroed(size_t bytes)
+{
+	return memset(table_allocate(bytes), 0, bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < DIRECTIONS * BYTES_OF_A_DIRECTION)
@@ -176,18 +176,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		facts.tap_at, facts.round_trip_ns, facts.handshake_ns, facts.tick_whole_ns,
 		facts.segment_bytes, facts.longest_bytes, facts.window_shift,
 	};
-#define X(name, width)								\
-	do {									\
-		block.packets.name = table_allocate(block.rows * (width));	\
-		memset(block.packets.name, 0, block.rows * (width));		\
-	} while (0);
+#define X(name, width) block.packets.name = zeroed(block.rows * (width));
 	TABLE_COLUMNS(X)
 #undef X
-#define X(name, width)								\
-	do {									\
-		block.tracked.name = table_allocate(block.rows * (width));	\
-		memset(block.tracked.name, 0, block.rows * (width));		\
-	} while (0);
+#define X(name, width) block.tracked.name = zeroed(block.rows * (width));
 	TRACKED_COLUMNS(X)
 #undef X
 	read_packets(data + DIRECTIONS * BYTES_OF_A_DIRECTION, &block);

@@ -15,6 +15,11 @@
 	X(ts_value, 4) X(ts_echo, 4) X(sack_left, 4) X(sack_right, 4) X(frame, 4) X(window, 2)	\
 	X(ip_id, 2) X(interface, 2) X(flags, 2) X(half, 1) X(marks, 1)
 
+/* Name and width in bytes, in the order of struct ca_tracked. */
+#define TRACKED_COLUMNS(X)							\
+	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
+	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
+
 static inline void *table_allocate(size_t bytes)
 {
 	void *memory = malloc(bytes ? bytes : 1);
