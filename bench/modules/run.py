@@ -60,7 +60,7 @@ def dtm(phase: str, channels: int) -> str:
 
 
 def dtm_rate(phase: str, channels: int) -> str:
-    """Return the options of channels of one pool, each of which estimates its rate."""
+    """Return the options of channels of one pool; each channel estimates its rate."""
     return bench_options("rate", phase, channels)
 
 

@@ -54,7 +54,7 @@ def contents(wheel: Path) -> set[str]:
 
 
 def tree_files() -> set[str]:
-    """Return the package's files in the tree, all of which users need."""
+    """Return the package's files in the tree; users need all of them."""
     files = (path for path in (PACKAGE / "capture_analysis").rglob("*") if path.is_file())
     return {str(path.relative_to(PACKAGE)) for path in files if path.suffix not in (".pyc", ".so")}
 

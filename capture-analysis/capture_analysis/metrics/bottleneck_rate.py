@@ -6,7 +6,7 @@
 
 A rate is the mode of size / gap: of data behind the bottleneck; before it of ACKs, which come as
 their data arrived. The gaps are those of one direction, or of all connections in one direction
-together, which share the link. From data it is the rate of the narrowest link *before* the tap,
+together: they share the link. From data it is the rate of the narrowest link *before* the tap,
 from ACKs that of the whole path.
 
 It is a **true mode** if of all n gaps a share of 0.1 + 2 / sqrt(n) or more lies within 5 % of it,

@@ -14,9 +14,9 @@ The verdict needs (`one_capture/evidence.py`, which other numbers on ACKs need, 
 
 * a tap that ACKs reach after a part of their path: not within a tenth of the round trip from the
   data's receiver, and a place about which handshake and data agree by at least half;
-* 30 ACKs of new data or more (LEAST_ACKS); * segments of which most have at least 0.8 of the
-largest size, which is no larger than the receiver
-  announced: merged ones (offload) hide how their data were spaced;
+* 30 ACKs of new data or more (LEAST_ACKS);
+* segments: most have at least 0.8 of the largest size, and the largest is no larger than the
+  receiver announced. Merged segments (offload) hide how their data were spaced;
 * a clock no coarser than half a segment's transmission time;
 * a rate of the data's bottleneck that is given or measured (bottleneck_rate), except that `shrunk`
   needs none.

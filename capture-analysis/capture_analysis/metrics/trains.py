@@ -1,6 +1,6 @@
 """Trains of data at the tap, and their regularity.
 
-A train is a maximal run of at least three data segments, each of which follows the one before
+A train is a maximal run of at least three data segments; each follows the one before
 within its own transmission time on the bottleneck (and 5 %: AGREES): the link was never idle and
 sent nothing else of length. The cycle is the time from the start of one train to the start of the
 next; regularity is the share of cycles within 5 % of their median.

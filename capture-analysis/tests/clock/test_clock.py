@@ -91,7 +91,7 @@ def test_memory_is_constant() -> None:
 
 
 def test_asymmetry_is_the_uncertainty() -> None:
-    """Of 4 ms more in one direction, half enters the offset: less than the stated uncertainty."""
+    """If one direction takes 4 ms more, the offset is wrong by half: less than its uncertainty."""
     packets = delays(60, HOUR_NS, 10.0, asymmetry_ns=4 * MS)
     fitted = clock.fit(packets.envelope())
     assert packets.error_ns(fitted).max() == pytest.approx(2 * MS, abs=50)

@@ -18,7 +18,7 @@ def direction_of(talk: Conversation, half: int = 0, window_shift: int | None = 3
 
 
 def lossy() -> Conversation:
-    """Make three segments, the first of which is lost after the tap and sent again."""
+    """Make three segments; the first is lost after the tap and retransmitted."""
     talk = Conversation().handshake()
     for n in range(3):
         talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)

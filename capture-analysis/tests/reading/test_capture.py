@@ -62,7 +62,7 @@ def test_any_tcp(
 
 
 def test_other_protocols_are_left_out(tmp_path: Path) -> None:
-    """Of ARP, UDP and TCP frames in any encapsulation, only TCP's are packets."""
+    """A capture's packets are its TCP frames, in any encapsulation; ARP and UDP are left out."""
     frames = [
         Ether() / ARP(),
         tcp_frame(3),

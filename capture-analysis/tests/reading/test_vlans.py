@@ -108,7 +108,7 @@ def test_priority_is_no_vlan() -> None:
 
 
 def test_two_innermost_count() -> None:
-    """Of three tags, the outer of which a mirror port may have added, the inner two count."""
+    """A frame with three tags keeps the inner two; a mirror port may have added the outer."""
     packets, parser = parse(built.pcap([there((9, 5, 6)), there((8, 5, 6), FAR)]))
     assert packets.flow.tolist() == [0, 0]
     assert parser.flows.vlans(0) == [5, 6]

@@ -169,7 +169,7 @@ def buffers_of(*processes: subprocess.Popen[str]) -> list[int]:
 
 
 def lost() -> None:
-    """Of too many events the newest are written, the others counted."""
+    """If the buffer overflows, the newest events are written and the others counted."""
     happened = 3 * 1000
     with pool("bus", 6):
         run("tc qdisc add dev d0 root handle 1 prio bands 3")

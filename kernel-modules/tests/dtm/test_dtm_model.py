@@ -210,7 +210,7 @@ def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> N
 
 
 def test_slots_do_not_act_on_the_past(library: Path) -> None:
-    """Of 64 and 1514 bytes over one slot, 100 from 11 ms on, the second ends at 11.137 ms.
+    """Over one slot, and 100 slots from 11 ms, packets of 64 and 1514 bytes end at 11.137 ms.
 
     The result does not depend on whether the first packet, sent at 1 ms, is taken then or at 12 ms.
     """

@@ -82,7 +82,7 @@ def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> Non
 
 
 def test_an_emptied_end_does_not_hold_the_medium(program: Path) -> None:
-    """When an end's packets are removed, in the middle of one, the other's turn begins at once."""
+    """If an end loses its packets in the middle of one, the other end's turn begins at once."""
     long, other = 600 * US, 1_999_998  # 1500 bytes at each rate, rounded up
     packets = [(MS, 0, 1500), (MS, 0, 1500), (MS, 1, 1500)]
     cleared = MS + 100 * US
