@@ -36,6 +36,19 @@ def succeed(*command: str | Path) -> str:
     return done.stdout
 
 
+def fuzz(folder: Path, target: str, *settings: str | Path) -> None:
+    """Run some thousand inputs through a fuzz target, which must find nothing.
+
+    `timeout` forks: a program that the test runs itself inherits the test's peak of memory
+    (`ru_maxrss`) through exec, and libFuzzer would take that for its own.
+    """
+    need("clang")
+    make(folder, f"{folder}/fuzz-{target}")
+    program = folder / f"fuzz-{target}"
+    artifacts = f"-artifact_prefix={folder}/finding-"
+    succeed("timeout", "300", program, f"-runs={FUZZ_RUNS}", "-seed=1", artifacts, *settings)
+
+
 def make(folder: Path, target: str) -> None:
     """Build a target of clib/Makefile into a folder."""
     need("make", "gcc")
@@ -122,26 +135,13 @@ def test_valgrind_of_what_follows_parsing(tmp_path: Path, target: str) -> None:
 
 def test_corpus_and_mutations_parse_alike(tmp_path: Path) -> None:
     """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
-    need("clang")
-    make(tmp_path, f"{tmp_path}/fuzz-parser")
     make(tmp_path, f"{tmp_path}/seeds")
     found = tmp_path / "found"
     found.mkdir()
-    succeed(
-        tmp_path / "fuzz-parser",
-        f"-runs={FUZZ_RUNS}",
-        "-seed=1",
-        f"-artifact_prefix={tmp_path}/finding-",
-        found,
-        tmp_path / "seeds",
-    )
+    fuzz(tmp_path, "parser", found, tmp_path / "seeds")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
     """Some thousand inputs stay in bounds, with the same results in any pieces and any order."""
-    need("clang")
-    make(tmp_path, f"{tmp_path}/fuzz-{target}")
-    artifacts = f"-artifact_prefix={tmp_path}/finding-"
-    settings = (f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
-    succeed(tmp_path / f"fuzz-{target}", *settings)
+    fuzz(tmp_path, target, "-max_len=1200")
