@@ -20,7 +20,7 @@ title: {title}
 topology: {{name: {topology}}}
 # The file of a link: {link}
 profile: {profile}
-# Each sends all it can from start_s (0) on; transfer and transfers send so much and end.
+# Each sends from start_s (default: 0) to the end; one with `transfer` sends that amount.
 flows:
 {flows}
 duration_s: {duration}
@@ -36,7 +36,7 @@ _LINK = """\
 schema: 1
 title: A link of {down:g} and {up:g} Mbit/s, {delay:g} ms each way
 directions:
-  # In packets of any size. In place of this drop-tail queue: aqm: fq_codel
+  # A drop-tail queue, in packets of any size. An AQM beside it has that limit: aqm: fq_codel
   forward: {{rate_mbit: {down:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
   reverse: {{rate_mbit: {up:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
 """

@@ -17,8 +17,6 @@ from twoway.report.safe_region import safe_region
 
 # In place of a sweep's axis: the runs in order, as in the rows of a table.
 RUN = "run"
-# Axes without an order that a line could follow.
-_UNORDERED = (SEED, RUN)
 
 # An axis is logarithmic if its largest value is at least this multiple of its least.
 _DECADES = 1000
@@ -201,10 +199,11 @@ def _drawn(
             f"{experiment.id}-{family}",
             f"{family.replace('_', ' ')} against {axis}",
             caption,
-            axis_label(experiment, axis),
+            axis_label(axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
             log_x=_spans_decades(experiment, axis),
+            x_names=axis_names(experiment, axis),
         )
         for family, found in families.items()
         if len({_position(experiment, axis, each.result) for each in found}) > 1
@@ -213,6 +212,8 @@ def _drawn(
 
 def _spans_decades(experiment: Experiment, axis: str) -> bool:
     """Tell whether an axis's values are so far apart that most would coincide."""
+    if axis_names(experiment, axis):
+        return False
     values = [_position(experiment, axis, result) for result in experiment.results]
     return min(values) > 0 and max(values) >= _DECADES * min(values)
 
@@ -246,7 +247,7 @@ def _lines(
             elif there or style == "marked":
                 xs, ys = np.array([(x, y) for x, _, y in there], float).reshape(-1, 2).T
                 links = tuple(link(v.result) for _, v, _ in there) if link else ()
-                unordered = style == "marked" and axis in _UNORDERED
+                unordered = style == "marked" and (axis == SEED or axis_names(experiment, axis))
                 drawn: Style = "points" if unordered else style
                 letter = next((v.letter for _, v, _ in there), "")
                 look = PRINTED if style in ("crosses", "letters") else colour
@@ -320,14 +321,18 @@ def _name(metric: str, result: Result, axis: str) -> str:
     return ", ".join([metric.partition(".")[2] or metric, *others])
 
 
-def axis_label(experiment: Experiment, axis: str) -> str:
-    """Label an axis: its name, and the names of values that are not numbers."""
+def axis_label(axis: str) -> str:
+    """Label an axis by its name; the runs of a table need no label."""
+    return "" if axis == RUN else axis
+
+
+def axis_names(experiment: Experiment, axis: str) -> tuple[str, ...]:
+    """Name the values of an axis that are not numbers, in their order on it."""
     if axis == RUN:
-        return ", ".join(f"{n} {result.id}" for n, result in enumerate(experiment.results))
-    labels = experiment.axes[axis]
+        return tuple(result.id for result in experiment.results)
     if all(_is_number(result.point[axis]) for result in experiment.results):
-        return axis
-    return f"{axis}: " + ", ".join(f"{place} {name}" for place, name in enumerate(labels))
+        return ()
+    return tuple(experiment.axes[axis])
 
 
 def _is_number(value: object) -> bool:

@@ -15,7 +15,7 @@ from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.measure.analysis import Analysis
 from twoway.report.claims import Claim, Said, claims, predictions
 from twoway.report.connections import shown_names
-from twoway.report.curves import LEGEND, PRINTED, RUN, axis_label, said_lines
+from twoway.report.curves import LEGEND, PRINTED, RUN, axis_label, axis_names, said_lines
 from twoway.report.figures import all_figures
 from twoway.report.papers import Reading, Redrawn, Source
 from twoway.report.results import Experiment, Result
@@ -238,7 +238,9 @@ def _drawn(
     else:
         axis = asked.across or RUN
         y_label, lines = said_lines(shown, axis, asked.metrics, link)
-        figure = Figure(asked.id, "", "", axis_label(shown, axis), y_label, [])
+        figure = Figure(
+            *(asked.id, "", "", axis_label(axis), y_label, []), x_names=axis_names(shown, axis)
+        )
     if not figure:
         return None
     figure = replace(figure, lines=[*figure.lines, *lines])

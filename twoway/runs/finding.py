@@ -32,7 +32,7 @@ def find_run(name: str, results: Path) -> Path:
             the first six digits or more of an identity.
         results: where runs are kept.
 
-    Raises: UsageError if there is none.
+    Raises: UsageError if there is none, or if only the experiment's points have runs.
     """
     for folder in (Path(name), *finished_runs_of(results / _id(name))):
         if (folder / MANIFEST).is_file():
@@ -41,6 +41,11 @@ def find_run(name: str, results: Path) -> Path:
         for folder in finished_runs(results):
             if _identity(folder).startswith(name):
                 return folder.resolve()
+    if points := _points(name, results):
+        raise UsageError(
+            f"{name}: {len(points)} of its points have finished runs: name one",
+            f"for example {points[0].name}",
+        )
     raise UsageError(
         f"{name}: neither a finished run's folder nor an experiment or identity that has one "
         f"in {results}",
@@ -61,11 +66,15 @@ def find_runs(name: str, results: Path) -> list[Path]:
     """
     if Path(name).suffix == SUFFIX and Path(name).is_file():
         return sorted(shared_runs(Path(name)), key=lambda run: _in_order(run.parent))
-    known = _id(name)
-    named = (path for path in results.glob("*@*") if path.name.startswith(f"{known}@"))
-    points = sorted(named, key=_in_order)
-    newest = [runs[0].resolve() for point in points if (runs := finished_runs_of(point))]
-    return newest if newest and not finished_runs_of(results / known) else [find_run(name, results)]
+    if finished_runs_of(results / _id(name)) or not (points := _points(name, results)):
+        return [find_run(name, results)]
+    return [finished_runs_of(point)[0].resolve() for point in points]
+
+
+def _points(name: str, results: Path) -> list[Path]:
+    """List the folders of an experiment's points that have finished runs, in order."""
+    named = (path for path in results.glob("*@*") if path.name.startswith(f"{_id(name)}@"))
+    return sorted((point for point in named if finished_runs_of(point)), key=_in_order)
 
 
 def _id(name: str) -> str:

@@ -224,6 +224,8 @@ def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
         name = shown(str(detail["loc"][-1]))
         value = shown(repr(detail["input"]), 20)
         return f"; a topology's own fields go under parameters: {{{name}: {value}}}"
+    if detail["loc"] == ("link",):
+        return "; a link is a file that `profile` names: `twoway new` writes one"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     unknown = shown(str(detail["loc"][-1]))

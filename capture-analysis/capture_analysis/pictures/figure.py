@@ -48,6 +48,7 @@ class Figure:
     """One picture with its caption.
 
     Attributes:
+        x_names: names of 0, 1, 2 and so on of x; empty where x is a number.
         view: the part of x on which the picture opens; None for all.
     """
 
@@ -59,6 +60,7 @@ class Figure:
     lines: list[Line] = field(repr=False)
     log_y: bool = False
     log_x: bool = False
+    x_names: tuple[str, ...] = ()
     view: tuple[float, float] | None = None
 
     def with_stretch(self) -> "Figure":

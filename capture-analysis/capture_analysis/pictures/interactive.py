@@ -36,7 +36,7 @@ def _plot(figure: Figure, columns: PackedColumns) -> dict[str, Any]:
         trace |= {"wide": _GROUP / len(bars), "place": at - (len(bars) - 1) / 2}
     return {
         "traces": traces,
-        "x": {"label": figure.x_label, "log": figure.log_x},
+        "x": {"label": figure.x_label, "log": figure.log_x, "names": figure.x_names},
         "y": {"label": figure.y_label, "log": figure.log_y},
         "view": figure.view,
     }

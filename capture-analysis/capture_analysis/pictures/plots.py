@@ -15,6 +15,8 @@ from capture_analysis.pictures.thinning import SMALL, thinned
 
 _INCHES = (7, 3.6)
 _DPI = 160
+# Letters of all names of an axis up to which they fit side by side.
+_NAMES_IN_A_ROW = 80
 # Text stays text in an SVG, and equal figures give equal files.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -67,6 +69,12 @@ def draw(figure: Figure, conditions: str = "") -> Drawing:
             axes.set_xscale("log")
         if figure.log_y:
             axes.set_yscale("log")
+        if figure.x_names:
+            many = len("".join(figure.x_names)) > _NAMES_IN_A_ROW
+            slant: dict[str, Any] = (
+                {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if many else {}
+            )
+            axes.set_xticks(range(len(figure.x_names)), figure.x_names, **slant)
         if figure.view:
             axes.set_xlim(*figure.view)
             axes.set_ylim(*_heights(lines))

@@ -232,6 +232,28 @@ def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, 
     assert high / low > 1.01
 
 
+def test_words_on_an_axis(browser: Any, tmp_path: Path) -> None:
+    """Words stand at 0, 1 and so on of x and name the points; without room they stand aslant."""
+    names = tuple(f"algorithm {n}" for n in range(8))
+    lines = [Line("delay", np.arange(8.0), np.arange(8.0, 16), "points")]
+    figure = Figure("words", "Words", "", "aqm", "delay, ms", lines, x_names=names)
+    path = tmp_path / "words.html"
+    page_template.write(path, "figure.html.j2", [figure], name="words", note="")
+    found = []
+    for width in (1200, 500):
+        opened(browser, path, width)
+        script = """const {axes} = document.getElementById('words').plot.chart;
+            return [axes[0]._values, axes[0]._rotate !== 0]"""
+        found.append(browser.execute_script(script))
+        assert console(browser) == []
+    assert found == [[list(names), False], [list(names), True]]
+    plot = browser.find_element(By.CSS_SELECTOR, "#words .u-over")
+    browser.execute_script("document.getElementById('words').plot.show({x: [0, 2], y: [8, 10]})")
+    ActionChains(browser).scroll_to_element(plot).move_to_element(plot).perform()
+    tip = "return document.querySelector('#words .tip').textContent"
+    assert browser.execute_script(tip) == "delay\nalgorithm 1\n9"
+
+
 def test_zoom_ends_where_numbers_end(browser: Any, page: Path) -> None:
     """A zoom to a range between two neighbouring numbers is refused; the plot is unchanged."""
     opened(browser, page)

@@ -1,6 +1,7 @@
 """The pictures of the run made by hand, the page and the map."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -9,7 +10,7 @@ import packed_page
 import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
-from capture_analysis.pictures.plots import save_all
+from capture_analysis.pictures.plots import draw, save_all
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, finding, prediction, write_run
 
@@ -50,6 +51,16 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
     analyse_run(folder)
     return folder
+
+
+def test_words_on_an_axis_of_paper() -> None:
+    """In a picture of a file, too, words stand at 0 and 1 of x."""
+    figure = Figure("", "", "", "aqm", "", [Line("delay", np.arange(2.0), np.ones(2))])
+    (axes,) = draw(replace(figure, x_names=("pie", "cake"))).axes
+    assert [(at.get_position()[0], at.get_text()) for at in axes.get_xticklabels()] == [
+        (0, "pie"),
+        (1, "cake"),
+    ]
 
 
 def line(figure: Figure, name: str) -> Line:

@@ -115,6 +115,16 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
     assert lines["first, acks every-segment, measured"].x.tolist() == [4, 8]
 
 
+def test_words_on_an_axis_are_not_joined(folders: list[Path]) -> None:
+    """Values that are words name the axis's points, which no line joins; numbers have no names."""
+    _, swept = read_results(folders)
+    assert drawing.axis_names(swept, "window") == ()
+    assert drawing.axis_names(swept, "acks") == ("every-segment", "delayed")
+    for axis, style in (("window", "marked"), ("acks", "points")):
+        _, lines = drawing.said_lines(swept, axis, ["efficiency"], lambda result: result.id)
+        assert {line.style for line in lines if line.name.endswith("measured")} == {style}
+
+
 def test_an_axis_of_decades_is_logarithmic(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,15 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
     assert alone.stderr.startswith(f"twoway: compare needs two runs or more, got {results}/a/")
 
 
+def test_a_run_of_a_sweep_has_its_points_name(results: Path) -> None:
+    """A command for one run refuses a sweep's experiment, counts its points and names one."""
+    for n in (20, 3):
+        _run(results, f"c@n={n}", OLD, "4" * 64)
+    with pytest.raises(UsageError, match=r"^c.yml: 2 of its points have finished runs") as refused:
+        find_run("c.yml", results)
+    assert refused.value.hint == "for example c@n=3"
+
+
 @pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])
 def test_no_such_run(results: Path, name: str) -> None:
     """Five digits, an unknown identity and an experiment without a run are refused in words."""

@@ -66,6 +66,14 @@ def test_contradictions_hide_no_references(tmp_path: Path) -> None:
     assert found[1] == "topology: topologies/none.py: no such topology"
 
 
+def test_a_link_inside_an_experiment(tmp_path: Path) -> None:
+    """A link inside an experiment is refused with the field and the command that writes one."""
+    (found,) = _problems(tmp_path, link={"rate_mbit": 8})
+    assert found == (
+        "link: unknown field; a link is a file that `profile` names: `twoway new` writes one"
+    )
+
+
 def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:
     """A topology's own field without `parameters` gives a hint at the right place."""
     (found,) = _problems(tmp_path, topology={"name": "two_node", "hops": 3})

@@ -151,7 +151,7 @@
     const bars = traces.some((trace) => trace.style === "bars");
     const [left, right] = extent(traces.map((t) => t.x), x);
     const heights = [...traces.flatMap((t) => [t.y, t.top || []]), bars ? [0] : []];
-    const whole = {x: bars ? [left - 0.5, right + 0.5] : [left, right], y: extent(heights, y)};
+    const whole = {x: bars || x.names.length ? [left - 0.5, right + 0.5] : [left, right], y: extent(heights, y)};
     if (!view) return [whole, whole];
     const spans = traces.filter((t) => t.style === "spans");
     const shown = (spans.length ? spans : traces).flatMap((t) => part(t, view));
@@ -236,7 +236,22 @@
     return powers.some((value) => value !== null) ? powers : round;
   };
 
-  const axis = (name, {label, log}) => ({
+  // Names at 0, 1, 2 and so on, aslant where they do not fit side by side.
+  const NAME_HEIGHT = 16; // px
+  const NAME_SLANT = 35; // degrees
+  const widthOf = (names) => 7 * Math.max(...names.map((name) => name.length));
+  const named = (names) => {
+    const aslant = (chart) => widthOf(names) * names.length > 0.9 * chart.width;
+    const rise = Math.sin((NAME_SLANT * Math.PI) / 180);
+    return {
+      splits: (chart, n, low, high) => names.map((_, at) => at).filter((at) => low <= at && at <= high),
+      values: (chart, splits) => splits.map((at) => names[at]),
+      rotate: (chart) => (aslant(chart) ? -NAME_SLANT : 0),
+      size: (chart) => (aslant(chart) ? NAME_HEIGHT + rise * widthOf(names) : 30),
+    };
+  };
+
+  const axis = (name, {label, log, names}) => ({
     scale: name,
     label,
     labelSize: 20,
@@ -247,7 +262,7 @@
     ticks: {stroke: () => style("--line"), width: 1, size: 4},
     values: (chart, splits) => (log ? decades(splits) : splits).map(tick),
     ...(name === "x"
-      ? {size: 30, space: log ? 30 : 90}
+      ? {size: 30, space: log ? 30 : 90, ...(names?.length ? named(names) : {})}
       : {size: (chart, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => v.length))}),
   });
 
@@ -417,7 +432,8 @@
       this.tip.hidden = !best.trace;
       if (!best.trace) return;
       const {digits, name} = best.trace;
-      this.tip.textContent = `${name}\n${exact(best.x, digits[0])}\n${exact(best.y, digits[1])}`;
+      const place = this.x.names[best.x] ?? exact(best.x, digits[0]);
+      this.tip.textContent = `${name}\n${place}\n${exact(best.y, digits[1])}`;
       const space = this.chart.over.clientWidth;
       const turned = best.right > space / 2;
       this.tip.style.left = turned ? "" : `${best.right + 10}px`;
