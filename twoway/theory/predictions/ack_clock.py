@@ -5,10 +5,15 @@ data's link has time for segments, data goes at the ACKs' pace: a cable network 
 to 5 ms, and one ACK in each, passes only 4 to 2.4 Mbit/s of full packets, however fast the downlink
 is. Otherwise data leaves back to back, so ACKs come to their link equally spaced, and leave it by
 the table. Both hold for a window that always keeps a segment or an ACK waiting.
+
+Bunches and factors are counted here, gap by gap, with no code of the instrument that measures them:
+a fault of that instrument misses the prediction.
 """
 
+from itertools import groupby
+from statistics import median
+
 import numpy as np
-from capture_analysis.ack_compression import AckTimes, bunch_sizes, compression_factors
 from capture_analysis.columns import IntArray
 
 from twoway.contract.links import RatedQueue
@@ -21,6 +26,9 @@ from twoway.theory.network import Link, Setup
 NAME = "ack_clock"
 # Number of arrival times of the first ACK that are tried, within the time of a segment.
 _PHASES = 16
+# ACKs at most this many of their transmission times apart are of one bunch, and a gap below this
+# share of what it was is compressed, by the definitions of the metrics.
+_TOGETHER, _COMPRESSED = 2, 0.75
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -68,13 +76,14 @@ def _bunches(
     """Find the largest bunch and the median factor of ACKs that come `data_ns` apart."""
     largest, factors = set(), []
     for phase in range(_PHASES):
-        came_ns = sent_ns + phase * data_ns // _PHASES
-        left_ns = _leaves(table, back, came_ns)
-        largest.add(int(bunch_sizes(left_ns, int(back.ack_s * 1e9)).max()))
-        factors.append(compression_factors(AckTimes(came_ns, left_ns, came_ns), data_ns))
+        left_ns = _leaves(table, back, sent_ns + phase * data_ns // _PHASES)
+        gaps_ns = np.diff(left_ns).tolist()
+        runs = groupby(gap <= _TOGETHER * back.ack_s * 1e9 for gap in gaps_ns)
+        largest.add(1 + max((sum(run) for together, run in runs if together), default=0))
+        factors += [data_ns / gap for gap in gaps_ns if 0 < gap < _COMPRESSED * data_ns]
     if len(largest) > 1:
         raise ValueError(f"{name}'s bunches depend on when the first ACK comes: {sorted(largest)}")
     found = {f"ack_bunch_max.{name}": float(largest.pop())}
-    if any(map(len, factors)):
-        found[f"compression_factor.{name}"] = float(np.median(np.concatenate(factors)))
+    if factors:
+        found[f"compression_factor.{name}"] = median(factors)
     return found
