@@ -68,7 +68,7 @@ static int departures_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_DROP;
 	}
 	consume_skb(skb);
-	/* The parents count the one packet that they passed on. */
+	/* Parents have counted one packet, the buffer: correct them. */
 	qdisc_tree_reduce_backlog(sch, 1 - queued, before - after);
 	return NET_XMIT_SUCCESS;
 }

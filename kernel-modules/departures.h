@@ -7,10 +7,10 @@
  * A qdisc supplies when a packet leaves. Its private data begin with a struct departures, and its
  * struct Qdisc_ops have the functions below. One meaning, whichever the qdisc:
  *
- * - Each packet of a GSO buffer takes its own time. A stab does not see them, as it would have seen
- *   single packets (modules cannot ask it): give their size on the link as overhead.
+ * - Each packet of a GSO buffer takes its own time. A stab does not size them, though it would size
+ *   single packets (modules cannot call it): give their framing as overhead.
  * - A packet of more than DEPARTURES_LARGEST bytes, or without a departure, is dropped.
- * - What a reset discards is gone from the link, too: it is free.
+ * - A reset also frees the link: it spends no more time on the packets that were discarded.
  * - A qdisc that was never set up, as the kernel makes it by default, may be reset and destroyed.
  *
  * Compiled into each module (Kbuild): none has to be loaded before another.
@@ -20,7 +20,7 @@
 
 #include <net/pkt_sched.h>
 
-/* The largest packet on a link: what the newest kernels have a stab make at most. */
+/* The largest packet on a link: the most that a stab can make of one in the newest kernels. */
 #define DEPARTURES_LARGEST	1048576
 #define DEPARTURES_NEVER	U64_MAX
 
@@ -29,13 +29,13 @@
 
 /**
  * struct departures_ops - when packets leave
- * @begin: lock what others share, and let happen what is due: the time. NULL: nothing is shared
+ * @begin: lock what others share, handle due events, return the time. NULL: nothing is shared
  * @end: unlock
  * @arrive: a packet is going to be the last of the queue; false: it is dropped
  * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the
- *	qdisc will be woken. @look_at may be set to an earlier time at which to look again. NULL:
- *	at the time that @arrive has noted
- * @depart: the first packet leaves; NULL: as told
+ *	qdisc will be woken. @look_at may be set to an earlier time at which to look again. NULL: at
+ *	the time that @arrive stored
+ * @depart: the first packet leaves; NULL: nothing to do then
  * @clear: all packets are gone
  * @dump: put its options into a nest
  *
@@ -60,9 +60,9 @@ struct departures {
 	s32 overhead;	/* of each packet, bytes; under the root lock */
 };
 
-/* Of a packet in the queue. */
+/* What the queue stores with a packet. */
 struct departure {
-	u64 at;		/* when it leaves, ns, or what the qdisc has instead */
+	u64 at;		/* when it leaves, ns, or the qdisc's own mark for that */
 	u32 bytes;	/* on the link */
 };
 
@@ -72,7 +72,7 @@ static inline struct departure *departure(const struct sk_buff *skb)
 	return (struct departure *)qdisc_skb_cb(skb)->data;
 }
 
-/* Of all their struct Qdisc_ops; the rest are init, destroy, change and perhaps dump_stats. */
+/* Members of struct Qdisc_ops that are the same in each; init, destroy and change are its own. */
 #define DEPARTURES_QDISC_OPS(_id, _data)		\
 	.id		= _id,				\
 	.priv_size	= sizeof(_data),		\
@@ -83,14 +83,14 @@ static inline struct departure *departure(const struct sk_buff *skb)
 	.dump		= departures_dump,		\
 	.owner		= THIS_MODULE
 
-/* First thing of an init. @sch->limit is the most packets that wait. */
+/* Call first in init. @limit: the most packets that wait. */
 void departures_init(struct Qdisc *sch, u32 limit);
 int departures_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *departures_dequeue(struct Qdisc *sch);
 void departures_reset(struct Qdisc *sch);
 int departures_dump(struct Qdisc *sch, struct sk_buff *skb);
 
-/* Entries of a list. */
+/* The number of entries of a list. */
 u32 departures_count(const struct nlattr *list);
 /* Limit and overhead from a request's attributes, if they are given, and into a dump. */
 void departures_set(struct Qdisc *sch, const struct nlattr *limit, const struct nlattr *overhead);

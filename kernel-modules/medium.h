@@ -10,11 +10,11 @@
  * A turn goes on while the end has a packet waiting at the time at which the one before has been
  * sent, up to a number of packets. Then, and when a packet comes to an idle medium, a turn begins:
  * of the end that did not have the last turn if a packet waits there, else of the same again. At
- * first it is the turn of end 0. There is no chance in it.
+ * first it is the turn of end 0. Nothing is random.
  *
- * What arrives at the very time at which a transmission starts waits for the medium by then:
- * whoever keeps the two queues sends a packet in thought only when the clock has passed its start.
- * So the order in which events of one time are met does not matter.
+ * A packet that arrives at the very time at which a transmission starts counts as waiting then: the
+ * caller books a packet (medium_send) only when the clock has passed its start. So the order in
+ * which it handles events of one time does not matter.
  *
  * Pure: no locks, no time source; shared by sch_medium and its test in user space.
  */
@@ -27,7 +27,7 @@
 /* Instead of an end. */
 #define MEDIUM_NO_END (-1)
 
-/* The medium, and how far it is. */
+/* The medium's turns so far. */
 struct medium_turns {
 	u64 gap;		/* ns before the first bit of a turn */
 	u32 turn_packets;	/* packets of a turn at most, from 1 */
@@ -39,17 +39,17 @@ struct medium_turns {
 };
 
 void medium_begin(struct medium_turns *m, u64 gap, u32 turn_packets);
-/* What a packet takes at a rate in bytes/s, ns: at least one. */
+/* The time that a packet takes at a rate in bytes/s, ns: at least 1. */
 u64 medium_bits(u32 bytes, u64 rate);
-/* A packet comes to wait at an end; what started before now has been sent. */
+/* A packet starts to wait at an end; what started before now has been booked. */
 void medium_arrive(struct medium_turns *m, int end, u64 now);
-/* Whose packet is the next. */
+/* The end whose packet is the next. */
 int medium_next(const struct medium_turns *m);
-/* When a packet of the next end, which takes a time, would have been sent. */
+/* When the packet of the next end would have been sent, if it takes `bits` ns. */
 u64 medium_leaves(const struct medium_turns *m, int end, u64 bits);
-/* The same, and it is. */
+/* The same, and book the packet. */
 u64 medium_send(struct medium_turns *m, int end, u64 bits);
-/* All packets of an end are gone, also the one being sent; what started before now has been. */
+/* All packets of an end are gone, the one being sent too; what started before now was booked. */
 void medium_clear(struct medium_turns *m, int end, u64 now);
 
 #endif /* MEDIUM_H */

@@ -6,10 +6,10 @@
  *						 >-- one medium, by turns
  *	end 1:	enqueue --> FIFO --> dequeue --/
  *
- * A queue at each end of a link joins the medium of a number. One packet is sent at a time;
+ * A queue at each end of a link joins a medium by its number. One packet is sent at a time;
  * medium.h says whose. A packet leaves its queue when its last bit has been sent. A medium belongs
  * to a network namespace: that of the queue's device, or one that the queue names (named_net.h), as
- * the nodes of a link have a namespace each. It is there as long as a queue is on it.
+ * the nodes of a link have a namespace each. It exists as long as a queue is on it.
  *
  * Who has the medium is decided when the clock has passed the start of a transmission, by whoever
  * looks first: either queue, or the medium's timer, which wakes the queue whose packet has been
@@ -43,8 +43,8 @@ struct medium {
 	struct net *net;			/* where others find it; NULL: that has ended */
 	u32 number;
 	struct list_head queues;		/* under media_lock */
-	struct medium_sched_data *ends[2];	/* that have had packets last; or NULL */
-	spinlock_t lock;			/* of what follows, and of parts of the queues */
+	struct medium_sched_data *ends[2];	/* queues that had packets last; or NULL */
+	spinlock_t lock;			/* protects what follows, and parts of the queues */
 	struct medium_turns turns;
 	struct hrtimer timer;			/* at the end of a transmission */
 };
@@ -69,7 +69,7 @@ static u64 medium_bits_of_next(const struct medium_sched_data *q)
 	return medium_bits(departure(q->waiting)->bytes, q->rate);
 }
 
-/* Send, in thought, all that started before now. */
+/* Book all transmissions that started before now. */
 static u64 medium_advance(struct medium *m)
 {
 	u64 now = ktime_get_ns();
@@ -103,7 +103,7 @@ static void medium_wake(const struct medium_sched_data *q, u64 now)
 	rcu_read_unlock();
 }
 
-/* Let the timer expire when the transmission ends that is under way, or else the next. */
+/* Let the timer expire when the present transmission ends, or else the next one. */
 static void medium_arm(struct medium *m, u64 now)
 {
 	u64 ends_at = m->turns.end_at;
@@ -166,7 +166,7 @@ static bool medium_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 	return true;
 }
 
-/* While it waits for the medium, that wakes its queue. */
+/* While the packet waits for the medium, the medium's timer wakes its queue. */
 static u64 medium_departs_at(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at)
 {
 	const struct medium_sched_data *q = qdisc_priv(sch);
@@ -340,7 +340,7 @@ static const struct nla_policy medium_policy[TCA_MEDIUM_MAX + 1] = {
 	[TCA_MEDIUM_NETNSID]	= { .type = NLA_S32 },
 };
 
-/* Of a change: what is not given stays. */
+/* Set the options that a change gives; the others stay. */
 static void medium_set(struct Qdisc *sch, struct nlattr **tb)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);

@@ -9,13 +9,13 @@
 #include <net/net_namespace.h>
 #include <net/sch_generic.h>
 
-/* Held until put_net(). Who asks must be its administrator. */
+/* The namespace, held until put_net(). The caller must be its administrator. */
 struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
 			  struct netlink_ext_ack *extack);
-/* Whether a request names it, or none at all: 1, 0 or an error. */
+/* 1 if a request names `net` or no namespace, 0 if it names another, or an error. */
 int named_net_is(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
 		 const struct net *net, struct netlink_ext_ack *extack);
-/* Into a dump, unless it is the device's: -1 if it has ended. May sleep. */
+/* Dump its number, -1 if it has ended, unless it is the device's namespace. May sleep. */
 int named_net_dump(struct sk_buff *skb, struct Qdisc *sch, struct net *net, int nsid);
 
 #endif /* NAMED_NET_H */

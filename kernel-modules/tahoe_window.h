@@ -12,9 +12,8 @@
  * the larger: it grows with every ACK, whether or not the receiver lets it be used.
  *
  * With 1/w, floor(w) sometimes stays what it was for a whole window of ACKs; with
- * 1/floor(w) it grows by one in each, exactly, and so it does here: the step is
- * rounded up, and what it exceeds the next whole number by is dropped. The window
- * sent is floor(w) under either rule.
+ * 1/floor(w) it grows by one in each, exactly, and so it does here: the step is rounded up, and any
+ * excess over the next whole number is dropped. The window sent is floor(w) under either rule.
  */
 #ifndef TAHOE_WINDOW_H
 #define TAHOE_WINDOW_H

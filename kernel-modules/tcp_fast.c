@@ -31,10 +31,10 @@
  *	 +--- w = cwnd, moved after a full RTT of samples ----+
  *
  * At the beginning the 2w in the law is a slow start. It ends with the first update that does not
- * double: ssthresh is lowered to cwnd then, by which the stack sees that a sender is to be
- * paced for avoidance, and counts as limited by cwnd only if it uses all of it. Increases are
- * spread over the ACKs of a round trip, one packet more for each that left at most; decreases
- * apply at once. The window never grows unless all of it was in flight in the last round trip.
+ * double: ssthresh is lowered to cwnd then, so that the stack paces the sender as in avoidance, and
+ * counts it as limited by cwnd only if it uses all of it. Increases are spread over the ACKs of a
+ * round trip, one packet more for each that left at most; decreases apply at once. The window never
+ * grows unless all of it was in flight in the last round trip.
  *
  * How this differs from the paper:
  * - alpha is constant. The paper lets it grow with w while there is no queueing delay
@@ -113,7 +113,7 @@ struct fast_net {
  * @average_rtt: us, Q24; 0: no sample yet
  * @base_rtt_us: least sample; FAST_NO_RTT: none yet
  * @samples: round trips measured, for ss
- * @round_end: snd_nxt when the round began; acked beyond, it is over
+ * @round_end: snd_nxt when the round began; it ends when more is acknowledged
  * @from: snd_cwnd when w was last updated, packets
  * @to: snd_cwnd to reach in this round, packets
  * @acked: packets acknowledged while growing to it
@@ -249,9 +249,9 @@ static void fast_update(struct sock *sk)
 	u64 next;
 
 	/*
-	 * What the flow did not get to use, because an increase was not completed or
-	 * something else lowered cwnd, it has not got. The one packet more is the
-	 * fraction of w, and an increase's last ACK.
+	 * w is no more than the flow could use: an increase may not have been completed, or
+	 * something else may have lowered cwnd. The one packet more is for the fraction of w, and
+	 * for an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
 	next = fast_next_window(fast->window, fast_q24(base), fast->average_rtt, alpha,
@@ -313,8 +313,8 @@ static void fast_set_state(struct sock *sk, u8 new_state)
 }
 
 /*
- * The loss was none: FAST goes on with the w it had. If it was told so after recovery, it has taken
- * the halved window by then, and w is the window that the stack restores.
+ * There was no loss: FAST goes on with the w it had. If this comes after recovery, FAST has taken
+ * the halved window, and w becomes the window that the stack restores.
  */
 static u32 fast_undo_cwnd(struct sock *sk)
 {

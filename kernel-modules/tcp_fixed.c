@@ -37,7 +37,7 @@
  * As it does not answer to loss, only a process with CAP_NET_ADMIN in the socket's network
  * namespace may choose it; tcp_allowed_congestion_control can allow it to everybody.
  *
- * The state is the window, which is the congestion control's own, not the socket's.
+ * The only state is the window, which belongs to the congestion control, not to the socket.
  */
 
 #include <linux/module.h>

@@ -49,18 +49,17 @@
  * - A threshold of duplicate ACKs that adapts to reordering. BSD's is constant.
  *
  * Nothing of a flow enters the host's metrics of its destination (ip tcp_metrics), from
- * which later flows of any congestion control start. The stack records them when a connection
- * ends, without asking. It is kept from it by taking the socket's route away with the ACK of our
- * FIN. Where it then needs a route to acknowledge the peer's FIN, which comes with that
- * ACK or after it, a round trip in the metrics is forgotten, and nothing else changes.
+ * which later flows of any congestion control start. The stack records them when a connection ends,
+ * without asking. We prevent that by taking the socket's route away with the ACK of our FIN. If the
+ * stack then looks up a route to acknowledge the peer's FIN, which comes with that ACK or after it,
+ * a round trip in the metrics is forgotten, and nothing else changes.
  *
  * The timer. Linux's is srtt + max(4 rttvar, 200 ms), from a sample per ACK, and
  * `ip route ... rto_min` raises the least value. BSD's (tahoe_timer.h) is srtt +
  * 2 rttvar in ticks of 500 ms, at least 1 s, from one segment at a time, and fires at a
- * tick; ticks are the same for all connections, counted from boot. With timer=bsd it is
- * that: icsk_rto is what is left to that tick, set before whatever starts the timer, and
- * when an ACK has made the stack start it, it is started again as BSD would. What
- * differs from BSD's timer then:
+ * tick; ticks are the same for all connections, counted from boot. With timer=bsd the timer is
+ * BSD's: icsk_rto is the time left to that tick, set before the stack starts the timer; when an ACK
+ * has made the stack start it, we start it again as BSD would. What differs from BSD's timer then:
  *
  * - The kernel's timer wheel is late by up to an eighth of a wait. When an ACK has come
  *   since the timer was started, it is woken before the tick, waits for the rest, and is
@@ -86,10 +85,10 @@
  *   tcp_recovery (RACK), tcp_early_retrans (loss probes) and tcp_frto, which are the
  *   stack's, whatever the congestion control.
  * - Segments are counted, not bytes. w < ssthresh is the paper's pseudo-code; BSD's
- *   slow start goes on at equality, as with slow_start=bsd. So is the paper's ssthresh,
- *   MAX[MIN(cwnd/2, maxwnd), 2]. BSD halves what may have been in flight instead, as with
- *   ssthresh=bsd: half as much where the receiver's window is the smaller. maxwnd is
- *   what the receiver offers when the loss is found.
+ *   slow start goes on at equality, as with slow_start=bsd. The default ssthresh, MAX[MIN(cwnd/2,
+ *   maxwnd), 2], is the paper's, too. BSD halves what may have been in flight instead, as with
+ *   ssthresh=bsd: half as much where the receiver's window is the smaller. maxwnd is what the
+ *   receiver offers when the loss is found.
  * - w is bounded at 65535 segments, as BSD's at 65535 bytes. As in BSD every new ACK
  *   opens it, whether or not the application uses it, and a pause longer than the timer
  *   closes it.
@@ -118,7 +117,7 @@
  * @w: the window
  * @una: snd_una when @w was last moved
  * @found_reordering: tcp_sock's reordering before this congestion control had the socket
- * @timer: srtt and rttvar, with timer=bsd, as all below
+ * @timer: srtt and rttvar; this and all below are used with timer=bsd only
  * @timed: sequence number of the segment that is timed; snd_nxt while none is
  * @timed_tick: tick at which it was sent; the current one while none is timed
  * @expiry: tick at which the retransmission timer expires
@@ -155,7 +154,7 @@ static enum tahoe_threshold threshold_rule;
 static u32 slow_start_beyond;
 static bool timer_is_bsd;
 
-/* Jiffies since boot, for ticks that no overflow of jiffies shifts. */
+/* Jiffies since boot in 64 bits: an overflow of jiffies does not shift ticks. */
 static u64 tahoe_jiffies(void)
 {
 	return get_jiffies_64() - INITIAL_JIFFIES;
@@ -203,7 +202,7 @@ static void tahoe_timer_start(struct sock *sk, u32 tick)
 	inet_csk(sk)->icsk_rto = tahoe_timer_left(ca);
 }
 
-/* What is about to be sent again is not timed; if the timer has fired, it backs off. */
+/* A segment that is about to be sent again is not timed; if the timer has fired, it backs off. */
 static void tahoe_timer_loss(struct sock *sk, u8 state)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -215,16 +214,16 @@ static void tahoe_timer_loss(struct sock *sk, u8 state)
 		return;
 
 	tahoe_timer_expired(&ca->timer);
-	/* It may be a jiffy early, and the tick is the one that it was waiting for. */
+	/* The timer may be a jiffy early: count from the tick that it waited for. */
 	tahoe_timer_start(sk, tahoe_tick(tahoe_jiffies() + 1));
 	/* The stack will double it before it starts the timer. */
 	icsk->icsk_rto = DIV_ROUND_UP(icsk->icsk_rto, 2);
 }
 
 /*
- * The timer wheel's first level, of less than 63 jiffies, adds one. Each level above
- * waits for eight times as long, and may add what the one below waits for: woken so much
- * earlier, the timer waits for the rest on the level below.
+ * On its first level (waits under 63 jiffies) the timer wheel is late by at most one jiffy. Each
+ * level above takes waits eight times as long, and may be late by the longest wait of the level
+ * below: woken that much early, the timer waits for the rest on the level below.
  */
 static void tahoe_timer_restart(struct sock *sk)
 {
@@ -270,8 +269,8 @@ static void tahoe_apply(struct sock *sk)
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	/*
 	 * Duplicate ACKs that mean a loss. The stack adapts it to reordering, and resets it when
-	 * the timer fires. tahoe_rto's cannot be reached: one segment of those sent is missing.
-	 * A SYN that is lost comes before init, which notes what was there.
+	 * the timer fires. tahoe_rto's number cannot be reached: of the segments sent, one is
+	 * missing. Losses of a SYN come before init, which stores the stack's own number.
 	 */
 	if (inet_csk(sk)->icsk_ca_initialized)
 		tp->reordering = variant_value(sk) ?: max(ca->w.segments, tp->packets_out);
@@ -347,9 +346,9 @@ static bool tahoe_has_ended(const struct sock *sk)
 }
 
 /*
- * Have tcp_update_metrics() record nothing: it needs a route, and takes a flow whose timer has
- * backed off for one that learnt nothing. To acknowledge the peer's FIN the stack looks the
- * route up again; then the second keeps all but the destination's round trip.
+ * Make tcp_update_metrics() record nothing: it needs a route, and takes nothing from a flow whose
+ * timer has backed off. To acknowledge the peer's FIN the stack looks the route up again; then the
+ * backed-off timer protects all but the destination's round trip.
  */
 static void tahoe_leave_no_metrics(struct sock *sk)
 {
@@ -391,7 +390,7 @@ static void tahoe_tx_start(struct sock *sk)
 	if (tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto)
 		tahoe_close(sk);
 
-	/* Not so when it is a retransmission after a timeout. */
+	/* A retransmission after a timeout is not timed, and has its timer set. */
 	if (timer_is_bsd && !tp->packets_out) {
 		tahoe_timer_watch(sk);
 		tahoe_timer_start(sk, tahoe_tick_now());

@@ -9,7 +9,7 @@
 #include "compat/netlink.h"
 #include "timetable.h"
 
-/* Packets leave at most so long after their arrival, ns: 36 years, so that no time overflows. */
+/* Longest time from arrival to departure, ns: 36 years, so that no time overflows. */
 #define TIMETABLE_HORIZON (U64_MAX >> 4)
 
 /* When the step after the one in force begins. */
@@ -28,7 +28,7 @@ static void timetable_step(struct timetable *tt)
 	tt->lap += tt->period;
 }
 
-/* Let the step of a time be in force, which is not before the one that is. */
+/* Put the step of a time into force; it is the present one or a later one. */
 static void timetable_seek(struct timetable *tt, u64 time)
 {
 	if (tt->period && (s64)(time - tt->lap) >= (s64)tt->period) {
@@ -54,8 +54,8 @@ static u64 timetable_value(const struct timetable *tt)
 }
 
 /*
- * When work of a rate, or of bytes of opportunities, has been done from a time on. NEVER, if
- * that takes longer than until another, or more steps than the longest table has.
+ * When an amount of work that begins at a time is done, in 10^-9 bytes of a rate. NEVER, if that is
+ * after `until`, or takes more steps than the longest table has.
  */
 static u64 timetable_by_rate(struct timetable *tt, u64 time, u64 work, u64 until)
 {

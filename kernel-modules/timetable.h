@@ -2,8 +2,8 @@
 /*
  * When packets leave a link that changes by a table, in whole numbers.
  *
- * Let W(t) be the work that the link has offered by time t: of rates their integral, in 10^-9
- * bytes; of opportunities the bytes of those up to t. A packet of L bytes that arrives at time a
+ * Let W(t) be the work that the link has offered by time t: for rates their integral, in 10^-9
+ * bytes; for opportunities the bytes of those up to t. A packet of L bytes that arrives at time a
  * leaves when W reaches its tag
  *
  *	F = max(F of the packet before it, W(a)) + L
@@ -13,7 +13,7 @@
  * when it arrives. Instead of tags, which would overflow, we keep when the last packet leaves, and
  * what W then is above its tag: those that wait behind it may use that.
  *
- * Of delays, a packet that arrives at a leaves at a + d(a), never before the packet before it.
+ * With delays, a packet that arrives at a leaves at a + d(a), never before the packet before it.
  *
  * Pure: no locks, no time source; shared by sch_timetable and its test in user space.
  */
@@ -43,18 +43,18 @@ struct timetable {
 	u64 lap;	/* when the table started last, ns */
 	u32 step;	/* the step in force */
 	u64 free_at;	/* when the last packet leaves, ns */
-	u64 rest;	/* work of before @free_at that the last packet does not need */
+	u64 rest;	/* work up to @free_at that the last packet does not need */
 };
 
 /* 0, or refuse a table by which a packet might never leave, or need too many steps. */
 int timetable_check(const struct timetable *tt, struct netlink_ext_ack *extack);
-/* Start at a time: before it, a table that is repeated has been so, and another's first step is. */
+/* Start at a time. Before it a repeated table repeats, too; of another the first step holds. */
 void timetable_start(struct timetable *tt, u64 start, u64 now);
-/* A packet arrives: when it leaves. NEVER if that is too far, as if it had not come. */
+/* A packet arrives; returns when it leaves, or NEVER if that is too late, and ignores it. */
 u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes);
 /* All packets are gone, and the link is free. */
 void timetable_clear(struct timetable *tt, u64 now);
-/* FNV-1a of the steps, a word at a time: which table a kernel has can be told without a dump. */
+/* FNV-1a of the steps, a word at a time: it identifies a kernel's table without a dump. */
 u64 timetable_digest(const struct timetable *tt);
 
 #endif /* TIMETABLE_H */

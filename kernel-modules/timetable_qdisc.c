@@ -6,8 +6,9 @@
  *
  * The table is one of rates, of opportunities to send some bytes, or of delays; timetable.h
  * has the arithmetic. A packet leaves when its last bit has been sent; a rate that changes
- * meanwhile affects it pro rata. Of opportunities this is what mahimahi's mm-link does with a trace
- * (Netravali et al., ATC 2015): a packet that does not fit waits for the next with what is left.
+ * meanwhile affects it pro rata. With opportunities it does what mahimahi's mm-link does with a
+ * trace (Netravali et al., ATC 2015): a packet that does not fit waits for the next with what is
+ * left.
  *
  * How this differs from a netem whose rate or delay is changed at some times: that fixes a packet's
  * departure by the rate at its arrival, changes when a program gets to it, and lets a packet with a
@@ -107,8 +108,8 @@ static int timetable_read_steps(struct timetable_step *step, const struct nlattr
 }
 
 /*
- * The table after a request, with steps that the caller frees: those given if the first of them is
- * at 0, for so a table begins; else those that are there, and those given.
+ * Read the table that a request asks for; the caller frees its steps. Steps whose first is at 0 are
+ * a new table; others are added to the present one.
  */
 static int timetable_read(struct timetable *tt, struct nlattr **tb, struct netlink_ext_ack *extack)
 {
@@ -161,7 +162,7 @@ static int timetable_begin(struct timetable_sched_data *q, struct timetable *tt,
 	return 0;
 }
 
-/* Of a change: what is not given stays. */
+/* Change the options that are given; the others stay. */
 static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Congestion controls of one module that differ by a number, which is part of their name: each is
- * what a socket, a route or ss can name.
+ * Congestion controls of one module that differ by a number, which is part of their name: a socket,
+ * a route or ss can name each.
  */
 #ifndef TWOWAY_VARIANTS_H
 #define TWOWAY_VARIANTS_H
@@ -55,8 +55,8 @@ static inline void variants_unregister(struct variant *variants, int count)
 }
 
 /*
- * Whether a socket holds the module. Its own init holds it once. Where modules cannot be unloaded
- * nobody counts, and a socket must be assumed.
+ * Whether a socket holds the module. Its own init holds it once. A kernel that cannot unload
+ * modules counts no users: then a socket must be assumed.
  */
 static inline bool variants_held(void)
 {

@@ -13,7 +13,7 @@
  * driven directly, one after the other and under their locks, without the device below and the
  * stack above; packets are made before. The phases:
  *
- *	pass	a packet enters each qdisc, then each is asked for its packet, and has it
+ *	pass	a packet enters each qdisc, then each is asked for its packet, and gives it
  *	drop	the qdiscs are full: a packet is offered to each, and dropped
  *	wait	a packet enters each and is asked for in vain, which sets a timer; when due, it
  *		is asked for again. The time in between and the timer's interrupt do not count.
@@ -84,7 +84,7 @@ static struct sk_buff *bench_packet(struct net_device *device)
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_IP);
 	skb->dev = device;
-	/* Of a flow, as TCP's are: nobody need look into it. */
+	/* A flow's hash, as TCP sets it: no qdisc needs to read the packet. */
 	skb_set_hash(skb, 1, PKT_HASH_TYPE_L4);
 	return skb;
 }
@@ -166,7 +166,7 @@ static int bench_drop(struct bench *bench)
 	return done;
 }
 
-/* What it takes to read the clock twice, as bench_wait() does. */
+/* The time to read the clock twice, as bench_wait() does. */
 static u64 bench_clock_ns(void)
 {
 	u64 start = ktime_get_ns();
@@ -282,7 +282,7 @@ static int bench_run(struct bench *bench, struct net_device *device,
 		return err;
 	if (measure == bench_wait)
 		bench->ns -= min(bench->ns, bench_clock_ns() * div_u64(done, bench->n));
-	/* Of all that was done, a bit more than what was asked for. */
+	/* All that was done, which is a bit more than was asked for. */
 	count = done;
 	return 0;
 }
@@ -394,7 +394,7 @@ static int __init bench_init(void)
 		return err;
 	pr_info("%llu ps, %llu waits, %llu drops\n", div_u64(bench.ns * 1000, count), bench.waits,
 		bench.drops);
-	/* There is nothing left to stay for. */
+	/* Measured: the module need not stay. */
 	return -ECANCELED;
 }
 

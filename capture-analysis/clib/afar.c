@@ -7,7 +7,7 @@
 
 #include "afar.h"
 
-/* The loop from the tap to the sender and back, with what varies. */
+/* The loop from the tap to the sender and back takes up to this multiple of its shortest time. */
 #define LATER 1.1
 #define LATER_NS 1e6
 #define BYTES_MAX ((int64_t)1 << 44)
@@ -57,7 +57,7 @@ static void expect(const struct ca_block *block, size_t row, size_t direction, s
 	kept->newest = at;
 }
 
-/* Lets the ACKs reach the sender that do by a time; returns how many. */
+/* Lets the ACKs reach the sender that arrive there by a time; returns how many. */
 static int64_t arrive(const struct ca_facts *facts, size_t direction, struct ca_afar *kept,
 		      int64_t time_ns, struct ca_all_coming *coming, int64_t *spent_ns)
 {

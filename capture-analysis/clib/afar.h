@@ -7,7 +7,7 @@
 
 enum { AFAR_RECOVERY, AFAR_RECEIVER, AFAR_SENDER, AFAR_CAUSES };
 
-/* What is kept of a direction. Bytes are -1 before there are any; rows are of `coming`, or -1. */
+/* The state of a direction. Bytes are -1 before there are any; rows are of `coming`, or -1. */
 struct ca_afar {
 	int64_t last_ns;	/* time of the last event */
 	int64_t sent;		/* highest byte sent, */
@@ -24,15 +24,15 @@ struct ca_coming {
 	int64_t next;		/* row of the direction's next one, or of another free row; -1: none */
 };
 
-/* All of them, which the caller makes long enough for the ACKs of the block, too. */
+/* All of them; the caller makes room for the ACKs of the next block. */
 struct ca_all_coming {
 	struct ca_coming *rows;
 	int64_t free;		/* a row, or -1 */
 };
 
 /*
- * Takes a block; `directions` and `spent_ns`, the time by cause, have every direction of it. Returns
- * how many rows of `coming` were taken less those that were freed.
+ * Takes a block; `directions` and `spent_ns`, the time by cause, have all its directions. Returns
+ * the number of rows of `coming` taken, less those freed.
  */
 CA_API int64_t ca_afar_add(const struct ca_block *block, struct ca_afar *directions,
 			   struct ca_all_coming *coming, int64_t (*spent_ns)[AFAR_CAUSES]);

@@ -30,7 +30,7 @@ struct ca_block {
 	size_t rows;
 };
 
-/* Of facts/facts.py: a tap up to here is near the data's sender. */
+/* As in facts/facts.py: a tap up to here on the path is near the data's sender. */
 #define NEAR 0.1
 
 static inline bool block_is_ack(const struct ca_block *block, size_t row)
@@ -50,7 +50,7 @@ static inline size_t block_direction(const struct ca_block *block, size_t row)
 	return (size_t)block->packets.flow[row] << 1 | half;
 }
 
-/* Times of a file may be any; their sums and differences wrap. */
+/* A file may contain any times; their sums and differences wrap. */
 static inline int64_t plus(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -61,7 +61,7 @@ static inline int64_t minus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* A time as a whole number; the longest that fits, if it is unknown or longer. */
+/* A time in whole ns; the longest that fits if it is unknown or longer. */
 static inline int64_t whole_ns(double ns)
 {
 	return ns < 0x1p63 ? (int64_t)ns : INT64_MAX;

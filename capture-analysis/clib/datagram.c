@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads a packet of another protocol than TCP, or a fragment: UDP's ports, and as seq and ack the
- * halves of a hash of its first bytes, by which packets of one flow differ.
+ * Reads a fragment, or a packet of another protocol than TCP: UDP's ports, and a hash of its first
+ * bytes, by which packets of one flow differ. The hash's halves are stored as seq and ack.
  */
 #include "datagram.h"
 
 #define UDP_BYTES 8
-/* A packet is the same at taps that keep this much of it, and more. */
+/* Bytes of a packet in its hash: taps that keep at least as many give it the same one. */
 #define HASHED_BYTES 40
 
 /* FNV-1a (Fowler, Noll and Vo, 1991). */

@@ -13,10 +13,10 @@
  * no open addressing. Both directions must have the same hash, so the words are those of the lower
  * end first.
  *
- * Connections between the same ends in different VLANs are different ones. But a connection may
- * show different tags, too: tagged one way only, or captured on both sides of a router or of a
- * VLAN's interface. So VLANs are not part of the hash, and numbers decide what a packet in another
- * VLAN than its connection's is: of the same connection if they follow on each other.
+ * Connections between the same ends in different VLANs are different ones. But one connection may
+ * also show different tags: tagged in one direction only, or captured before and behind a router or
+ * a VLAN's interface. So VLANs are not part of the hash. A packet in another VLAN belongs to a
+ * connection if its numbers continue those of the connection.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #endif
 #define HASH_BITS 31
 #define HASH_MASK ((UINT32_C(1) << HASH_BITS) - 1)
-/* Numbers of one connection in two VLANs are this near when the second is first seen. */
+/* Numbers of one connection in two VLANs differ by less than this when the second VLAN appears. */
 #define NEAR_BYTES (INT32_C(1) << 24)
 
 struct link {
@@ -185,7 +185,7 @@ static void take_note(struct ca_flow *row, const struct segment *segment, uint8_
 		row->window_scale[half] = segment->window_scale;
 }
 
-/* Records that a connection is in several VLANs; of those it is known by the first. */
+/* Records that a connection is in several VLANs; it is stored under the first. */
 static void take_note_of_vlans(struct ca_flow *row, const struct segment *segment)
 {
 	row->seen |= SEEN_IN_OTHER_VLANS;
@@ -195,7 +195,7 @@ static void take_note_of_vlans(struct ca_flow *row, const struct segment *segmen
 
 /*
  * Tells whether a SYN opens another connection between the same addresses and ports. It does not
- * if data overtook it: the first number seen of the half is then the one behind the SYN.
+ * if data overtook it: the first number seen of that end is then the SYN's plus 1.
  */
 static bool opens_another(const struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
@@ -214,7 +214,7 @@ static bool near(uint32_t number, uint32_t base, int32_t distance)
 
 /*
  * Tells whether a segment in another VLAN is of this connection, by its numbers. Those of a SYN
- * must be the same. Other protocols have no numbers, and are not told apart.
+ * must be the same. Other protocols have no numbers: always true.
  */
 static bool follows(const struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
@@ -254,8 +254,8 @@ void flows_expect_row(const struct flows *flows, const struct segment *segment)
 }
 
 /*
- * The reference to the latest connection between the segment's ends on which it follows although
- * that is in another VLAN, or the end of the chain.
+ * The reference to the latest connection in another VLAN, between the segment's ends, that the
+ * segment continues; or the end of the chain.
  */
 static __attribute__((noinline)) uint32_t *
 flows_find_in_other_vlans(struct flows *flows, const struct segment *segment, uint8_t *half)

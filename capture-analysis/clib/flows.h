@@ -39,9 +39,9 @@ static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns
 #endif
 
 /*
- * So many connections between the same addresses and ports are told apart by their VLANs; a test's
- * generator may have more, and a hostile capture 2^24, each of which every packet would be
- * compared with. A packet in a further VLAN is taken for one of the latest of them.
+ * The most connections between the same addresses and ports that VLANs distinguish. A test's
+ * generator may make more, and a hostile capture 2^24, and every packet would be compared with
+ * each. A packet in a further VLAN counts to one of the latest of them.
  */
 #define FLOWS_VLANS_MAX 64
 

@@ -58,7 +58,7 @@ enum protocol {
 	PROTOCOL_UDP = 17,
 };
 
-/* The fields of a packet's IP and TCP headers; of another protocol's packet see datagram.c. */
+/* The fields of a packet's IP and TCP headers; for other protocols see datagram.c. */
 struct segment {
 	struct end ends[2];	/* SENDER, RECEIVER */
 	uint32_t payload_bytes;

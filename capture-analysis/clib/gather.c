@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets are read in capture order and written in lane order: writing goes on in a few places at
- * a time, each sequential. Reading in lane order would miss the cache for every value.
+ * Packets are read in capture order and written in lane order: only a few lanes grow at a time,
+ * each in sequence. Reading in lane order would miss the cache for every value.
  *
  * The sort is a counting sort: connections that are busy at the same time have numbers near each
  * other, so that the range from the least lane to the greatest is small.

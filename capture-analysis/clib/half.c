@@ -6,14 +6,15 @@
  *	 |####..####.#############|
  *	              ^ acked
  *
- * Numbers are unwrapped to the value nearest to the highest known, high or acked, so that up to
- * 2^31 bytes may be missing in a row. Only 2^30 packets of 4 GiB would exceed 64 bits.
+ * A number is unwrapped to the value nearest to the highest known (high or acked), so that up to
+ * 2^31 bytes in a row may be missing. Only 2^30 packets of 4 GiB would exceed 64 bits.
  *
- * RTT. End and time of every segment that reaches above high are queued. An ACK removes those that
- * it acknowledges in full, and the newest of them gives the sample. Karn's rule needs no mark on
- * each segment: `unclear` spans everything that was sent again or late and is not acknowledged yet,
- * and an ACK that reaches into it gives no sample. That loses samples between two retransmissions
- * in the same window, and never takes a wrong one. Segments that find no room are unclear, too.
+ * RTT. End and time of every segment that reaches above high are queued. An ACK removes the
+ * segments that it acknowledges in full, and the newest of these gives the sample. Karn's rule
+ * needs no mark on each segment: `unclear` spans everything that was sent again or late and is not
+ * acknowledged yet, and an ACK that reaches into it gives no sample. That loses samples between two
+ * retransmissions in the same window, and never takes a wrong one. Segments that find no room are
+ * unclear, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +91,8 @@ int64_t half_gap(struct half *half, const struct packet *packet)
 }
 
 /*
- * Tells whether a SYN has another number than the half's own: of a server that answered twice, or of
- * an old connection. It moves nothing, unless it is the one that is acknowledged.
+ * Tells whether a SYN has another number than the half's own: a server answered twice, or it is of
+ * an old connection. It changes nothing unless it is the one that is acknowledged.
  */
 bool half_is_stray(struct half *half, const struct packet *packet, int64_t start)
 {
@@ -101,7 +102,10 @@ bool half_is_stray(struct half *half, const struct packet *packet, int64_t start
 	return true;
 }
 
-/* Starts the half anew at its other SYN if the answer acknowledges that one, and none before. */
+/*
+ * Starts the half anew at its other SYN if the answer acknowledges that one, and no answer came
+ * before.
+ */
 void half_choose(struct half *half, const struct packet *answer)
 {
 	if (half->rival == NO_NUMBER || half->acked != NO_NUMBER ||
@@ -275,7 +279,7 @@ int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_
 	return max(payload_edge(half, ack) - payload_edge(half, before), 0);
 }
 
-/* The payload up to ack that is not acknowledged yet, and that was not seen, either. */
+/* The payload up to ack that is neither acknowledged yet nor seen. */
 int64_t half_unseen(const struct half *half, int64_t ack)
 {
 	int64_t acked = payload_edge(half, half_acked(half)), end = payload_edge(half, ack);

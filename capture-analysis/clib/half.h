@@ -9,7 +9,7 @@
 #include "repair.h"
 #include "track.h"
 
-/* Limits of tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
+/* Limits in tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
 #define SEGMENTS_MAX 65536
 #define SEGMENTS_AT_FIRST 64
 #define RECENT 4
@@ -61,7 +61,7 @@ struct half {
 	int64_t first;		/* first number behind the SYN; NO_NUMBER: no SYN seen */
 	int64_t rival;		/* as first, of another SYN; NO_NUMBER: none */
 	int64_t fin_at;		/* end of the payload, where the FIN is; INT64_MAX: not seen */
-	struct span unclear;	/* numbers that give no RTT (half.c); end is NO_NUMBER: none */
+	struct span unclear;	/* they give no RTT (half.c); empty: end is NO_NUMBER */
 	int64_t last_ns[2];	/* last packet without and with payload, or NO_TIME */
 	struct recent recent[RECENT];
 	struct segments segments;

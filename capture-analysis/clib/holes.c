@@ -2,9 +2,9 @@
 /*
  * Holes: the numbers of a half that were not seen, in bounded memory.
  *
- * Most halves have no hole, and seldom one has more than a few: an array, searched from its front.
- * When there are too many, the lowest is discarded and counted: it is the likeliest never to be
- * filled (the capture, not the network, lost those bytes). When memory is refused, too.
+ * Most halves have no hole, and few have more than some: an array, searched from its front. When
+ * there are too many, or no memory, the lowest is discarded and counted: it is the least likely to
+ * be filled (the capture, not the network, lost those bytes).
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * section 4), which may have EXTENSIONS_MAX headers.
  *
  * An IP length of 0 comes from offload (a host hands 64 KiB and more to its interface) and from
- * jumbograms: the rest of the frame is then taken for the packet, which is marked. So is one whose
- * length goes beyond its frame: a tool that cut frames changed their sizes, too.
+ * jumbograms: the packet is then the rest of the frame, and is marked. A packet longer than its
+ * frame is marked, too: a tool that cut frames changed their sizes.
  */
 #include "ip.h"
 

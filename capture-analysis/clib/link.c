@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds IP in a frame: a fixed header that ends with a protocol number; where that is an EtherType,
- * any nesting of VLAN tags, LLC with SNAP, MPLS labels and a PPPoE session follows.
+ * Finds IP in a frame: a fixed header ends with a protocol number; if that is an EtherType, VLAN
+ * tags, LLC with SNAP, MPLS labels and a PPPoE session may follow in any nesting.
  *
  * Link types are those of tcpdump.org/linktypes.html. Nesting is limited to TAGS_MAX tags and
  * labels: real networks use four, but a jumbo frame has room for thousands.
@@ -222,7 +222,7 @@ static enum fate after_header(struct view frame, size_t header_bytes, size_t typ
 	return by_ethertype(frame, view_be16(frame, type_offset), ip);
 }
 
-/* Looks for IP behind LLC, as behind a length. */
+/* Looks for IP behind LLC, as it stands behind an 802.3 length. */
 static enum fate in_llc(struct view frame, enum fate found, struct link_payload *ip)
 {
 	return found == FATE_PACKET ? by_ethertype(frame, LENGTH_MAX, ip) : found;

@@ -52,7 +52,7 @@ CA_API size_t ca_match_join(const struct ca_match_row *a, size_t a_count,
 			    uint64_t seed, int64_t *a_rows, int64_t *b_rows);
 
 /*
- * Finds for each key of a, of its k-th occurrence, the row of the k-th in b; -1 if b has fewer.
+ * Finds, for the k-th occurrence of each key in a, the row of its k-th in b; -1 if b has fewer.
  * Returns false without memory.
  */
 CA_API bool ca_match_partners(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count,

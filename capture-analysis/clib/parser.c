@@ -19,18 +19,18 @@ struct ca_parser {
 	struct pcap pcap;
 	struct pcapng pcapng;
 	uint64_t offset;	/* bytes of the file taken by earlier calls */
-	uint64_t damaged_at;	/* where the damage began behind which a record is looked for */
+	uint64_t damaged_at;	/* start of the damage behind which a record is looked for */
 	bool broken;		/* nothing more can be read */
 	struct rows rows;
 	char damage[TROUBLE_LENGTH];	/* the first damage behind which reading went on */
 };
 
-/* Damage that is longer is not searched: it is no part of a capture, or a bomb. */
+/* Longer damage is not searched: the file is not a capture, or is hostile. */
 #define DAMAGE_BYTES_MAX (UINT64_C(64) << 20)
 
 /*
  * Makes a parser for one capture; NULL without memory. The capture's author must not know seed.
- * every_protocol: other IP packets than TCP's are rows, too. Otherwise inside: TCP in tunnels is.
+ * every_protocol: packets of other IP protocols are rows, too. Otherwise inside: TCP in tunnels is.
  */
 struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol, bool inside)
 {
@@ -104,7 +104,7 @@ static size_t find_record(const struct ca_parser *parser, struct view data, size
 }
 
 /*
- * Goes on behind the record at *position, which is damaged, or which the end of the file cuts off.
+ * Skips the record at *position, which is damaged or cut off by the end of the file.
  * False if no record is likely there, or none yet.
  */
 static bool pass_damage(struct ca_parser *parser, struct view data, size_t *position, bool last)
@@ -134,8 +134,8 @@ static bool pass_damage(struct ca_parser *parser, struct view data, size_t *posi
 }
 
 /*
- * Takes whole records from the front of bytes until none is left, the columns are full, or no
- * record can be found any more. Sets *taken to the number of bytes taken, *row to the next free row.
+ * Takes whole records from the front of bytes until none is left, the columns are full, or reading
+ * cannot go on. Sets *taken to the number of bytes taken, *row to the next free row.
  */
 enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
 			       bool last, const struct ca_columns *columns, size_t capacity,

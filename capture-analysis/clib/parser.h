@@ -12,8 +12,8 @@
  *	} while (status == CA_GOING_ON);
  *	ca_parser_free(parser);
  *
- * It is over when `last`, which says that the file ends with these bytes, was true and rows are
- * left free. Damaged records are skipped up to the next likely ones.
+ * The loop ends when `last` was true (the file ends with these bytes) and rows are left free.
+ * Damaged records are skipped up to the next likely ones.
  *
  * The parser takes whole records only, so it does not matter where the bytes are cut. Nothing here
  * reads files, and no number in a file decides how much is allocated, except for the tables of

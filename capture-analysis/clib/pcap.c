@@ -27,8 +27,8 @@
 #define CAPTURED_BYTES_MAX UINT32_C(262144)
 
 /*
- * Behind damage a record is likely where this many in a row have lengths and fractions that are
- * possible, and times within a day of the record before: of random bytes one in 2^120 has.
+ * Behind damage, records are likely to start where this many in a row have possible lengths and
+ * fractions, and times within a day of the record before: one in 2^120 places in random bytes.
  */
 #define LIKELY_RECORDS 3
 #define LIKELY_APART_S 86400
@@ -69,7 +69,7 @@ static bool is_zero(struct view header)
 	return !view_le64(header, 0) && !view_le64(header, 8);
 }
 
-/* Tells whether a record's header says what a sound one can say, some time after another record's. */
+/* Tells whether a record's header is possible, at a time after another record's. */
 static bool is_possible(const struct pcap *pcap, struct view header, const int64_t *before_s)
 {
 	bool big = pcap->big_endian;

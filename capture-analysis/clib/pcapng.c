@@ -178,7 +178,7 @@ static uint32_t block_length(struct pcapng *pcapng, struct view data, uint32_t t
 	return length;
 }
 
-/* Tells whether blocks of a type are looked for behind damage: those that other readers know. */
+/* Tells whether a type of block is looked for behind damage: the types that other readers know. */
 static bool is_known(uint32_t type)
 {
 	return type == BLOCK_SECTION ||
@@ -219,7 +219,7 @@ void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, stru
 		if (!length)
 			break;
 		if (!take_packet(pcapng, block, type, at, rows)) {
-			/* The block's effect comes after the frames that wait. */
+			/* The frames that wait come before the block's effect. */
 			rows_settle(rows, at);
 			if (rows->overflow || !take_block(pcapng, block, type, rows))
 				break;

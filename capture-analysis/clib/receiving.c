@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holes are kept from the newest to the oldest. One that was filled stays until HOLES_KEPT newer ones
- * have come: late data are mostly of new holes, so that the search is short.
+ * Holes are kept from the newest to the oldest. A filled hole stays until HOLES_KEPT newer ones
+ * have come. Late data mostly fill new holes, so that the search is short.
  */
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 
 #define DELAYED_NS 10000000
 #define FAR 0.9			/* 1 - NEAR */
-#define SOONER 0.9		/* of the loop to the sender and back, the shortest seen */
+#define SOONER 0.9		/* share of the shortest loop seen to the sender and back */
 
 static int64_t open_hole(struct ca_receiving *kept, int64_t end, int64_t time_ns,
 			 struct ca_all_holes *holes)
@@ -24,7 +24,7 @@ static int64_t open_hole(struct ca_receiving *kept, int64_t end, int64_t time_ns
 	if (behind < 0 || holes->rows[behind].next < 0)
 		return 1;
 
-	/* The oldest is one too many. */
+	/* The oldest hole is one too many: free it. */
 	int64_t oldest = holes->rows[behind].next;
 
 	holes->rows[behind].next = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a data's receiver does, seen near it; metrics/receiving.py defines it. */
+/* What the receiver of data does, seen near it; metrics/receiving.py defines the metrics. */
 #ifndef CAPTURE_ANALYSIS_RECEIVING_H
 #define CAPTURE_ANALYSIS_RECEIVING_H
 
@@ -7,7 +7,7 @@
 
 #define HOLES_KEPT 16		/* of a direction */
 
-/* What is kept of a direction, -1 before there is any. */
+/* The state of a direction; a number is -1 before it is known. */
 struct ca_receiving {
 	int64_t sent;		/* highest byte seen */
 	int64_t hole;		/* the newest, a row of the holes */
@@ -21,7 +21,7 @@ struct ca_receiving {
 
 /* Sums of a direction. */
 struct ca_received {
-	int64_t reordered;	/* late segments that nothing can have asked for */
+	int64_t reordered;	/* late segments: too soon for a retransmission */
 	int64_t repaired;	/* other late segments of a known hole */
 	int64_t timed;		/* ACKs of new data whose delay is known */
 	int64_t delayed;	/* those that were sent DELAYED_NS later */
@@ -37,15 +37,15 @@ struct ca_hole {
 	int64_t next;		/* row of an older one, or of another free row; -1: none */
 };
 
-/* All of them, which the caller makes long enough for the data of the block, too. */
+/* All of them; the caller makes room for the data of the next block. */
 struct ca_all_holes {
 	struct ca_hole *rows;
 	int64_t free;		/* a row, or -1 */
 };
 
 /*
- * Takes a block; `directions` and `sums` have every direction of it. Returns how many rows of `holes`
- * were taken less those that were freed.
+ * Takes a block; `directions` and `sums` have all its directions. Returns the number of rows of
+ * `holes` taken, less those freed.
  */
 CA_API int64_t ca_receiving_add(const struct ca_block *block, struct ca_receiving *directions,
 				struct ca_all_holes *holes, struct ca_received *sums);

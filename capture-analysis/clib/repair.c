@@ -4,11 +4,11 @@
  *
  *	acknowledged before?	spurious, and no repair begins
  *	0.2 s of silence?	a time-out: no packet of the direction for the shortest timer in use
- *	the receiver told?	fast: a duplicate ACK or a SACK block since anything new was acknowledged
+ *	told of a gap?		fast: a duplicate ACK or a SACK block since anything new was acknowledged
  *	otherwise		another: a probe of the tail's loss, or ACKs that the capture lacks
  *
- * Whatever is sent again until all is acknowledged that had been sent when a repair began, belongs
- * to that repair, unless a time-out begins another.
+ * A repair goes on until all is acknowledged that had been sent when it began, or a time-out begins
+ * another: what is sent again meanwhile belongs to it.
  */
 #include "repair.h"
 

@@ -14,7 +14,7 @@ enum repair {
 	REPAIR_OTHER,
 };
 
-/* What is known of a half's losses and their repair. */
+/* The state of a half's losses and their repair. */
 struct repairs {
 	int64_t point;		/* a repair ends when this number is acknowledged */
 	int64_t heard_ns;	/* last packet of its direction, data or pure ACK; INT64_MIN: none */

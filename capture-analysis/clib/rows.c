@@ -7,13 +7,16 @@
 #include "tcp.h"
 #include "tunnel.h"
 
-/* Tunnels in tunnels that are followed. */
+/* The most tunnels around a packet that are followed. */
 #define TUNNELS_MAX 4
 
 static enum fate read_segment(const struct frame *frame, struct rows *rows,
 			      struct segment *segment);
 
-/* Reads the frame in a tunnel, if it is one and is to be read; counts tunnels, by the outermost. */
+/*
+ * Reads the frame in a tunnel, if this is one and tunnels are read; counts tunnels, by the
+ * outermost.
+ */
 static enum fate read_inside(const struct frame *frame, size_t offset, struct rows *rows,
 			     struct segment *segment)
 {
@@ -165,7 +168,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 		flows_expect(&rows->flows, &waiting->segment);
 }
 
-/* Adds a frame that its record alone shows to be no packet; rows_room() must be true. */
+/* Adds a frame whose record alone shows that it is no packet; rows_room() must be true. */
 void rows_add_unread(struct rows *rows, enum fate fate, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];

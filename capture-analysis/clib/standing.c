@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A direction has delays of one kind: round trips near its sender, beyond it times since the stamp.
+ * A direction has delays of one kind: round trips near its sender, elsewhere times since the stamp.
  */
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 #include "standing.h"
 
 #define TOGETHER 16
-/* The shortest of sixteen shows a queue if it is longer by so much. */
+/* The shortest of sixteen delays shows a queue if it exceeds the least delay by this. */
 #define LONGER 0.2		/* of the path's round trip */
 #define LONGER_NS 1e6
 #define TICKS 2
@@ -47,8 +47,8 @@ static bool stands(const struct ca_facts *facts, size_t direction, const struct 
 	double margin_ns = LONGER * facts->round_trip_ns[direction];
 	double floor_ns = (double)kept->floor_ns;
 	/*
-	 * A segment's transmission time, which the handshake's packets lack, is no longer than it
-	 * takes from one to the next.
+	 * The handshake's packets lack a segment's transmission time, which is at most the time
+	 * from one segment to the next.
 	 */
 	double segment_ns = (double)kept->spent_ns / TOGETHER;
 
@@ -76,11 +76,11 @@ static void standing_add(const struct ca_facts *facts, size_t direction, struct 
 				 kept->shortest_ns);
 	kept->floor_ns = kept->delays % TOGETHER ? least(kept->floor_ns, delay_ns) : delay_ns;
 	kept->spent_ns = plus(kept->spent_ns, spent_ns);
-	/* A queue explains no more silence than the round trip that it makes. */
+	/* A queue explains silence of at most this round trip. */
 	kept->queue_ns = plus(kept->queue_ns, least(spent_ns, queue_ns));
 	if (++kept->delays % TOGETHER)
 		return;
-	/* The first sixteen build the queue. */
+	/* The first sixteen are left out: they build the queue. */
 	if (kept->delays > TOGETHER) {
 		kept->whole_ns = plus(kept->whole_ns, kept->spent_ns);
 		if (stands(facts, direction, kept, time_ns))

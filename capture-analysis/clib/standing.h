@@ -5,20 +5,20 @@
 
 #include "block.h"
 
-/* What is kept of a direction; all 0 before its first delay. */
+/* The state of a direction; all 0 before its first delay. */
 struct ca_standing {
 	uint64_t delays;
 	uint64_t origin_stamp;	/* of the first stamped data */
 	int64_t origin_ns;
 	int64_t last_ns;
 	int64_t shortest_ns;
-	/* Of its open sixteen: the shortest, its time, and the part that a queue explains. */
+	/* Its open sixteen: the shortest delay, their time, and the part that a queue explains. */
 	int64_t floor_ns, spent_ns, queue_ns;
-	/* Of all but the first sixteen: the time, and that with a queue. */
+	/* All but the first sixteen: their time, and the time with a queue. */
 	int64_t whole_ns, standing_ns;
 };
 
-/* Takes a block; `directions` has every direction of it. */
+/* Takes a block; `directions` has all its directions. */
 CA_API void ca_standing_add(const struct ca_block *block, struct ca_standing *directions);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The numbers are arrays of their own, which the caller's code reads: a packet adds to ten of them.
+ * Each number is an array with one entry per direction, which the caller reads: a packet adds to
+ * ten of them.
  */
 #include "half.h"
 #include "tally.h"

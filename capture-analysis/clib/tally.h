@@ -26,7 +26,7 @@ struct ca_tally {
 	int64_t *last_ack_ns;
 };
 
-/* Takes a block; `tally` has numbers for every direction of it. */
+/* Takes a block; `tally` has numbers for all its directions. */
 CA_API void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally);
 
 #endif

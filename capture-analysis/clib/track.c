@@ -149,9 +149,9 @@ static enum kind kind_of(const struct packet *packet, const struct half *mine,
 }
 
 /*
- * Records an acknowledgement; returns how much payload it is the first to acknowledge. What it
- * acknowledges and the capture lacks proves a hole in the capture, unless one end opened with a SYN
- * and the other has not: that is then an answer of the connection before.
+ * Records an acknowledgement; returns how much payload it is the first to acknowledge. Bytes that
+ * it acknowledges and the capture lacks prove a hole in the capture, unless one end opened with a
+ * SYN and the other did not: then it answers the connection before.
  */
 static int64_t take_ack(const struct packet *packet, struct half *mine, struct half *other,
 			int64_t ack, int64_t *rtt_ns, int64_t *unseen)
@@ -176,7 +176,7 @@ static enum repair repair_of(const struct packet *packet, struct half *mine, int
 							    mine->high, packet->time_ns });
 }
 
-/* Takes what a packet says of losses: of its own half's data, or of those that it acknowledges. */
+/* Records what a packet shows of losses: of its own half's data, or of the data it acknowledges. */
 static void hear(const struct packet *packet, enum kind kind, int64_t acked, struct half *mine,
 		 struct half *other)
 {

@@ -4,8 +4,8 @@
  *
  * Rows come in file order, in any number of calls; it does not matter where the calls divide them.
  * Memory is bounded for each connection (half.h), and taken only for connections with packets: a
- * tracker that is given some connections of a capture takes memory for those, and gives the same
- * rows as one that is given all.
+ * tracker that gets only some connections of a capture takes memory for those, and writes the same
+ * rows for them.
  */
 #ifndef CAPTURE_ANALYSIS_TRACK_H
 #define CAPTURE_ANALYSIS_TRACK_H

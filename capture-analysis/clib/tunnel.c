@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds the frame in a packet of IP that is none of TCP: a tunnel's header in front of it.
+ * Finds the frame behind a tunnel's header, in an IP packet of another protocol than TCP.
  *
  *	IP in IP	nothing (RFC 2003, 2473, 4213)
  *	GRE		4 bytes, and 4 each for checksum, key and number (RFC 2784, 2890)

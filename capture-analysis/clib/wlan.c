@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Finds LLC in a frame of IEEE 802.11: in data frames and QoS data frames, of all four kinds of
- * addresses. What is encrypted, or several packets in one frame (A-MSDU), is only counted.
+ * addresses. Encrypted frames, and those with several packets (A-MSDU), are only counted.
  *
- * Radiotap (radiotap.org) is a header in front, of which the length counts, and of its fields one
- * flag: some drivers pad the header of 802.11 to a multiple of four bytes.
+ * Radiotap (radiotap.org) is a header in front. Its length matters, and one flag: some drivers pad
+ * the header of 802.11 to a multiple of four bytes.
  */
 #include "wlan.h"
 
@@ -66,7 +66,7 @@ static enum fate pass_header(struct view frame, bool padded, size_t *offset)
 	return FATE_PACKET;
 }
 
-/* Tells whether radiotap's flags, behind all words of its bitmap and a time, say so. */
+/* Tells whether radiotap's flags, behind all words of its bitmap and a time, say "padded". */
 static bool is_padded(struct view radiotap)
 {
 	uint32_t present = view_le32(radiotap, RADIOTAP_PRESENT);

@@ -17,7 +17,9 @@
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("net-sch-" id)
 #endif
 
-/* Since 6.19 a packet says how many it counts as; a part of a buffer says what the whole did. */
+/*
+ * Since 6.19 an skb records how many packets it counts as; a segment has its GSO buffer's number.
+ */
 static inline void twoway_one_segment(struct sk_buff *skb)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)

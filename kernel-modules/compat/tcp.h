@@ -21,8 +21,8 @@
 
 /*
  * What a congestion control does before the first segment after a pause: an operation of
- * its own in 7.x, one of cwnd_event's events before. Behind the function comes
- * TWOWAY_CWND_EVENT_TX_START(fn), in the ops table TWOWAY_TX_START_OP(fn).
+ * its own in 7.x, one of cwnd_event's events before. Write TWOWAY_CWND_EVENT_TX_START(fn) after the
+ * function, and TWOWAY_TX_START_OP(fn) in the ops table.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define TWOWAY_CWND_EVENT_TX_START(fn)	\
@@ -52,7 +52,7 @@ static inline void twoway_wake_early(struct sock *sk, unsigned long when)
 #endif
 }
 
-/* Before 6.6 a table of sysctls has no size, but an empty entry behind its last. */
+/* Before 6.6 a table of sysctls has no size: an empty entry ends it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 static inline struct ctl_table_header *register_net_sysctl_sz(struct net *net, const char *path,
 							      struct ctl_table *table, size_t size)

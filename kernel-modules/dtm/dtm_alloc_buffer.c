@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Allocator "buffer": a backlog above or below a threshold for long enough is worth a step, after
- * Lundqvist's scheme for IP over DTM. The next step takes as long on the far side.
+ * Allocator "buffer": ask for a step of slots after a time with the backlog above one threshold,
+ * give one back after a time below another, after Lundqvist's scheme for IP over DTM. The time
+ * starts again with each step.
  */
 
 #include "dtm_core.h"

@@ -41,7 +41,7 @@ static void dtm_fire_hysteresis(struct dtm_channel *ch, u64 now, u64 until)
 	dtm_decide(ch, now, ch->config->levels[ch->level].slots);
 }
 
-/* The backlog is looked at when the next event is planned. */
+/* Empty: dtm_next_hysteresis() reads the backlog, and is called because there is this function. */
 static void dtm_backlog_hysteresis(struct dtm_channel *ch, u64 now)
 {
 }

@@ -15,7 +15,7 @@
  * All of it in whole bit/s. The paper prints neither the last line nor the start: we let the
  * corridor's middle follow the estimate at each decision, which leaves the allocation above the
  * upper edge by the margin and gives the 1 Mbit/s above a 5 Mbit/s flow of its figure 4; and both
- * edges start at the initial estimate, so that the first decision falls to the first traffic.
+ * edges start at the initial estimate, so that the first traffic causes the first decision.
  */
 
 #include <linux/math64.h>
@@ -38,7 +38,7 @@ static u64 dtm_rate_step(u64 estimate, u64 new_bit, u8 shift_up, u8 shift_down)
 	return estimate + ((new_bit - estimate) >> shift_up);
 }
 
-/* What counts of an estimate: all of it, or the whole multiples of a grain. */
+/* The part of an estimate that counts: all of it, or its whole multiples of a grain. */
 static u64 dtm_rate_counted(const struct dtm_config *c, u64 estimate)
 {
 	u32 rest = 0;
@@ -59,7 +59,7 @@ static u64 dtm_rate_of(const struct dtm_config *c, u32 thousandths)
 	return (u64)thousandths * (c->slot_rate / 1000);
 }
 
-/* Put the corridor around what counts of the estimate. */
+/* Centre the corridor on the counted part of the estimate. */
 static void dtm_rate_centre(const struct dtm_config *c, struct dtm_rate *rate, u64 counted)
 {
 	u64 half = dtm_rate_of(c, c->corridor) / 2;
@@ -68,7 +68,7 @@ static void dtm_rate_centre(const struct dtm_config *c, struct dtm_rate *rate, u
 	rate->upper = counted + half;
 }
 
-/* Slots for what counts of an estimate: at least 1. */
+/* Slots for the counted part of an estimate: at least 1. */
 static u32 dtm_rate_slots(const struct dtm_config *c, u64 counted)
 {
 	u64 bit = counted + dtm_rate_of(c, c->margin) + dtm_rate_of(c, c->corridor) / 2;
@@ -97,7 +97,7 @@ static u64 dtm_next_rate(const struct dtm_channel *ch)
 	return ch->sample_at;
 }
 
-/* Until when the last drop holds the estimate, or the slots. */
+/* The time until which the last drop holds the estimate, or the slots. */
 static u64 dtm_rate_held_until(const struct dtm_channel *ch)
 {
 	return ch->dropped_ns == DTM_NEVER ? 0 : ch->dropped_ns + ch->config->hold_ns;
@@ -115,7 +115,7 @@ static u64 dtm_rate_may_decide(const struct dtm_channel *ch, u64 at)
 	return start + DIV64_U64_ROUND_UP(max(may, at) - start, pace) * pace;
 }
 
-/* Nothing comes in and nothing moves: pass over the samples until then. */
+/* Skip samples until then: no bytes arrive, and the estimate does not move. */
 static void dtm_rate_skip(struct dtm_channel *ch, u64 until)
 {
 	u64 samples;
@@ -129,10 +129,10 @@ static void dtm_rate_skip(struct dtm_channel *ch, u64 until)
 
 /*
  * Take the sample that is due, and those up to `until` that change no slots: they concern this
- * channel alone. The next sample that does is an event of its own, so that it takes its turn among
- * those of other channels. While a channel idles its estimate falls to a value that does not move,
- * within at most some 15000 samples (with the greatest shift; 200 with the default); the rest is
- * passed over at once, and so are those of a hold.
+ * channel alone. The next sample that changes slots is an event of its own, in its order among
+ * other channels' events. While a channel idles its estimate falls to a value that does not move,
+ * within at most some 15000 samples (with the greatest shift; 200 with the default); the other
+ * samples are skipped at once, and so are those of a hold.
  */
 static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 {
@@ -148,7 +148,7 @@ static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 		u32 want = ch->target;
 		u64 counted;
 
-		/* The rest is an event of its own. */
+		/* The samples that remain are another event. */
 		if (ch->pool->work >= DTM_MOST_WORK)
 			return;
 		rate.estimate = dtm_rate_step(rate.estimate, measured, c->shift_up, c->shift_down);

@@ -115,7 +115,7 @@ static void dtm_plan(struct dtm_channel *ch)
 
 	if (allocator->next)
 		due = min(due, allocator->next(ch));
-	/* Not before what made it due. */
+	/* Never earlier than the event that made it due. */
 	due = max(due, ch->pool->now);
 	if (due != ch->due) {
 		ch->due = due;
@@ -190,7 +190,7 @@ static u32 dtm_reclaim(struct dtm_channel *owner, u64 now, u32 slots)
 
 	list_for_each_entry(ch, &owner->pool->in_order, in_order) {
 		u32 keeps = dtm_guaranteed(ch->config), taken;
-		/* What is being signalled is not wanted from the pool yet. */
+		/* A request that is still being signalled asks the pool for nothing yet. */
 		u32 wants = min(ch->slots, ch->target);
 
 		if (got == slots)
@@ -297,7 +297,7 @@ bool dtm_pool_advance(struct dtm_pool *pool, u64 now)
 
 u64 dtm_next(const struct dtm_channel *ch)
 {
-	/* Who waits gets slots by what others do. */
+	/* A channel that waits gets slots when other channels' events free some. */
 	return list_empty(&ch->waiting) ? ch->due : ch->pool->heap[0]->due;
 }
 
@@ -427,7 +427,7 @@ void dtm_pool_leave(struct dtm_channel *ch, u64 now)
 	dtm_serve_waiting(pool, now);
 }
 
-/* What is on its way, or waited for, was wanted within other bounds. */
+/* A request that is being signalled, or waits, was made within other bounds. */
 static void dtm_fit_target(struct dtm_channel *ch, u64 now)
 {
 	ch->target = dtm_within_bounds(ch, ch->target);

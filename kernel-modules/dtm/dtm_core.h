@@ -186,11 +186,11 @@ struct dtm_channel {
 };
 
 /**
- * struct dtm_allocator - what distinguishes allocators; a static channel has none of it
+ * struct dtm_allocator - what distinguishes allocators; a static channel has no functions
  * @start: begin afresh
- * @next: when @fire wants to be called, from the state alone; DTM_NEVER: not before that changes
- * @fire: act, and move the time of the next call on; nothing happens to the channel before `until`
- *	but what other members of the pool do
+ * @next: when @fire wants to be called, by the state alone; DTM_NEVER: not until that changes
+ * @fire: act, and set a later time for the next call; before `until` only other members of the pool
+ *	affect the channel
  * @backlog: the backlog has changed; channels whose allocator has none need not be planned then
  * @drop: a packet found no room
  */
@@ -218,7 +218,7 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 
 /* The earliest time of the next decision; DTM_NEVER while one is being signalled. */
 u64 dtm_may_decide(const struct dtm_channel *ch);
-/* Until when nothing happens to other members than the first, whose event is being handled. */
+/* The next event of any member but the first, whose event is being handled. */
 u64 dtm_others_due(const struct dtm_pool *pool);
 /* The number nearest to `want` that the channel may have. */
 u32 dtm_within_bounds(const struct dtm_channel *ch, u32 want);

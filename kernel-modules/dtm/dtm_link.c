@@ -10,7 +10,7 @@
 LIST_HEAD(dtm_links);
 /* Not 0, which stands for the beginning of a dump. */
 u32 dtm_links_changes = 1;
-/* Of names, memberships and the memory of heaps. */
+/* Protects names, memberships and the memory of heaps. */
 DEFINE_MUTEX(dtm_links_lock);
 
 u64 dtm_link_lock(struct dtm_link *link)
@@ -23,7 +23,7 @@ u64 dtm_link_lock(struct dtm_link *link)
 	while (!dtm_pool_advance(&link->pool, now = ktime_get_ns())) {
 		if (holds++ == DTM_MOST_HOLDS)
 			return link->pool.now;
-		/* Whoever waits for the lock is next. */
+		/* Give the lock to others who wait for it. */
 		spin_unlock(&link->lock);
 		spin_lock(&link->lock);
 	}

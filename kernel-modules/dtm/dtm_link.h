@@ -26,7 +26,7 @@
 struct dtm_link {
 	struct list_head list;		/* of all named pools */
 	char name[TC_DTM_POOL_NAME];	/* empty for a channel's own */
-	/* where it was made; NULL: a channel's own, or that is gone */
+	/* where it was made; NULL: a channel's own pool, or that namespace has ended */
 	struct net *net;
 	unsigned int users;		/* channels, and the name */
 	unsigned int room;		/* places in the heap of @pool */
@@ -37,30 +37,30 @@ struct dtm_link {
 
 extern struct mutex dtm_links_lock;
 extern struct list_head dtm_links;
-/* Rises with each pool that comes or goes: a dump tells whether one did meanwhile. */
+/* Rises when a pool is made or removed, by which a dump notices that. */
 extern u32 dtm_links_changes;
 
 /* Holds of a link's lock in a row, while softirqs are off: 0.7 ms, or 2 ms with 8000 channels. */
 #define DTM_MOST_HOLDS	16
 
 /*
- * Lock a link and let happen what is due: the time, or up to when that has happened, if the pool is
- * still behind. Softirqs are off: packets come and go so.
+ * Lock a link and handle due events. Returns the time; if the pool is still behind, the time up to
+ * which events have been handled. For packets' paths, where softirqs are off.
  */
 u64 dtm_link_lock(struct dtm_link *link) __acquires(&link->lock);
 
-/* The same where softirqs may be on, and run meanwhile: the pool is not behind. */
+/* The same where softirqs may be on, and run in between: on return the pool is not behind. */
 u64 dtm_link_lock_bh(struct dtm_link *link) __acquires(&link->lock);
 
 /* Under dtm_links_lock */
 
 int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext_ack *extack);
 int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *extack);
-/* The link of a channel to be, with a free place for it: the named pool, or one of its own. */
+/* A new channel's link, with a free place for it: the named pool, or one of its own. */
 struct dtm_link *dtm_link_get(struct net *net, const char *name, struct netlink_ext_ack *extack);
 void dtm_link_put(struct dtm_link *link);
 
-/* That a network namespace which ends takes the names of its pools with it. */
+/* From here on a network namespace that ends takes its pools' names with it. */
 int dtm_links_register(void);
 void dtm_links_unregister(void);
 

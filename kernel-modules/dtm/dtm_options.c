@@ -27,7 +27,7 @@ static TWOWAY_RANGE dtm_slot_range = { .min = 1000, .max = TC_DTM_SLOT_RATE };
 static TWOWAY_RANGE dtm_positive_range = { .min = 1, .max = U32_MAX };
 
 #define DTM_SHIFT_MAX	10
-/* More than all of a qdisc's dump but the steps. */
+/* More than a qdisc's dump takes without its steps. */
 #define DTM_OTHER_BYTES	1024
 
 static const struct nla_policy dtm_level_policy[TCA_DTM_LEVEL_MAX + 1] = {
@@ -174,7 +174,7 @@ static int dtm_parse_plain(struct nlattr **tb, struct dtm_config *config,
 		if (!dtm_applies(option, config)) {
 			if (attr)
 				return dtm_refuse(option, attr, extack);
-			/* Nothing stays hidden of what another allocator was told. */
+			/* Options of another allocator, which no dump shows, do not stay set. */
 			memcpy(field, (void *)&dtm_defaults + option->offset, size);
 		} else if (attr) {
 			memcpy(field, nla_data(attr), size);
@@ -228,7 +228,7 @@ static int dtm_parse_steps(const struct nlattr *list, struct dtm_config *config,
 			return err;
 		if (!tb[TCA_DTM_STEP_AFTER] || !tb[TCA_DTM_STEP_SLOTS])
 			return twoway_refuse_attr(extack, entry, "a step needs a time and slots");
-		/* One by one: what lies between them stays 0, for dtm_starts_afresh(). */
+		/* Field by field: padding stays 0, for the comparison in dtm_starts_afresh(). */
 		step->after_ns = nla_get_u64(tb[TCA_DTM_STEP_AFTER]);
 		step->slots = nla_get_u32(tb[TCA_DTM_STEP_SLOTS]);
 		step++;
@@ -258,7 +258,7 @@ static int dtm_parse_lists(struct nlattr **tb, struct dtm_config *config,
 	return steps ? dtm_parse_steps(steps, config, extack) : 0;
 }
 
-/* What concerns several options */
+/* Checks of several options together */
 
 static int dtm_check_levels(const struct dtm_config *c, struct netlink_ext_ack *extack)
 {
@@ -474,9 +474,9 @@ static int dtm_put_list(struct sk_buff *skb, int attribute, const struct dtm_con
 }
 
 /*
- * A notification, which belongs to no socket yet, has the qdisc that goes and the one that comes in
- * one message of a page, and is lost if that is too short. Dumps have a reader's buffer, in which
- * they are tried again if others were there before; but a reader's first may be a page, too.
+ * A notification, which belongs to no socket yet, has the old and the new qdisc in one message of a
+ * page, and is lost if they do not fit. A dump that does not fit behind others is tried again in an
+ * empty buffer; but a reader's first buffer may be a page, too.
  */
 static bool dtm_has_room_for_steps(const struct sk_buff *skb, u32 n_steps)
 {

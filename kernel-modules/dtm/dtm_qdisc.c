@@ -13,9 +13,9 @@
  *
  * A packet leaves when its last bit has been sent, a change of n affects the packet in service
  * pro rata, and the times are exact, on any clock and below any parent: dtm_service.c has the
- * arithmetic. Who decides about n is an allocator: the rate estimator of Abrahamsson, Hagsand and
- * Marsh (2002; dtm_alloc_rate.c), thresholds or levels of the backlog, a list of times, or nobody.
- * Channels of several devices, also in several network namespaces, may share a link's slots.
+ * arithmetic. An allocator decides n: the rate estimator of Abrahamsson, Hagsand and Marsh (2002;
+ * dtm_alloc_rate.c), thresholds or levels of the backlog, or a list of times. A static channel has
+ * none. Channels of several devices, also in several network namespaces, may share a link's slots.
  *
  *	this file	packets, timers, the qdisc's life
  *	dtm_options.c	options <--> netlink
@@ -57,7 +57,7 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 	struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
 
 	trace_dtm_reallocation(qdisc_dev(q->sch), q->sch->handle, ch, now, from, wanted, cause);
-	/* Sooner than its timer knows: the slots may come from a channel of another device. */
+	/* The packet leaves before its timer: another device's channel may have given the slots. */
 	if (cause == TC_DTM_CAUSE_GRANTED && ch->packets)
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 }
@@ -140,9 +140,9 @@ static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
 	const struct dtm_sched_data *q = qdisc_priv(sch);
 	int err;
 
-	/* Against the end of the pool's namespace. */
+	/* The pool's namespace must not end meanwhile. */
 	mutex_lock(&dtm_links_lock);
-	/* Against a change, which replaces it. */
+	/* A change, which replaces the configuration, must wait. */
 	spin_lock_bh(&q->link->lock);
 	err = dtm_options_dump(skb, q->config);
 	spin_unlock_bh(&q->link->lock);
@@ -164,7 +164,7 @@ static const struct departures_ops dtm_departures = {
 
 /* The qdisc's life */
 
-/* Under the link's lock: the pool must have room for what a channel is guaranteed, and was not. */
+/* Under the link's lock: the pool must have room for what a guarantee grows by. */
 static int dtm_check_room(const struct dtm_pool *pool, u32 before, u32 guaranteed,
 			  struct netlink_ext_ack *extack)
 {
@@ -174,7 +174,7 @@ static int dtm_check_room(const struct dtm_pool *pool, u32 before, u32 guarantee
 				"the pool's other channels are guaranteed too many slots");
 }
 
-/* With a pool of a namespace, or one of its own; under dtm_links_lock. */
+/* Join a named pool of a namespace, or one of its own; under dtm_links_lock. */
 static int dtm_join(struct Qdisc *sch, struct net *net, const struct dtm_options *options,
 		    struct netlink_ext_ack *extack)
 {
@@ -218,7 +218,10 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	int err;
 
 	q->sch = sch;
-	/* Limits are the configuration's, in packets and bytes: its allocator may ask for drops. */
+	/*
+	 * No limit here: dtm_arrives() checks the configuration's, and tells the allocator of
+	 * drops.
+	 */
 	departures_init(sch, U32_MAX);
 	err = dtm_options_parse(&options, &dtm_defaults, opt, extack);
 	if (err)
@@ -291,7 +294,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		err = dtm_options_check_pool(options.config, q->link->pool.size, extack);
 	if (err)
 		goto free;
-	/* While softirqs may run. */
+	/* Let a pool that is behind catch up while softirqs may run. */
 	dtm_link_lock_bh(q->link);
 	spin_unlock_bh(&q->link->lock);
 	sch_tree_lock(sch);

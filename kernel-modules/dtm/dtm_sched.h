@@ -42,7 +42,7 @@ int dtm_options_parse(struct dtm_options *options, const struct dtm_config *befo
 /* Whether a channel with these options fits into a pool of `size` slots. */
 int dtm_options_check_pool(const struct dtm_config *config, u32 size,
 			   struct netlink_ext_ack *extack);
-/* Into a nest, under the link's lock. */
+/* Put options into a nest; under the link's lock. */
 int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config);
 
 /* dtm_netlink.c */

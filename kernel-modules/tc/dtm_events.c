@@ -32,9 +32,9 @@
 #define TRACING		"/sys/kernel/tracing"
 #define INSTANCES	TRACING "/instances/"
 #define EVENT		"dtm_reallocation: "
-/* Of each processor, for some 98000 events. */
+/* For each processor: room for some 98000 events. */
 #define BUFFER_KIB	"8192"
-/* Between looks for new rows. */
+/* Time between looks for new rows. */
 #define LOOK_NS		100000000
 
 static const char *const causes[] = {
@@ -79,8 +79,8 @@ static void find_tracing(void)
 }
 
 /*
- * Those of programs that were killed. The kernel refuses if one is still read from, by a program of
- * another PID namespace.
+ * Remove the instances of programs that were killed. The kernel refuses while one is being read,
+ * which a program of another PID namespace may do.
  */
 static void remove_abandoned(void)
 {
@@ -101,7 +101,7 @@ static void remove_instance(void)
 	rmdir(instance);
 }
 
-/* Begin to record; the events, as lines of text. */
+/* Begin to record; returns the events, as lines of text. */
 static FILE *begin(void)
 {
 	char path[PATH_MAX], filter[32];
@@ -230,7 +230,7 @@ int events_main(int argc, char **argv)
 			die(argv[1]);
 	}
 	genl_open(&genl);
-	/* Blocked but in the wait: one that comes just before it is not slept through. */
+	/* Blocked except in the wait: a signal just before the wait ends it. */
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGINT);
 	sigaddset(&stops, SIGTERM);

@@ -194,7 +194,7 @@ static void add_bytes(struct nlmsghdr *n, int attribute, uint64_t u64, size_t by
 	addattr_l(n, MESSAGE_BYTES, attribute, data, bytes);
 }
 
-/* The kernel marks what is nested in the attribute's type, which tc's own parser leaves there. */
+/* The kernel sets a flag in the type of a nest, which tc's own parser does not mask. */
 static void find_attributes(const struct rtattr *found[], unsigned int max,
 			    const struct rtattr *outer)
 {
@@ -304,7 +304,7 @@ static const struct list *find_list(const char *name)
 	return NULL;
 }
 
-/* The first option of some words; how many of them it is. */
+/* Parse the option that some words begin with; returns how many words it is. */
 static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 {
 	const char *name = argv[0], *text = argc > 1 ? argv[1] : NULL;
@@ -393,7 +393,7 @@ static void print_option(const struct option *o, const struct rtattr *attr)
 		return;
 	}
 	if (!o->units) {
-		/* A newer kernel's word is one that we do not know. */
+		/* A newer kernel may have a value without a word here. */
 		const char *word = value <= o->max ? o->words[value] : "?";
 
 		print_pair(o->name, word);
@@ -484,7 +484,7 @@ static int dtm_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstat
 
 	(void)qu;
 	(void)f;
-	/* A kernel may have more or fewer than we know: what both know is in its place. */
+	/* A kernel may have more or fewer statistics: those that both know keep their places. */
 	FOR_EACH(s, statistics)
 		if (xstats && s->offset + s->bytes <= RTA_PAYLOAD(xstats))
 			print_color_u64(PRINT_ANY, COLOR_NONE, s->json, s->text,

@@ -2,8 +2,8 @@
 /*
  * q_dualpi2.so - what tc before 6.17 needs to know about the kernel's queueing discipline dualpi2
  *
- * tc loads $TC_LIB_DIR/q_dualpi2.so when it meets the kind "dualpi2". Of its options this knows the
- * limit, of its statistics the marks; a newer tc knows all.
+ * tc loads $TC_LIB_DIR/q_dualpi2.so when it meets the kind "dualpi2". This knows only its option
+ * limit and its statistic ecn_mark; a newer tc knows all.
  */
 #include <limits.h>
 #include <string.h>

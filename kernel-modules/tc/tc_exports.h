@@ -52,7 +52,7 @@ jsonw_printf(struct json_writer *json, const char *format, ...);
 /* A network namespace by its name, or the path of a file; false if there is none. */
 static inline bool add_netns(struct nlmsghdr *n, int maxlen, int attribute, const char *name)
 {
-	/* The kernel looks at it when the request is sent, which is after this. */
+	/* Stays open: the kernel reads it when the request is sent, after this returns. */
 	static int fd = -1;
 
 	if (fd >= 0)

@@ -20,8 +20,8 @@ struct instrument;
 
 struct instrument_ops {
 	/*
-	 * Have it end, and tell what it did. The summary's length, or an error; called again
-	 * after -ERESTARTSYS alone.
+	 * End it, and write what it did. Returns the summary's length, or an error; called again
+	 * only after -ERESTARTSYS.
 	 */
 	int (*finish)(struct instrument *instrument, char *summary, size_t size);
 	/* Free it, finished or not. */
@@ -33,13 +33,13 @@ struct instrument {
 };
 
 /*
- * A line of commands for an instrument: its words but the first, which says what is wanted. Called
+ * A line of commands for an instrument, without its first word, which names the command. Called
  * in the caller's network namespace, once a line; *instrument is NULL before its first line.
  */
 int tap_command(struct instrument **instrument, int argc, char **argv);
 int sampler_command(struct instrument **instrument, int argc, char **argv);
 
-/* A regular file of the caller's that is written anew: no write to it waits for a reader. */
+/* Create or empty a regular file, as the caller: no write to it waits for a reader. */
 struct file *testbed_create(const char *path);
 
 #endif /* TWOWAY_TESTBED_H */

@@ -2,9 +2,9 @@
 /*
  * Time for a kernel thread that does a program's work.
  *
- * In virtual time a program's system call takes 256 ns (docs/decisions/0001), in which the
- * processor is its own: others that wake wait, interrupts do not. A thread that took no time would
- * let them run earlier, and packets would leave at other times. Other clocks need nothing.
+ * In virtual time a program's system call takes 256 ns (docs/decisions/0001), for which it keeps
+ * the processor: threads that wake up wait, interrupts do not. A thread that took no time would let
+ * them run earlier, and packets would leave at other times. Other clocks need nothing.
  */
 #ifndef TWOWAY_TESTBED_CLOCK_H
 #define TWOWAY_TESTBED_CLOCK_H
@@ -51,8 +51,8 @@ static inline void testbed_spend_call(void)
 #endif
 
 /*
- * Sleep until CLOCK_REALTIME reads ns; false if the thread is to end. As a program
- * does, it sleeps 1 ns when that has passed: no timer is due at once.
+ * Sleep until CLOCK_REALTIME reads ns; false if the thread is to end. If ns has passed, it sleeps 1
+ * ns, as a program does: no timer is due at once.
  */
 static inline bool testbed_sleep_until(s64 ns)
 {

@@ -65,7 +65,7 @@ struct place {
 	char name[NAME_BYTES];
 };
 
-/* The interface's number and not the interface, which is free to go. */
+/* The interface's number, not a reference to it: it may be deleted meanwhile. */
 struct queue {
 	struct list_head list;
 	struct net *net;
@@ -225,7 +225,7 @@ static void write_socket(struct sampler *s, const struct place *place, s64 at, s
 	table_add(s, &s->tcp, row, n);
 }
 
-/* A request and an answer for each namespace. */
+/* Takes the time of a request and an answer for each namespace. */
 static void sample_sockets(struct sampler *s, s64 at)
 {
 	struct place *place;
@@ -267,7 +267,7 @@ static void read_queue(struct gnet_stats_queue *stats, struct net_device *dev, s
 		add_queue_of(stats, rtnl_dereference(netdev_get_tx_queue(dev, i)->qdisc_sleeping));
 }
 
-/* A request, an answer and a look at the clock for each queue. */
+/* Takes the time of a request, an answer and a look at the clock for each queue. */
 static void sample_queues(struct sampler *s, s64 at)
 {
 	struct queue *queue;

@@ -66,7 +66,7 @@ struct tap {
 	spinlock_t lock;		/* all below */
 	struct block *filling;		/* NULL: there was no room for one */
 	struct list_head empty, full;
-	unsigned int blocks;		/* all that there are */
+	unsigned int blocks;		/* how many there are */
 	u64 captured, dropped;
 	int error;			/* of the first write that failed */
 };
@@ -210,7 +210,7 @@ static int tap_event(struct notifier_block *events, unsigned long event, void *i
 	return NOTIFY_DONE;
 }
 
-/* No more packets, and those there are in the file; the error of the first write that failed. */
+/* Stop, and write what is left to the file; returns the error of the first failed write. */
 static int tap_end(struct tap *tap)
 {
 	int err;

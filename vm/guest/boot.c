@@ -3,10 +3,10 @@
  * boot - first process of a stock kernel, from an initramfs: make the host's root file system
  * the guest's, then become init.
  *
- * A distribution's kernel has as modules what user-mode Linux has built in. The initramfs holds
- * those that the root file system takes, in /modules, named in the order in which they depend
- * on each other. With them the sandbox's root is mounted over 9p, read-only, and init, which
- * lies in it, goes on as it does in user-mode Linux.
+ * A distribution's kernel has as modules what user-mode Linux has built in. The initramfs has those
+ * that the root file system needs, in /modules, named in the order of their dependencies. With them
+ * the sandbox's root is mounted over 9p, read-only, and its init goes on as it does in user-mode
+ * Linux.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * datagrams - a source of UDP at times of its own, whatever becomes of the packets, and a sink.
+ * datagrams - a source of UDP on a schedule, which ignores losses, and a sink.
  *
  *   datagrams send     --to ADDRESS --port N --source-port N --bytes N --interval NS
  *                      --start-at NS --stop-at NS [--poisson] [--on NS --off NS] [--seed N]
@@ -12,8 +12,8 @@
  * `on` at the start. What is random comes from the seed: SplitMix64 (Steele, Lea and Flood, 2014).
  *
  * The payload starts with the datagram's number, by which captures tell one from the next. The sink
- * reads nothing, which costs no wake-up: what arrives is in the captures. The source prints one
- * JSON line, how many it sent; the sink ends with SIGTERM.
+ * reads nothing, and so costs no wake-ups: captures show what arrives. The source prints one JSON
+ * line, how many it sent; the sink ends with SIGTERM.
  */
 #include <endian.h>
 #include <errno.h>

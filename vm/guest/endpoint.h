@@ -17,7 +17,7 @@ struct endpoint {
 	socklen_t size;
 };
 
-/* A port of every address here. */
+/* A port of every local address. */
 static inline struct endpoint endpoint_here(int family, int port)
 {
 	if (family == AF_INET6)
@@ -28,7 +28,7 @@ static inline struct endpoint endpoint_here(int family, int port)
 				   .size = sizeof(struct sockaddr_in) };
 }
 
-/* A port of an address; false if that is none. */
+/* A port of an address given as text; false if that is no address. */
 static inline bool endpoint_there(struct endpoint *end, const char *address, int port)
 {
 	*end = endpoint_here(AF_INET, port);

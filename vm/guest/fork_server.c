@@ -9,7 +9,7 @@
  * place of main(). A request, a packet on standard input, is the path of a network namespace: a child
  * enters it and runs main() with FD as its standard input. The answer is its status, as of wait(2).
  *
- * What PROGRAM is started by, such as env, is let pass.
+ * Programs that start PROGRAM, such as env, run unchanged.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ static int serve(int argc, char **argv, char **environment)
 				_exit(EXIT_FAILURE);
 			status = program(argc, argv, environment);
 			fflush(NULL);
-			_exit(status); /* without the libraries' ends, a page fault each */
+			_exit(status); /* skips the libraries' destructors, a page fault each */
 		}
 		if (child < 0 || waitpid(child, &status, 0) < 0 ||
 		    write(STDIN_FILENO, &status, sizeof(status)) < 0)

@@ -11,7 +11,7 @@
  *                  kernel's: see mount_host)
  *
  * The command's exit status goes to /mnt/run/exit-status; a guest that dies
- * before that leaves none, which is how the host tells the two apart.
+ * before that leaves none, which is how the host distinguishes the two.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,11 +55,11 @@ static void mkdir_or_die(const char *path)
 }
 
 /*
- * User-mode Linux reaches the host's files by path and waits for none of them. A stock kernel has
- * a share, by the name that QEMU gave it (its command line has share=NAME), and waits: what it
- * writes in a run stays in memory and is copied to the share at the end, so that no packet is late
- * for want of the host. Its first process tells the host of progress over the second serial port.
- * modprobe finds the kernel's own modules where it looks for them.
+ * User-mode Linux reaches the host's files by path, without a wait. A stock kernel reaches them
+ * over a share that QEMU named (its command line has share=NAME), and waits for each: what it
+ * writes in a run stays in memory and is copied to the share at the end, so that no packet waits
+ * for the host. Its first process tells the host of progress over the second serial port. modprobe
+ * finds the kernel's own modules where it looks for them.
  */
 static void mount_host(void)
 {
@@ -114,7 +114,7 @@ static void record_status(int status)
 		die("exit-status");
 }
 
-/* Run a program to its end; its wait status. */
+/* Run a program to its end; returns its wait status. */
 static int run(char *const argv[])
 {
 	pid_t command = fork(), child;
@@ -134,7 +134,7 @@ static int run(char *const argv[])
 	return status;
 }
 
-/* Not owners: the host's folder is of a user who may not give files away, whoever is root here. */
+/* Owners are not copied: the user who owns the host's folder may not give files away. */
 static void copy_or_die(char *from, char *to)
 {
 	if (run((char *[]){ "/bin/cp", "-dR", "--preserve=mode,timestamps", from, to, NULL }) != 0) {

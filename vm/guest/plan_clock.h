@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * plan_clock.h - the plan's clock: CLOCK_REALTIME where a guest's is the plan's to set; elsewhere
- * less what TWOWAY_CLOCK_OFFSET_NS says that the machine's is ahead. Times in ns.
+ * plan_clock.h - the plan's clock: CLOCK_REALTIME in a guest, where the plan sets it; elsewhere
+ * CLOCK_REALTIME less TWOWAY_CLOCK_OFFSET_NS. Times in ns.
  */
 #ifndef TWOWAY_PLAN_CLOCK_H
 #define TWOWAY_PLAN_CLOCK_H
@@ -28,7 +28,7 @@ static inline int64_t plan_now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec - plan_offset_ns();
 }
 
-/* When the plan's clock reads ns, as the machine's has it. */
+/* The machine's time at which the plan's clock reads ns. */
 static inline struct timespec plan_time(int64_t ns)
 {
 	ns += plan_offset_ns();

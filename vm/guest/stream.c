@@ -16,16 +16,16 @@
  * call and the sink asks to be woken once per mebibyte and drops the data unread
  * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
  * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
- * should a full queue have dropped it. With SIGTERM a source and a sink end, too, whose
- * connection has not come about by then.
+ * should a full queue have dropped it. SIGTERM also ends a source or a sink that has no connection
+ * yet.
  *
  * With --bytes the source has that many to send and then nothing, with --interval it
  * writes one of --sizes, in turn, at each multiple of it: a constant rate, or frames
  * of a film. With --pacing the kernel spreads each window over its round trip, at the
  * rate that tcp_pacing_ca_ratio and tcp_pacing_ss_ratio set.
  *
- * A thread that waits in a call of the kernel's costs nothing; waiting for several sockets at
- * once would take two system calls more for each piece of data (docs/decisions/NUMBER).
+ * A thread that waits in a call of the kernel's costs nothing; waiting for several sockets at once
+ * would take two more system calls for each piece of data (docs/decisions/0058).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,7 +58,9 @@
 /* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
 #define MOST_PACING   UINT64_C(1000000000000)
 
-/* A thread's stack, which is locked in memory: a line to write, and a signal's registers. */
+/*
+ * A thread's stack, which is locked in memory: room for a line to write and a signal's registers.
+ */
 #define STACK_BYTES   (32 << 10)
 #define MOST_WORDS    32
 /* Descriptors of an end, and of the program: a sink has its listener, too; reports come one by one. */
@@ -81,7 +83,7 @@ struct end {
 static void *zeros;
 static struct end *ends;
 static size_t n_ends;
-/* The end that this thread is. */
+/* The end that this thread serves. */
 static _Thread_local struct end *own;
 
 static void die(const char *what)
@@ -148,7 +150,7 @@ static void handle(int signal, const struct sigaction *action)
 		die("sigaction");
 }
 
-/* Interrupt the blocking write at ns, and again every 10 ms in case it hit between two. */
+/* Interrupt the blocking write at ns, and then every 10 ms, in case ns fell between two writes. */
 static void interrupt_at(const struct end *end)
 {
 	struct sigaction alarm = { .sa_handler = on_alarm };
@@ -274,7 +276,7 @@ static void send_stream(const struct end *end)
 			   strlen(end->congestion), end->congestion);
 	if (end->send_buffer_bytes) {
 		set_int(fd, SOL_SOCKET, SO_SNDBUF, end->send_buffer_bytes, "SO_SNDBUF");
-		/* The kernel goes on from there: a window that grows takes its buffer along. */
+		/* The kernel goes on from that size: the buffer grows with the window. */
 		set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0, "SO_BUF_LOCK");
 	}
 	if (end->pacing)
@@ -410,7 +412,7 @@ static bool parse_end(struct end *end, int argc, char **argv)
 			       endpoint_there(&end->there, end->to, end->port));
 }
 
-/* The words of a line, in place; the last is NULL, of too many none is left. */
+/* Split a line into words, in place; a NULL ends them. Too many: no words. */
 static int split(char *line, char **words)
 {
 	int n = 0;
@@ -424,7 +426,7 @@ static int split(char *line, char **words)
 	return 0;
 }
 
-/* One for each line of standard input, which their words refer to. */
+/* Read an end from each line of standard input; the lines stay, because ends point into them. */
 static void read_ends(void)
 {
 	char *line = NULL, *words[MOST_WORDS];
@@ -468,11 +470,11 @@ int main(int argc, char **argv)
 	files.rlim_cur = files.rlim_max = OWN_FILES + END_FILES * n_ends;
 	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
 		die("RLIMIT_NOFILE");
-	/* To read, they are all one page. */
+	/* Reads of this memory all use one page of zeros. */
 	zeros = mmap(NULL, BUFFER_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (zeros == MAP_FAILED)
 		die("mmap");
-	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
+	/* On a clock that runs on meanwhile, a page fault makes a packet late. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		die("mlockall");
 	handle(SIGTERM, &terminate);

@@ -40,7 +40,7 @@ static void streaks_free(struct ca_streaks *streaks)
 	free(streaks->total);
 }
 
-/* Finds streaks in pieces of so many packets; found.open has those that end with the packets. */
+/* Finds streaks in pieces of `piece` packets; found.open has those still open at the end. */
 static struct found find(const struct ca_streak_packets *all, size_t count, size_t piece,
 			 int64_t least_rows)
 {

@@ -34,7 +34,7 @@ static void tracked_free(struct ca_tracked *tracked)
 #undef X
 }
 
-/* The packets from a row on; tracked_from() has the same rows of the results. */
+/* The packets from a row on; tracked_from() returns the same rows of the results. */
 static struct ca_columns packets_from(const struct ca_columns *packets, size_t row)
 {
 	struct ca_columns rest;

@@ -23,10 +23,10 @@
 #define PIECE_ROWS_MAX 7
 #define SUMS 17
 
-/* Of the tap: near the sender, in the middle, near the receiver, unknown. */
+/* The tap's place: near the sender, in the middle, near the receiver, unknown. */
 static const double PLACES[] = { 0, 0.5, 1, NAN };
 
-/* What the functions keep. */
+/* The functions' states. */
 struct kept {
 	struct ca_afar afar[DIRECTIONS];
 	int64_t spent_ns[DIRECTIONS][AFAR_CAUSES];
@@ -112,7 +112,7 @@ static struct ca_tally tally_of(struct kept *kept)
 	};
 }
 
-/* Each direction's are few, and all that were taken. */
+/* Each direction has at most HOLES_KEPT holes, and together they are all the rows taken. */
 static void check_holes(const struct kept *kept, const struct ca_hole *rows)
 {
 	int64_t all = 0;

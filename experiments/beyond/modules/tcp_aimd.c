@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A toy congestion control: after a loss, keep a share of the window; else grow by the same each RTT. */
+/*
+ * A toy congestion control: after a loss, keep a share of the window; else grow by a constant each
+ * RTT.
+ */
 
 #include <linux/module.h>
 #include <net/tcp.h>

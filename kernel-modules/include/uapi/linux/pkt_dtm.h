@@ -22,7 +22,7 @@
 
 /**
  * enum tc_dtm_allocator - who decides how many slots a channel has
- * @TC_DTM_STATIC: nobody but the operator
+ * @TC_DTM_STATIC: the operator alone
  * @TC_DTM_RATE: the estimated rate of arrivals
  * @TC_DTM_BUFFER: the backlog, with two thresholds
  * @TC_DTM_HYSTERESIS: the backlog, with levels, each with a threshold to enter and one to leave
@@ -79,7 +79,7 @@ enum tc_dtm_hold {
 /*
  * Options. Times are in ns, rates in bit/s. Absent ones keep their value, or have the default. An
  * option that belongs to an allocator is refused with any other, and not shown with any other.
- * What a dump has can be given to a change, which then changes nothing.
+ * A change that is given a dump's options changes nothing.
  */
 enum {
 	TCA_DTM_UNSPEC,
@@ -214,7 +214,7 @@ enum dtm_command {
 
 /**
  * enum tc_dtm_cause - why an event happened
- * @TC_DTM_CAUSE_ALLOCATOR: the channel wanted it (FROM equals TO: and no longer waits for more)
+ * @TC_DTM_CAUSE_ALLOCATOR: the channel wanted it (FROM equals TO: it stops waiting for more)
  * @TC_DTM_CAUSE_DENIED: the same, but the pool did not have all of it, or nothing (FROM equals TO)
  * @TC_DTM_CAUSE_RECLAIMED: slots went back to their owner
  * @TC_DTM_CAUSE_OPERATOR: the channel was added, or changed by tc

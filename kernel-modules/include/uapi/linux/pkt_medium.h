@@ -11,7 +11,7 @@
 
 enum {
 	TCA_MEDIUM_UNSPEC,
-	TCA_MEDIUM_NUMBER,	/* u32: which medium, of those of a network namespace */
+	TCA_MEDIUM_NUMBER,	/* u32: the medium's number in its network namespace */
 	TCA_MEDIUM_GAP,		/* u64: ns that a turn holds the medium before its first bit */
 	TCA_MEDIUM_TURN,	/* u32: packets of a turn at most */
 	TCA_MEDIUM_RATE,	/* u64: of this end, bytes/s */

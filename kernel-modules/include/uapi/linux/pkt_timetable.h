@@ -13,11 +13,11 @@
 #define TC_TIMETABLE_LONGEST	(1ULL << 60)
 /* The largest value of a step: 104 days of a delay. */
 #define TC_TIMETABLE_MOST	(1ULL << 53)
-/* What a table that is repeated must carry each time. */
+/* The least that a repeated table must carry in each period, bytes. */
 #define TC_TIMETABLE_LEAST_BYTES	1500
 /* The latest start, ns of CLOCK_REALTIME: in the year 2116. */
 #define TC_TIMETABLE_LATEST_START	(1ULL << 62)
-/* The largest packet that there is, of GSO: of this and a table's steps the product is bounded. */
+/* The largest packet that GSO makes, bytes: its product with a table's steps is bounded. */
 #define TC_TIMETABLE_LARGEST_PACKET	65536
 
 /**
@@ -43,15 +43,15 @@ enum {
 	TCA_TIMETABLE_START,	/* u64: when the table starts, ns of CLOCK_REALTIME */
 	TCA_TIMETABLE_PERIOD,	/* u64: ns after which it starts again; 0: the last step lasts */
 	TCA_TIMETABLE_STEPS,	/* nests TCA_TIMETABLE_ENTRY of TCA_TIMETABLE_STEP_* */
-	TCA_TIMETABLE_N_STEPS,	/* u32: how many there are; of dumps alone */
-	TCA_TIMETABLE_DIGEST,	/* u64: FNV-1a of their words; of dumps alone */
+	TCA_TIMETABLE_N_STEPS,	/* u32: how many there are; only dumped */
+	TCA_TIMETABLE_DIGEST,	/* u64: FNV-1a of their words; only dumped */
 	TCA_TIMETABLE_PAD,
 	__TCA_TIMETABLE_MAX
 };
 
 #define TCA_TIMETABLE_MAX (__TCA_TIMETABLE_MAX - 1)
 
-/* Of TCA_TIMETABLE_STEPS, which are a table if the first is at 0, else more steps of one. */
+/* An entry of TCA_TIMETABLE_STEPS: these are a new table if the first is at 0, else more steps. */
 #define TCA_TIMETABLE_ENTRY	1
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A system call of the host's, from a module of user-mode Linux. */
+/* Make a system call of the host, from a module of user-mode Linux. */
 static long host(long number, long a, long b, long c, long d)
 {
 	register long fourth asm("r10") = d;

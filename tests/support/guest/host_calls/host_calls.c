@@ -3,8 +3,8 @@
  * host_calls - what guest root may ask the host for, past user-mode Linux.
  *
  * The guest's kernel is a process of the host, and a module part of it: an instruction "syscall"
- * in it is the host's. The module makes a file in the run's folder, which it may, tries what it
- * may not, and prints what the host said: "host_calls: NAME RESULT".
+ * in it is the host's. The module makes a file in the run's folder, which is allowed, tries calls
+ * that are not, and prints each result: "host_calls: NAME RESULT".
  */
 #include <linux/fcntl.h>
 #include <linux/module.h>
@@ -58,7 +58,7 @@ static int __init try_all(void)
 	for (i = 0; i < ARRAY_SIZE(tries); i++)
 		pr_info("host_calls: %s %ld\n", tries[i].name,
 			host(tries[i].number, tries[i].a, tries[i].b, tries[i].c, tries[i].d));
-	return -ECANCELED;	/* there is nothing to stay for */
+	return -ECANCELED;	/* done: the module need not stay */
 }
 module_init(try_all);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * outlast - a process of the host's, beside the guest's kernel.
+ * outlast - a process on the host, beside the guest's kernel.
  *
  * User-mode Linux is a process of the sandbox, and a module part of it. This one makes a copy of
  * that process, which becomes outlast.py, and waits until that has detached itself.
