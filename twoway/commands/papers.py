@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run experiments as `sweep` does, and write the reproduction report."""
-    from twoway.report.papers_site import COUNTED, write_site
+    from twoway.report.paper_page import COUNTED
+    from twoway.report.papers_site import write_site
     from twoway.report.results import read_results
     from twoway.report.sweep_page import write_sweep_pages
     from twoway.runs.clean import remove_captures

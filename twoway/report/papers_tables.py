@@ -1,0 +1,80 @@
+"""The tables of the reproduction report, small enough to be kept with the code."""
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+from twoway.contract.statements import in_words
+from twoway.contract.verdicts import PredictionRow
+from twoway.contract.writing import written_aside
+from twoway.report.cells import cells
+from twoway.report.claims import Claim, Said
+from twoway.report.paper_page import Paper
+
+_CLAIM_COLUMNS = (
+    "claim",
+    "where",
+    "by",
+    "form",
+    "verdict",
+    "point",
+    "metric",
+    "measured",
+    "printed",
+)
+_PREDICTION_COLUMNS = (
+    *("point", "metric", "theory", "value", "tolerance", "at_least", "at_most"),
+    *("printed", "measured", "verdict", "used", "printed_holds"),
+)
+
+
+def write_tables(papers: Iterable[Paper], folder: Path) -> None:
+    """Write claims.csv, predictions.csv, fidelity.csv, and numbers/PAPER.csv, a row per number."""
+    claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
+    _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)
+    for name, of in (("predictions", "predictions"), ("fidelity", "testbed_checks")):
+        predicted = (_prediction_line(said) for paper in papers for said in getattr(paper, of))
+        _write_table(folder / f"{name}.csv", _PREDICTION_COLUMNS, predicted)
+    (folder / "numbers").mkdir(exist_ok=True)
+    for paper in papers:
+        found = {
+            (said.result.id, said.row.metric): _number(said.row.measured)
+            for section in paper.sections
+            for said in section.rows
+        }
+        rows = ([*key, value] for key, value in found.items())
+        _write_table(folder / "numbers" / paper.table, ("point", "metric", "measured"), rows)
+
+
+def _claim_line(claim: Claim) -> list[str]:
+    """Write a claim with the row that decides its verdict."""
+    said = claim.worst
+    printed = in_words(said.row)
+    return [
+        *(claim.claim, claim.where, claim.by, claim.form, claim.verdict.value),
+        *(said.result.id, said.row.metric, _number(said.measured), printed),
+    ]
+
+
+def _prediction_line(said: Said[PredictionRow]) -> list[str]:
+    """Write a prediction, what the paper's formula gives, what came out, and how sharp it is."""
+    row = said.row
+    numbers = (row.value, row.tolerance, row.at_least, row.at_most, row.printed, row.measured)
+    used = "" if row.used is None else f"{row.used:.2g}"
+    holds = {None: "", True: "yes", False: "no"}[row.printed_holds]
+    said_of = [said.result.id, row.metric, row.theory]
+    return [*said_of, *map(_number, numbers), row.verdict.value, used, holds]
+
+
+def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(map(cells, rows))
+    with written_aside(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.7g}"
