@@ -135,7 +135,7 @@ def test_no_acks_no_factors() -> None:
 
 @given(st.lists(st.integers(500, 900), min_size=1), st.data())
 def test_factors_respect_the_bound(sent_gaps: list[int], data: st.DataObject) -> None:
-    """ACKs no closer than an ACK's time, of segments no closer than theirs, stay in the bound."""
+    """If ACKs and segments are at least their transmission time apart, factors keep the bound."""
     gaps = [data.draw(st.integers(50, gap)) for gap in sent_gaps]
     times = acks(np.cumsum([0, *sent_gaps]).tolist(), np.cumsum([0, *gaps]).tolist())
     factors = compression_factors(times, 500.0)

@@ -35,7 +35,7 @@ def test_read_columns_has_every_packet(capture: Path) -> None:
 
 
 def test_read_table_has_addresses_and_nulls(capture: Path) -> None:
-    """`read_table` has the same with addresses, and null for a field that a packet lacks."""
+    """`read_table` has every packet with addresses, and null for a field that a packet lacks."""
     table, columns = capture_analysis.read_table(capture), capture_analysis.read_columns(capture)
     assert table["seq"].to_pylist() == columns["seq"].tolist()
     assert set(table["kind"].to_pylist()) >= {"new_data", "ack", "retransmission"}

@@ -58,7 +58,7 @@ def test_any_values(kind: np.dtype[np.integer]) -> None:
 
 
 def test_no_rows() -> None:
-    """No rows may be requested, of a column that may be empty."""
+    """A request for no rows gives none, also for an empty column."""
     none = by_lane(np.zeros(0, np.uint32), np.zeros(0, np.int64))
     assert gather(np.zeros(0, np.uint32), none).shape == (0,)
 

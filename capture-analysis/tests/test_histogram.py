@@ -80,7 +80,7 @@ def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
 
 
 def test_lanes_are_apart() -> None:
-    """A lane's bins are its own, and together they are all."""
+    """Each lane has its own bins, and the lanes together have all values."""
     histogram = Histogram()
     histogram.add(np.array([5, 5, 2_000_000]), np.array([1, 1000, 7]))
     assert histogram.lanes().tolist() == [5, 2_000_000]
@@ -108,7 +108,7 @@ def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: Ran
 
 
 def test_many_chunks_are_sorted_in() -> None:
-    """Counts stay right when buffered values are sorted in repeatedly."""
+    """Counts stay right when buffered values are merged many times."""
     histogram = Histogram()
     for _ in range(20):
         histogram.add(np.arange(20_000), np.arange(20_000))

@@ -82,7 +82,7 @@ def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
 
 @given(PACKETS, BLOCKS)
 def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int]) -> None:
-    """The value before is that of the lane's packet before, in any block."""
+    """The previous value is that of the lane's previous packet, in whatever block."""
     previous, last, first = Previous(), dict.fromkeys(range(4), -1), 0
     for length in [*blocks, len(packets)]:
         block = sorted(packets[first : first + length], key=lambda packet: packet[0])
@@ -100,7 +100,7 @@ def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int])
 
 
 def test_lanes_appear_late() -> None:
-    """A lane without values has the empty value, however the array has grown."""
+    """A lane without values has the empty value, also after the array has grown."""
     least = LaneArray(np.minimum, 99)
     least.add(np.array([2]), np.array([5]))
     other = LaneArray(np.minimum, 99)

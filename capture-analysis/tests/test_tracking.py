@@ -115,7 +115,7 @@ def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
-    """New bytes are those of holes, above and below the bytes seen, whatever else repeats."""
+    """Bytes of holes, and those above and below all bytes seen, are new, whatever else repeats."""
     talk = Conversation()
     for seq in (1000, 1020, 1040):
         talk.send(0, seq, seq, 10)
@@ -151,7 +151,7 @@ def test_new_bytes_by_marking(new_tracker: NewTracker, segments: list[tuple[int,
 
 @each_tracker
 def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
-    """The lowest of too many holes is forgotten, which is counted: it fills up unnoticed."""
+    """The lowest of too many holes is forgotten and counted; data that fills it is not noticed."""
     talk = Conversation()
     for k in range(HOLES + 2):
         talk.send(0, k, 20 * k, 10)
@@ -211,7 +211,7 @@ def test_keep_alives(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
-    """A byte beyond a closed window is a probe, also if repeated; answers are distinguished."""
+    """A byte beyond a closed window is a probe, also if repeated; answers have other kinds."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001, window=0)
@@ -232,7 +232,7 @@ def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
-    """The same number with another window is an update, with a SACK block a duplicate."""
+    """A repeated ACK with another window is an update, with a SACK block a duplicate."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 1001, 1000, ack=1)
@@ -308,7 +308,7 @@ def test_times_far_apart(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
-    """The packet acknowledges nothing, and is an old ACK."""
+    """A packet without flags acknowledges nothing, and is an old ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1)
     tracked = talk.tracked(new_tracker())

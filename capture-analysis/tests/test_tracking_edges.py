@@ -50,7 +50,7 @@ def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("offset", [1 << 29, -1 << 29])
 def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> None:
-    """Numbers of the connection before, in answer to a SYN, are dropped at the real answer."""
+    """Numbers of an earlier connection, in answer to a SYN, are dropped at the real answer."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=offset)
@@ -89,7 +89,7 @@ def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: in
 
 @pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
 def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -> None:
-    """If two SYN-ACKs have different numbers, the one acknowledged first is the half's."""
+    """If two SYN-ACKs have different numbers, the first one acknowledged sets the half's."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=1, flags=FLAG_SYN)
@@ -130,7 +130,7 @@ def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
 
 
 def test_data_in_the_syn(new_tracker: NewTracker) -> None:
-    """Payload of a SYN (TCP Fast Open) counts, and is acknowledged with it or not."""
+    """Payload of a SYN (TCP Fast Open) counts, whether or not it is acknowledged with the SYN."""
     talk = Conversation()
     talk.send(0, 0, 0, 100, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=101, flags=FLAG_SYN)
@@ -154,7 +154,7 @@ def test_data_in_a_syn_that_was_not_taken(new_tracker: NewTracker) -> None:
 
 
 def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
-    """FIN with payload is data, without a control packet; its ACK acknowledges no payload."""
+    """A FIN with payload is data, one without is control; a FIN's ACK acknowledges no payload."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 100, ack=1, flags=FLAG_FIN)
     talk.send(1, 200, 1, ack=102)
@@ -169,7 +169,7 @@ def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
 
 
 def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
-    """Whatever numbers a RST has, later packets are judged as without it."""
+    """Whatever a RST's numbers, later packets are judged as if there had been none."""
     with_reset, without = (Conversation().handshake() for _ in range(2))
     for talk in (with_reset, without):
         talk.send(0, 100, 1, 100, ack=1)
@@ -200,7 +200,7 @@ def test_numbers_wrap_around(new_tracker: NewTracker, start: int) -> None:
 
 
 def test_many_wraps(new_tracker: NewTracker) -> None:
-    """Eight GiB in segments of a GiB are as many bytes, in order, all acknowledged."""
+    """Eight segments of a GiB count as eight GiB, in order, all acknowledged."""
     talk = Conversation().handshake()
     for k in range(8):
         talk.send(0, 100 + 2 * k, 1 + (k << 30), 1 << 30, ack=1)
@@ -245,7 +245,7 @@ def test_acks_alone(new_tracker: NewTracker) -> None:
 
 
 def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
-    """Acknowledgements that wrap continue to count, and the other half still fits later."""
+    """Acknowledgements that wrap continue to count, and fit the other half when it appears."""
     talk = Conversation()
     for k in range(10):
         talk.send(1, 100 + k, 1, ack=k << 30)
@@ -256,7 +256,7 @@ def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
 
 
 def test_what_the_capture_lost_is_acknowledged(new_tracker: NewTracker) -> None:
-    """An ACK of bytes never seen counts them, gives no RTT, and flight is 0, not below."""
+    """An ACK of unseen bytes counts them, gives no RTT, and makes the flight 0, not negative."""
     talk = Conversation().handshake()
     talk.send(1, 200, 1, ack=5001)
     talk.send(0, 210, 4001, 500, ack=1)
@@ -317,7 +317,7 @@ def test_copies_by_identification_and_time(
     ["ip_id", "window", "ts_value", "ts_echo", "sack_left", "sack_right", "ack", "flags"],
 )
 def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
-    """Any number that differs shows that the packet was sent twice."""
+    """Packets that differ in any number are two packets, not copies."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.again(101, **{column: talk.packets[-1].get(column, 0) ^ 8})
@@ -325,7 +325,7 @@ def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
 
 
 def test_a_copy_of_long_ago_is_none(new_tracker: NewTracker) -> None:
-    """The last four packets of a half are remembered."""
+    """A copy is recognised only among the last four packets of a half."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 10 * k, 10, ack=1)

@@ -90,7 +90,7 @@ def forget_leaks() -> None:
 
 
 def no_leaks() -> None:
-    """Check twice that nothing leaked since forget_leaks(): registers hold stale pointers."""
+    """Check twice that nothing leaked since forget_leaks(): registers may hold old pointers."""
     for _ in range(2):
         time.sleep(LEAK_AGE_S)
         KMEMLEAK.write_text("scan")

@@ -116,7 +116,7 @@ def replaced_by_another(qdisc: Ours, parent: str) -> None:
 
 
 def by_default(qdisc: Ours) -> None:
-    """A kind can be the default for each queue of a device, or reports what it lacks."""
+    """A kind can be the default qdisc of each queue of a device, or reports what it lacks."""
     refusal = qdisc["refusal"]
     sysctl = "sysctl -q -w net.core.default_qdisc="
     with contextlib.ExitStack() as undo:
@@ -133,7 +133,7 @@ def by_default(qdisc: Ours) -> None:
 
 
 def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
-    """Each packet in a TCP flow's large buffers takes its own time; all levels count alike."""
+    """Each packet of a large TCP buffer takes its own time; all qdiscs above count alike."""
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         if ":" in address:
             speak_ipv6()

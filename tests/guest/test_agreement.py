@@ -1,8 +1,8 @@
 """Estimators of one quantity agree on the same traffic, however it was captured.
 
 The captures of two runs are cut to the steady window and measured as a stranger's: one alone with
-the links' rates given, and both. Packets under way at the window's ends are in one estimate and not
-in another: together a window's worth (EDGE).
+the links' rates given, and both. Packets under way at the window's ends count in one estimate and
+not in another: at most a window of packets (EDGE).
 """
 
 import struct
@@ -142,7 +142,7 @@ def link_bytes(view: QueueView, frame_bytes: int) -> float:
 
 
 def agree(name: str, run: float | None, captures: dict[str, Any], within: float) -> None:
-    """Compare a run's value with that of captures; both undefined is agreement."""
+    """Compare a run's value with that of captures; they also agree if both are undefined."""
     found = captures["value"]
     if run is None or found is None:
         assert (run, found) == (None, None), (name, captures)
@@ -233,7 +233,7 @@ def test_the_period_of_a_steady_oscillation(measured: Measured) -> None:
 
 
 def test_the_tap_is_not_the_bottleneck(measured: Measured) -> None:
-    """One capture names its view of a pendulum after the tap, and gives no pendulum index."""
+    """One capture gives no pendulum index, but a metric of its own, named after the tap."""
     for said in measured.one.values():
         assert "tap_pendulum_index" in said["metrics"]
         assert "pendulum_index" not in said["metrics"]

@@ -82,7 +82,7 @@ def _bisect(folder: Path, history: Path, good: str, bad: str) -> subprocess.Comp
 
 
 def test_the_change_is_found(history: Path, tmp_path: Path) -> None:
-    """The one of three commits that changes TCP is named, with a good run and its own."""
+    """The commit of three that changes TCP is named, with its run and the last good one."""
     done = _bisect(tmp_path, history, "c0", "c3")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

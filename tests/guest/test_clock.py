@@ -148,7 +148,7 @@ def test_an_unknown_mode_is_warned_of(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_a_seed_is_all_that_is_random(guest: Guest, tmp_path: Path) -> None:
-    """Two boots with a seed draw the same numbers, another seed draws others; the kernel warns."""
+    """Two boots with one seed draw equal numbers, another seed draws others; the kernel warns."""
     script = "od -An -tx8 -N16 /dev/urandom | sed 's/^/drawn/'"
     # The first step of splitmix64 turns the second seed into a state of zero.
     seeds = ("1", "1", str(2**64 - 0x9E3779B97F4A7C15))

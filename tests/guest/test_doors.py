@@ -166,7 +166,7 @@ def test_doctor_names_what_is_missing_and_the_remedy() -> None:
 def test_compilers_are_for_a_guest_that_is_not_built(
     built: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host with a deployed guest needs no compiler to pass."""
+    """The doctor asks for no compiler on a host with a deployed guest."""
     monkeypatch.setattr(doctor, "_guest", lambda: {"what": "backend uml", "ok": built})
     findings = {f["what"]: f for f in doctor.examine()}
     assert {findings[name]["required"] for name in ("cc", "flex", "bison")} == {not built}

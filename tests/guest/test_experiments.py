@@ -40,7 +40,7 @@ def _todays_points() -> list[str]:
 def test_a_point_is_as_its_file_says(name: str) -> None:
     """Fidelity holds, predictions hold, claims and findings are as the experiment's file says.
 
-    A claim that other runs explain may lack them here.
+    The runs that explain a claim may be missing here.
     """
     found, kernel = judge_kept(name)
     assert found.rows or load_point(name).experiment.unclaimed
@@ -56,7 +56,7 @@ def _numbers(rows: tuple[Row, ...]) -> dict[str, str]:
 
 
 def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
-    """With windows of 28 and 20 in one kernel, each sender's flight reaches exactly its own."""
+    """With windows of 28 and 20 in one kernel, each sender's flight reaches exactly its window."""
     rows = (small_run / "sockets/tcp-info.csv").read_text().splitlines()[3:]
     cwnd = {
         port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}

@@ -97,7 +97,7 @@ class Outcome:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
 def test_expected_throughput_is_theorem_1(name: str) -> None:
-    """Return the throughputs by theory: alphas' shares of the bottleneck, ACKs included."""
+    """Expected throughputs are the alphas' shares of the bottleneck, ACKs included (theorem 1)."""
     point = load_point(name)
     rates = [point.profile.directions[d].start_mbit for d in ("forward", "reverse")]
     alphas = [flow.alpha_packets or 0 for flow in point.experiment.flows]
@@ -117,7 +117,7 @@ def test_expected_throughput_is_theorem_1(name: str) -> None:
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     """Each parameter out of range is refused with a sentence; the ends of the ranges load.
 
-    Parameters appear as the first sysctls of every namespace. Their ranges are the same.
+    Parameters are the initial sysctls of every namespace, whose ranges are the same.
     """
     run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
     found = json.loads((tmp_path / "run/loaded.json").read_text())

@@ -27,7 +27,7 @@ def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
-    """After every event, losses and timeouts included, W are in flight while any are unsent."""
+    """After every event, also a loss or timeout, W segments are in flight while any are unsent."""
     scenario = SCENARIOS[name]
     window = int(scenario.congestion.removeprefix("fixed"))
     last = sum(scenario.writes)

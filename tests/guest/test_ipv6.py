@@ -126,7 +126,7 @@ def test_a_name_is_the_stacks_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("aid", ["priority", "own"])
 def test_acks_have_their_queue(aid: str, tmp_path: Path) -> None:
-    """ACKs of IPv6 use their own queue, and none is compressed if that is served first."""
+    """ACKs of IPv6 use the ACK queue, and if that is served first none is compressed."""
     path = write_experiment(
         tmp_path,
         {

@@ -30,7 +30,7 @@ BACK = {"name": "back", "from": "h2", "to": "h1", "congestion": "fixed", "window
 def test_syns_without_a_connection_are_a_warning(
     tmp_path: Path, others: list[dict[str, Any]]
 ) -> None:
-    """A transfer whose SYNs are lost until the run ends has sent nothing, and fails no run."""
+    """If all SYNs of a transfer are lost, it has sent nothing, and the run only warns."""
     line = {"rate_mbit": 0.5, "delay_ms": 20, "queue_packets": 10}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
     (tmp_path / "slow.yml").write_text(yaml.safe_dump(profile))

@@ -160,7 +160,7 @@ def fields(kind: Any, at: str = "") -> Iterator[str]:
 
 
 def given(value: Any, at: str = "") -> Iterator[str]:
-    """List the paths in a document as `fields` does, and each with its value."""
+    """List the paths in a document as `fields` does, each once alone and once with its value."""
     yield from (at, f"{at}={value}")
     if isinstance(value, Mapping):
         for name, each in value.items():

@@ -116,7 +116,7 @@ def test_guest_modules_name_their_content(guest: Guest, small_run: Path) -> None
 
 @pytest.mark.slow
 def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
-    """The revision is the REVISION file's, else the checkout's, else unknown."""
+    """The revision is that in the file REVISION, else the checkout's, else unknown."""
 
     def revision(folder: Path) -> str:
         show = "show:;@echo $(TWOWAY_REVISION)"

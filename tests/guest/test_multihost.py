@@ -52,7 +52,7 @@ def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
 def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
     """In virtual time three hosts measure the same as one machine, and are left unchanged.
 
-    To a microsecond: three observers take some system calls more than one, each 256 ns.
+    Times agree to a microsecond: three observers make more system calls, of 256 ns, than one.
     """
     experiment = write_experiment(tmp_path, EXCHANGE)
     places = {
@@ -83,8 +83,8 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
 def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path) -> None:
     """multihost.yml over SSH leaves a run with right checksums, and three unchanged hosts.
 
-    In real time, with three hosts on one processor, the clocks may tell too little, which the
-    playbook then reports.
+    In real time, with three hosts on one processor, the clocks may be too uncertain for a verdict;
+    the playbook then reports that.
     """
     run = tmp_path / "run"
     run.mkdir()

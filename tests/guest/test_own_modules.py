@@ -50,7 +50,7 @@ def _toy(folder: Path, source: str) -> Path:
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's two files, in a folder of their own, make its two points."""
+    """The guide's two files, in a folder of their own, run as its two points."""
     assert _listing("c") == TOY
     (tmp_path / "tcp_aimd.c").write_text(_listing("c"), "utf-8")
     path = tmp_path / "aimd.yml"

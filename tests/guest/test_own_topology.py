@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_the_guides_topology_runs(folder: Path, experiment: str, busy: tuple[str, ...]) -> None:
-    """Routers with several queues, and switches, run; checks hold, and bottlenecks are busy."""
+    """The guide's routers and switches run: checks hold, and the bottlenecks are busy."""
     assert twoway("vet", folder / experiment).returncode == 0
     found = measure(folder / experiment, folder / "results")
     assert [row["check"] for row in found["fidelity"] if row["verdict"] != "pass"] == []

@@ -41,7 +41,7 @@ def run(results: Path) -> twoway.Run:
 
 
 def test_an_experiment_of_fields_has_metrics_and_verdicts(run: twoway.Run) -> None:
-    """Fields with a link's fields in them give a run with metrics, captures, series, figures."""
+    """An experiment given as fields, link included, gives a run with metrics and verdicts."""
     assert run.name == "upload"
     assert run.verdicts.exit_code == 0
     assert run.metrics["goodput.up"] == run.measured.metrics["goodput.up"].value

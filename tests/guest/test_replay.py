@@ -1,4 +1,4 @@
-"""The plan holds every command of a run: it can be carried out by hand, and nothing else is."""
+"""The plan holds every command of a run: it can be carried out by hand, and a run does no more."""
 
 from pathlib import Path
 

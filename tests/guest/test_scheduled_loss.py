@@ -21,7 +21,7 @@ SHARES = ["1 %", "10 %", "100 %"]
 
 @pytest.mark.usefixtures("guest")
 def test_each_time_has_its_share_of_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None, a tenth, all and a hundredth are lost in turn, and a table 20 ms late fails."""
+    """In turn none, a tenth, all and a hundredth are lost; a table 20 ms off fails the check."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "impairments": {"jitter_ms": 4}}
     line |= {"loss": {"schedule": [[*step] for step in STEPS], "repeat_s": 2}}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}

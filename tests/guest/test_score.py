@@ -46,7 +46,7 @@ _REGISTER = "return tcp_register_congestion_control"
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with a suite of one row and its results: with a module, and a failing one."""
+    """Make a suite of one row, and score a module in it beside one that fails to load."""
     folder = tmp_path_factory.mktemp("scored")
     (folder / "small").mkdir()
     (folder / "small/small-alone.yml").write_text(yaml.safe_dump(EXPERIMENT))
@@ -104,7 +104,7 @@ def test_the_same_card_twice(scored: Path) -> None:
 
 
 def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
-    """`--against` prints where the first control differs from a column, or from a card."""
+    """`--against` prints the cells in which the first control differs from a column or a card."""
     broken = scored / "tcp_broken.c"
     column = _score(scored, AIMD, broken, "--against", "bbr").stdout.splitlines()
     rows = [line for line in column if "aimd, bbr" in line]

@@ -64,7 +64,7 @@ def _command(path: Path, results: Path) -> list[str]:
 def test_points_run_once(swept: tuple[Path, Path]) -> None:
     """A sweep has one run of each point; the same sweep again runs nothing, and says so.
 
-    Programs see that, too, and `run` of all points is the same.
+    A program sees the same numbers, and `run` of all points does the same.
     """
     path, results = swept
     runs = _runs(results)
@@ -286,7 +286,7 @@ def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path)
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
-    """Another tcp_fixed changes the identity of runs with fixed windows, and of no others."""
+    """A changed tcp_fixed changes the identity of runs with fixed windows only."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for path in guest.programs.iterdir():
@@ -311,7 +311,7 @@ def _captures(results: Path) -> dict[str, bytes]:
 def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
     """Runs made by `papers` have no captures, and are kept; `run` makes equal captures again.
 
-    Captures behind its pages stay, and so do all of an earlier run, or on demand.
+    It keeps captures that its pages link to, those of earlier runs, and all on demand.
     """
     swept = {**SWEPT, "claims": [CLAIMED]}
     path, results = write_experiment(tmp_path, swept), tmp_path / "results"

@@ -188,7 +188,7 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
 
 
 def test_growth_differs(traces: dict[str, Trace]) -> None:
-    """1/floor(w) opens the window by one per window of ACKs, BSD's rule later."""
+    """The paper's 1/floor(w) opens the window by one per window of ACKs; BSD's takes longer."""
     floor, bsd = (
         [step["cwnd"] for step in traces[name] if step["ssthresh"] == 10]
         for name in ("tahoe: one loss in slow start", "tahoe: bsd growth")

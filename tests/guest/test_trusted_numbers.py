@@ -132,7 +132,7 @@ def test_sojourns_as_counted(run: api.Run) -> None:
 
 
 def test_the_kernels_own_round_trips(run: api.Run) -> None:
-    """The smoothed round trip is the kernel's value at the samples of the steady window."""
+    """The smoothed round trip is that of the kernel in the steady window's samples."""
     for name in NAMES:
         ms = run.series(f"smoothed_rtt.{name}").to_pydict()
         inside = [

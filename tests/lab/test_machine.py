@@ -132,7 +132,7 @@ def test_redeploy_changes_nothing(deployed: Deployed) -> None:
 def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
     """The machine's own kernel runs an experiment with DKMS's module; the run is gathered.
 
-    Its statements hold, or an emulated machine's clock tells little.
+    Its statements hold, unless the clock of an emulated machine is too uncertain to tell.
     """
     vm, experiment = deployed.vm, "/var/lib/twoway/witnessed.yml"
     before = vm.state()

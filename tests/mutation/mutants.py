@@ -159,7 +159,7 @@ class _Changer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """Likewise."""
+        """Negate the condition of a conditional expression, unless it is a comparison."""
         node.test = self._negated(node.test)
         return self.generic_visit(node)
 

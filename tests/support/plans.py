@@ -14,7 +14,7 @@ from twoway.runs.points import load_point
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
-    """Return an experiment's plan with other parts; other steps of set-up find its nodes."""
+    """Return an experiment's plan with other parts, or other steps after its nodes are made."""
     plan = build_plan(load_point(experiment))
     setup = (plan.setup[0], *steps) if steps else plan.setup
     return plan.model_copy(update={"setup": setup, **parts})

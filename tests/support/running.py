@@ -92,7 +92,7 @@ def write_experiment(folder: Path, document: dict[str, Any], name: str = "small"
 
 
 def problems_of(path: str) -> list[str]:
-    """List the problems of an experiment's file and points, each from its field on."""
+    """List the problems of an experiment's file and points, each text from the field's name on."""
     try:
         for name in point_names(path):
             load_point(name)
@@ -167,7 +167,7 @@ def kept(name: str) -> Iterator[Path]:
 
 
 def as_json(document: Metrics) -> dict[str, Any]:
-    """Return the content of a metrics.json that is not written."""
+    """Return what a metrics.json would contain, without writing it."""
     content: dict[str, Any] = json.loads(document.model_dump_json())
     return content
 

@@ -1,4 +1,4 @@
-"""The copy of a capture with comments: the same frames, in a file for other programs."""
+"""The copy of a capture with comments: the same frames, in a file that other programs read."""
 
 import io
 import subprocess
@@ -69,7 +69,7 @@ def files() -> list[bytes]:
 
 @pytest.mark.slow
 def test_every_frame_is_the_same(tmp_path: Path) -> None:
-    """Before the first damage a copy has the same frames, byte by byte, and no frame more."""
+    """A copy has exactly the frames before the first damage, byte by byte."""
     path, compared = tmp_path / "any.pcap", 0
     for content in files():
         head = content[:24]
@@ -112,7 +112,7 @@ def asked(path: Path, *words: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
 def test_tshark_reads_the_comments(number: int, tmp_path: Path) -> None:
-    """Comments on frames are shown by tshark, beside older ones, and it filters by them."""
+    """Comments on frames appear in tshark beside older ones, and in its filters."""
     path, target = tmp_path / "any.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(files()[number])
     target.write_bytes(copy(path, COMMENTS | ({13: ["newer"]} if number == 8 else {}))[1])

@@ -54,7 +54,7 @@ def starting(found: Found, words: str) -> list[tuple[int, str]]:
 
 
 def ahead(packets: Packets, row: int) -> int:
-    """Count the data packets back to back before a packet, as its sender's host sent them."""
+    """Count the data packets that its sender's host sent back to back before a packet."""
     wide, count = packets.widened(), 0
     sender = wide.half ^ wide.flow  # the second connection begins at the other host
     rows = [n for n in range(row + 1) if sender[n] == sender[row]]
@@ -82,7 +82,7 @@ def test_bunches_agree_with_the_metrics() -> None:
 
 
 def test_idle_time_has_its_cause() -> None:
-    """A sender that fills the receiver's window waits for it, once a round trip.
+    """A sender that fills the receiver's window waits for the receiver, once a round trip.
 
     The first wait is with the ten segments of its first window.
     """

@@ -111,7 +111,7 @@ def test_no_access_out_of_bounds(tmp_path: Path) -> None:
 
 
 def test_no_memory(tmp_path: Path) -> None:
-    """Whichever allocation fails first, tracker and counts do with less or report it."""
+    """Whichever allocation fails first, tracker and counts do without it or report it."""
     make(tmp_path, f"{tmp_path}/no-memory")
     succeed(tmp_path / "no-memory")
 

@@ -45,7 +45,7 @@ def delays(
     asymmetry_ns: int = 0,
     packets: int = 20_000,
 ) -> Delays:
-    """Make random packets: 10 ms and a queue each, which one in fifty finds empty."""
+    """Make packets delayed by 10 ms and a random queue, which one packet in fifty finds empty."""
     random = np.random.default_rng(7)
     after_ns = np.sort(random.integers(0, int(seconds * 1e9), packets))
     a_first = random.random(packets) < 0.5
@@ -91,7 +91,7 @@ def test_memory_is_constant() -> None:
 
 
 def test_asymmetry_is_the_uncertainty() -> None:
-    """If one direction takes 4 ms more, the offset is wrong by half: less than its uncertainty."""
+    """If one direction takes 4 ms more, the offset is wrong by 2 ms, less than its uncertainty."""
     packets = delays(60, HOUR_NS, 10.0, asymmetry_ns=4 * MS)
     fitted = clock.fit(packets.envelope())
     assert packets.error_ns(fitted).max() == pytest.approx(2 * MS, abs=50)

@@ -37,7 +37,7 @@ def test_default_name(
 
 
 def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard input, another ending and the capture's own name are refused in a sentence."""
+    """Standard input, a wrong ending, and the capture as output are refused in a sentence."""
     link = tmp_path / "link.pcapng"
     link.symlink_to(capture)
     for arguments, sentence in (

@@ -102,12 +102,12 @@ def test_flow_count() -> None:
 
 
 def test_first_column_is_flush_left() -> None:
-    """The first column is flush left, the others right."""
+    """The first column is flush left, the others flush right."""
     assert table([("a", "bb"), ("ccc", "d")]) == "a    bb\nccc   d\n"
 
 
 def test_amounts_and_verdicts_in_words() -> None:
-    """Amounts have three digits, guesses one; verdicts are words, a reason is a dash."""
+    """Amounts have three digits, guesses one; verdicts are words; a missing value is a dash."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
     rates = [bottleneck(1_234_567, each) for each in (Evidence.MEASURED, Evidence.GUESSED)]
     assert rates == ["~1.23 Mbit/s", "?1 Mbit/s"]

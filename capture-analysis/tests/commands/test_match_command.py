@@ -107,7 +107,7 @@ def test_nothing_in_common(  # noqa: PLR0917 - what each case is
     last: int,
     sentence: str,
 ) -> None:
-    """Captures without a common packet give a sentence with the reason, and exit code 2."""
+    """Captures without a common packet end the command with the reason, and exit code 2."""
     a = write("a.pcap", conversation()[:30], 0, 0)
     other = [(x, y, frame) for x, y, frame in conversation(source)[first:last]]
     if source != "10.0.1.2":

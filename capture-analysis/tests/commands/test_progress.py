@@ -22,7 +22,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
 def test_progress_line_grows_and_goes(
     line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line names the capture and grows to its end at each reading; then it is erased."""
+    """The line names the capture and grows to 100 % at each reading; then it is erased."""
     path = tmp_path / "near.pcap"
     write(Traffic(flows=2, round_packets=20_000), 30_000, {"near": path})
     for _ in range(2):

@@ -35,7 +35,7 @@ def test_bins_are_bounded() -> None:
 
 
 def test_what_is_too_much_waits() -> None:
-    """A burst that comes at once keeps the link busy for its transmission time."""
+    """Packets that come at once keep the link busy for the sum of their transmission times."""
     made = series([0, 0, 0], service_ns=BIN_NS)
     made.add(np.zeros(1, np.int64), np.array([9 * BIN_NS]), np.array([BIN_NS // 2]))
     assert made.shares().busy[0].tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0, 0.5]
@@ -49,5 +49,5 @@ def test_pauses_are_left_out() -> None:
 
 
 def made_of_pause(pause_ns: int) -> int:
-    """Return the number of bins that count for two packets a given time apart."""
+    """Return the number of bins that two packets, a given time apart, make count."""
     return int(series([0, pause_ns]).shares().busy.shape[1])

@@ -42,7 +42,7 @@ def test_pace_on_a_coarse_clock() -> None:
 
 
 def test_times_that_many_share() -> None:
-    """If a thousand packets have five times, the clock's step is the shortest between them."""
+    """If a thousand packets have only five times, the shortest step between them is the clock's."""
     time_ns = np.repeat(np.array([0, 10, 20, 40, 50]) * 1_000_000, 200)
     assert clock_resolution_ns(time_ns) == 10_000_000
 

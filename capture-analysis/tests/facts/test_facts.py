@@ -81,7 +81,7 @@ def test_rate_behind_queue() -> None:
 
 
 def test_rate_of_data_alone() -> None:
-    """If the tap is unknown, data that compressed ACKs released does not give a rate."""
+    """If the tap's place is unknown, no rate is read from data that compressed ACKs released."""
     released = compressed()
     released.ack_ns, released.acked, released.stamp = released.ack_ns[:0], released.acked[:0], None
     facts = measure(capture_of(released, handshake=False)).facts
@@ -109,7 +109,7 @@ def test_rate_of_shared_link() -> None:
 
 
 def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate from the head is dropped if later packets come faster than it allows."""
+    """A rate found in the capture's head is dropped if later packets come faster than it allows."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
     slow = arriving()
     fast = np.arange(20_000) * SEGMENT_NS // 3 + slow.ack_ns[-1] + SEGMENT_NS
@@ -124,7 +124,7 @@ def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rate_given_that_cannot_be() -> None:
-    """A given rate stays, though more was delivered, because the user knows the link."""
+    """A rate that the user gives is kept even if more was delivered."""
     steady = arriving(cycle_ns=12 * SEGMENT_NS, bursts=200)
     facts = facts_of(steady, given=Given(rate_mbit=90))
     assert facts.rate_evidence[0] == Evidence.GIVEN
@@ -133,7 +133,7 @@ def test_rate_given_that_cannot_be() -> None:
 
 @pytest.mark.parametrize(("mean_ns", "source"), [(SEGMENT_NS // 2, 0), (4 * SEGMENT_NS, 6)])
 def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
-    """The opposite direction's rate is a guess for this one, unless this one delivered more."""
+    """The opposite direction's rate is taken as a guess, unless this direction delivered more."""
     back = arriving(turned=True, port=40001, bursts=4000, segments=1)
     gaps = np.random.default_rng(1).lognormal(0, 2, len(back.data_ns))  # no mode
     back.data_ns = back.data_ns[0] + np.cumsum(mean_ns * gaps / gaps.mean()).astype(np.int64)
@@ -193,7 +193,7 @@ def test_tick_found_from_time_stamps(tick_ns: int) -> None:
 
 
 def test_data_found_whoever_opens_the_connection() -> None:
-    """Connections opened from either end of a path have their data on the right sides."""
+    """Connections opened from either end of a path have their data in the right direction."""
     facts = facts_of(arriving(), arriving(turned=True, port=40001))
     assert facts.side.tolist() == [0, 1, 1, 0]
 
@@ -257,7 +257,7 @@ def test_pace_within_aggregates_is_no_rate() -> None:
 def test_measured_rates_are_no_slower_than_their_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A rate that a later, short connection exceeds in all its time is a guess for that one."""
+    """For a later, short connection that exceeds a measured rate, that rate is a guess."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
     first, later = arriving(), arriving(bursts=1, segments=100, port=40001)
     later.data_ns = first.data_ns[-1] + SEGMENT_NS + np.arange(100) * SEGMENT_NS // 3

@@ -19,7 +19,7 @@ FAMILIES: dict[str, Callable[[Random, tuple[int, int]], np.ndarray]] = {
 
 
 def alarms(gaps: np.ndarray) -> float:
-    """Return the share of samples, rows of gaps, with a true mode; packets have one size."""
+    """Return the share of samples (rows of gaps) in which a mode counts as true."""
     samples, count = gaps.shape
     gap_ns = np.maximum(1e6 * gaps, 1).astype(np.int64).ravel()
     group = np.repeat(np.arange(samples), count)

@@ -10,7 +10,7 @@ from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 
 def connection() -> bytes:
-    """Make a capture of data sent again in three ways, and of data that the capture lacks."""
+    """Make a capture with data sent again in three ways, and without some data that was sent."""
     frames: list[tuple[int, Any]] = []
 
     def send(at_us: int, payload: int = 0, **fields: Any) -> None:
@@ -41,7 +41,7 @@ def connection() -> bytes:
 
 @pytest.mark.slow
 def test_packets_are_named_as_by_tshark_and_tcptrace(tmp_path: Path) -> None:
-    """We and tshark name the same packets, and tcptrace counts as many sent again."""
+    """We and tshark name the same packets, and tcptrace counts equally many retransmissions."""
     for program in ("tshark", "tcptrace"):
         if not shutil.which(program):
             pytest.skip(f"not installed: {program} (vm/install-packages test)")

@@ -18,7 +18,7 @@ PLACES = ("middle", "far")
 
 
 def captured(place: Place, loss: float = 0, **settings: Any) -> ColumnCapture:
-    """Simulate a transfer over a link of 100 Mbit/s and 10 ms, which is hardly used."""
+    """Simulate a transfer that hardly uses a link of 100 Mbit/s and 10 ms."""
     links = Link(1e8, 2_000_000, 3_000_000, loss=loss), Link(1e8, 3_000_000, 2_000_000)
     transfer = Connection(**{"window": 20, "announced": 1000} | settings)
     return Simulation(links, [transfer], place).run().captured()
@@ -31,7 +31,7 @@ def limits(capture: ColumnCapture) -> SimpleNamespace:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_receive_window(place: Place) -> None:
-    """Data that fills the announced window waits for it; with a wider one for its sender."""
+    """A wait with the announced window full is the window's; with a wider window, the sender's."""
     found = limits(captured(place, window=1000, announced=20))
     assert found.afar_receive_window > 0.9
     assert limit_of(vars(found)).cause == "receive window"
@@ -43,7 +43,7 @@ def test_receive_window(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_recovery(place: Place) -> None:
-    """Data lost before the tap is missing until it comes again."""
+    """The time between a loss before the tap and its repair counts as recovery."""
     found = limits(captured(place, loss=0.02))
     assert found.afar_recovery > 0.5
     assert limit_of(vars(found)).cause == "recovery"
@@ -52,7 +52,7 @@ def test_recovery(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_writes_of_the_application(place: Place) -> None:
-    """An application that writes seldom is a sender that holds back."""
+    """A wait for an application that writes seldom is the sender's."""
     found = limits(captured(place, write_ns=50_000_000, write=4))
     assert found.afar_sender > 0.95
     assert limit_of(vars(found)).cause == "sender"
@@ -67,7 +67,7 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Near the sender the other metric applies; without the handshake windows have no scale."""
+    """There is a reason instead near the sender, and without the handshake's window scale."""
     near = limits(captured("near"))
     assert near.afar_sender == limits_from_afar.NOT_FAR
     unscaled = captured("far")

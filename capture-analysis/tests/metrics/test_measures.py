@@ -210,7 +210,7 @@ def test_irregular_trains() -> None:
 
 
 def test_goodput_and_link_share() -> None:
-    """Goodput leaves out headers and the first segment; the link's share has all frames."""
+    """Goodput leaves out headers and the first segment; the link's share includes all frames."""
     found = of(arriving())
     seconds = (49 * 5_000_000 + 11 * SEGMENT_NS) / 1e9
     assert found.goodput == pytest.approx(599 * MSS * 8 / seconds / 1e6)
@@ -233,7 +233,7 @@ def test_idle_second_is_a_pause() -> None:
 
 
 def test_round_trip_time_from_the_tap() -> None:
-    """The round trip time is that from the tap, for every segment that is an ACK's newest."""
+    """Each ACK gives the round trip from the tap for the newest segment that it acknowledges."""
     found = of(arriving())
     assert found.rtt_min == 0.001
     assert found.rtt_median == found.rtt_p95 == pytest.approx(0.001, rel=1 / 128)
@@ -306,7 +306,7 @@ def test_copies_count_once() -> None:
 
 
 def test_fairness_is_jains_index() -> None:
-    """Jain's index of two equal shares is 1; of one with twice the other's 0.9."""
+    """Jain's index of two equal shares is 1; if one is twice the other, 0.9."""
     one, two = arriving(), arriving(port=40001)
     assert _of_capture(one, two)["jain_index"] == pytest.approx(1)
     for name in ("data_ns", "first", "ack_ns", "acked"):
@@ -365,7 +365,7 @@ def test_no_acks() -> None:
 
 
 def test_compression_needs_the_evidence_of_a_verdict() -> None:
-    """ACKs that cannot be judged have a reason, and no number for their compression."""
+    """If ACKs cannot be judged, their compression has a reason instead of a number."""
     judged = (
         "acks_compressed",
         "acks_faster",
@@ -389,7 +389,7 @@ def test_compression_needs_the_evidence_of_a_verdict() -> None:
 
 
 def test_a_guessed_rate_has_no_numbers() -> None:
-    """A guessed rate gives no use, no efficiency, no train and no likely event."""
+    """With a guessed rate utilisation, efficiency, trains and likely events are undefined."""
     guessed = measured(compressed(), given=Given())
     guessed.facts.rate_evidence[0] = Evidence.GUESSED
     found = values(guessed, 0)

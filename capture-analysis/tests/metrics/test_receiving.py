@@ -62,7 +62,7 @@ def test_delayed_acks() -> None:
 
 
 def test_reads() -> None:
-    """Each opening by an application that reads slowly counts, and the bytes it left unread."""
+    """Each read of a slow application that opens the window counts; so do its unread bytes."""
     simulation = simulated(announced=10, reads_ns=50_000_000, reads=4)
     found, transfer = said(simulation), simulation.connections[0]
     assert transfer.opened > 100
@@ -76,7 +76,7 @@ def test_reads() -> None:
 
 
 def test_time_that_runs_back() -> None:
-    """If the times of the capture run back, none counts twice."""
+    """Time that runs back in a capture is not counted twice."""
     simulation = simulated(announced=10, reads_ns=50_000_000, reads=4)
     capture, expected = simulation.captured(), said(simulation).window_shut
     capture.whole.time_ns[len(capture.whole) // 2 :: 100] -= 10**9
@@ -96,7 +96,7 @@ def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_cannot_be_told() -> None:
-    """Elsewhere there is a reason, and without the handshake windows have no scale."""
+    """There is a reason instead far from the receiver, and without the handshake's window scale."""
     for place in ("near", "middle"):
         assert said(simulated(place)).acks_delayed == NOT_NEAR_RECEIVER
     capture = simulated().captured()

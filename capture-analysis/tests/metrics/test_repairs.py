@@ -104,14 +104,14 @@ def test_kinds_sum_to_retransmissions() -> None:
 
 
 def test_elsewhere_it_cannot_be_told() -> None:
-    """Near the receiver retransmissions have no kind but a reason."""
+    """Near the receiver the kinds of retransmissions are undefined, with a reason."""
     found = values(measure(capture_of(arriving())), 0)
     assert "not captured near the data's sender" in found.retransmissions_fast
 
 
 @pytest.mark.parametrize(("left", "counted"), [(-200, 3), (1448, 0)])
 def test_duplicate_sack_tells_of_data_twice(left: int, counted: int) -> None:
-    """ACKs whose first SACK block lies below their number report data that arrived twice."""
+    """An ACK whose first SACK block lies below its number reports data that arrived twice."""
     capture = capture_of(compressed())
     whole = capture.whole
     rows = np.flatnonzero(whole.half == 1)[50:53]

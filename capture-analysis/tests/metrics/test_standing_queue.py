@@ -33,7 +33,7 @@ def test_window_beyond_the_pipe(place: Place) -> None:
 
 
 def test_queue_of_others() -> None:
-    """A queue of another transfer also stands for a transfer with a small window."""
+    """A queue that another transfer keeps full also counts for a transfer with a small window."""
     other = Connection(window=60, segments=20_000, begin_ns=500_000_000)
     assert standing(captured("near", other, announced=2)) > 0.8
     assert standing(captured("near", announced=2)) == 0
@@ -68,7 +68,7 @@ def test_clocks_that_drift_make_no_queue() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Without stamps beyond the sender, a place, or enough round trips there is a reason."""
+    """Without far time stamps, the tap's place or enough round trips there is a reason."""
     assert standing(captured("far", tick_ns=0)) == NO_STAMPS
     assert standing(captured("near", segments=20)) == TOO_FEW
     alone = captured("far")

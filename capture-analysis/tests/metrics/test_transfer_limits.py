@@ -50,7 +50,7 @@ def test_congestion_window() -> None:
 
 
 def test_receive_window() -> None:
-    """If the same data fills the announced window, it waits for the receiver's."""
+    """If the data fills the announced window, the wait is for the receiver's window."""
     capture = captured()
     capture.whole.window[:] = 20 * 1448
     assert limits(capture).limited_receive_window > 0.95
@@ -160,7 +160,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
 
 
 def test_limits_equal_a_count_by_packet() -> None:
-    """With losses the shares are those of a count packet by packet, with some recovery."""
+    """With losses the shares equal a count packet by packet; some time is recovery."""
     for window in (60_000, 12 * 1448):
         capture = captured(loss=0.02)
         capture.whole.window[:] = window
@@ -173,7 +173,7 @@ def test_limits_equal_a_count_by_packet() -> None:
 
 @pytest.mark.parametrize("tick_ns", [1000, 1_000_000, 4_000_000])
 def test_ack_compression(tick_ns: int) -> None:
-    """Time for which ACKs stood in a queue is found as far as their time stamps' ticks show it."""
+    """The time that ACKs spent in a queue is found as finely as their time stamps' ticks allow."""
     simulation = two_way(tick_ns)
     capture, truth = simulation.captured(), simulation.truth(0)
     longer = np.diff(truth.seen_ns) - np.diff(truth.sent_ns)
@@ -195,7 +195,7 @@ def test_ack_compression_without_time_stamps() -> None:
 
 
 def test_repeat_after_silence_is_a_timeout() -> None:
-    """A segment that is sent again after a second of silence is a time-out."""
+    """A segment that is sent again after a second of silence shows a time-out."""
     capture = captured(segments=40)
     whole = capture.whole
     last = np.flatnonzero(whole.payload_bytes > 0)[-1]

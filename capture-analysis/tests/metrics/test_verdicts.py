@@ -31,7 +31,7 @@ def verdicts() -> list[Told]:
 
 
 def test_verdicts_are_true(verdicts: list[Told]) -> None:
-    """Under 1 % of those called compressed are not; under 5 % of those that are are missed."""
+    """Under 1 % of the verdicts "compressed" are wrong; under 5 % of compressed ones are missed."""
     table = confusion(verdicts)
     assert table["not", "compressed"] < 0.01 * sum(
         n for (_, said), n in table.items() if said == "compressed"

@@ -10,7 +10,7 @@ from simulated_path import Connection, Link, Simulation
 
 
 def bulk(**captured: int) -> list[str]:
-    """Return the warnings about a plain transfer that was captured in some way."""
+    """Return the warnings about a plain transfer, captured with the given options."""
     links = Link(1e7), Link(1e7)
     simulation = Simulation(links, [Connection(segments=300)], "near").run()
     said: list[str] = document(measure(simulation.captured(**captured)))["warnings"]

@@ -22,7 +22,7 @@ WAITS: dict[str, Any] = {
 
 
 def test_pauses_limit_nothing() -> None:
-    """Silence is left out; the cause of the rest has its share of the sending time."""
+    """Pauses are left out; the cause's share is of the time that remains."""
     found = limit_of(WAITS)
     assert found.cause == "receive window"
     assert found.share == pytest.approx(0.6)
@@ -55,7 +55,7 @@ def test_longest_wait_limits(cause: str) -> None:
 
 
 def test_link_shared_with_others_is_full() -> None:
-    """A link is full by all its connections together, and idle time is named apart."""
+    """All connections of a link together can fill it; idle time is named separately."""
     values = {"bottleneck_rate": 8.07, "efficiency": 0.5, "link_share": 0.97, "pauses": 2}
     found = limit_of(values)
     assert (found.cause, found.share) == (LINK, 0.97)
@@ -92,7 +92,7 @@ def test_link_used_by_all_is_full() -> None:
 
 @pytest.mark.parametrize("cause", ["limited_congestion_window", "afar_sender"])
 def test_what_a_full_link_looks_like(cause: str) -> None:
-    """A wait that a full link also makes is named only if a full link would show."""
+    """A wait that a full link would also cause is named only if a full link would be noticed."""
     values = {cause: 0.9, "data_time": 20.0}
     found = limit_of(values)
     assert (found.cause, found.share) == (CANNOT_TELL, None)
@@ -108,7 +108,7 @@ def test_pauses_of_a_sender_far_away() -> None:
 
 
 def test_known_rate_replaces_the_least_one() -> None:
-    """The sentence names no least rate of the link if the rate is known."""
+    """If the link's rate is known, the sentence names no lower bound for it."""
     found = limit_of(WAITS | {"bottleneck_rate": 80.0, "efficiency": 0.1})
     assert found.sentence == (
         "For 60 % of the time in which it sends, the receiver's window is full "

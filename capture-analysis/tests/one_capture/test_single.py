@@ -202,7 +202,7 @@ class Segments(FromOne):
 
 
 def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A metric is added by a module beside the others, and nothing else."""
+    """A new module beside the others is all that a new metric needs."""
     (tmp_path / "segments_total.py").write_text(NEWCOMER)
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
     all_from_one.cache_clear()

@@ -75,7 +75,7 @@ def test_two_busiest_directions_have_pictures(single: Path) -> None:
 
 
 def test_page_says_what_the_document_does(single: Path) -> None:
-    """The page has the document's metrics: each name once, values with units, warnings."""
+    """The page has all metrics of the document, each name once, units, and the warnings."""
     document = json.loads((single / "capture.json").read_text())
     page = (single / "report.html").read_text()
     flow = document["flows"][0]
@@ -123,7 +123,7 @@ def test_in_a_browser(
 
 @pytest.mark.parametrize("together", [False, True])
 def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
-    """Zooming one picture over time zooms all, if the box is checked, and no other picture."""
+    """If the box is checked, zooming one picture over time zooms all of those, and no others."""
     opened(browser, single / "report.html")
     if together:
         browser.find_element(By.ID, "together").click()

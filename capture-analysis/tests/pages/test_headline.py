@@ -89,7 +89,7 @@ def test_words_follow_evidence(evidence: str, source: str, said: str) -> None:
 
 
 def test_a_guess_is_no_reference() -> None:
-    """For a guessed rate share and bunches are called unknown."""
+    """If the rate is a guess, the sentence calls share and bunches unknown."""
     guess = metrics(bottleneck_rate="the rate is a guess", ack_bunch_bytes_max=9, acks_bunched=0.9)
     facts = {"bottleneck": {"value": 10.0, "evidence": "guessed"}}
     answers = dict(headline(COMPRESSED | guess, facts))

@@ -90,7 +90,7 @@ def test_page_is_small(page: Path) -> None:
 
 
 def test_page_opens_in_silence(browser: Any, page: Path) -> None:
-    """Opened as a file every plot is drawn, nothing is logged, and no network is used."""
+    """A page opened as a file draws every plot, logs nothing, and uses no network."""
     opened(browser, page)
     assert console(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")) == 7
@@ -233,7 +233,7 @@ def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, 
 
 
 def test_words_on_an_axis(browser: Any, tmp_path: Path) -> None:
-    """Words stand at 0, 1 and so on of x and name the points; without room they stand aslant."""
+    """Words at x = 0, 1 and so on name the points; without room they are slanted."""
     names = tuple(f"algorithm {n}" for n in range(8))
     lines = [Line("delay", np.arange(8.0), np.arange(8.0, 16), "points")]
     figure = Figure("words", "Words", "", "aqm", "delay, ms", lines, x_names=names)

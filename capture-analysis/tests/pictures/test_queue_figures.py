@@ -41,12 +41,12 @@ def test_packets_queue_until_propagation_begins() -> None:
 
 
 def test_queue_never_negative() -> None:
-    """A packet that leaves before it comes, by a clock, does not count."""
+    """A packet that by the clocks leaves before it enters does not count."""
     assert points(queues([crossing([0, 2], [1, 4], propagation_ms=2)])) == [(0, 0), (2, 0)]
 
 
 def test_spacing_points_leave_out_ties() -> None:
-    """A point is two successive ACKs of a connection; ties have no place on a logarithmic axis."""
+    """Each pair of successive ACKs is a point; ties are left out of the logarithmic axis."""
     figure = spacing_change([crossing([0, 10, 20, 30], [100, 101, 111, 111])])
     (trace,) = (each for each in figure.lines if each.name == "ACKs A to B")
     assert trace.x.tolist() == [10, 10]

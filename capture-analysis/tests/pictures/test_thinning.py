@@ -1,4 +1,4 @@
-"""Thinned traces look the same: everything that a picture's dots can show is kept."""
+"""Thinned traces look the same: everything that a picture's pixels can show is kept."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_few_points_are_kept() -> None:
 
 
 def test_thinned_line_keeps_extremes_and_ends() -> None:
-    """Of a line each column keeps its lowest and highest point, and the trace its ends."""
+    """Each pixel column keeps a line's lowest and highest point; the trace keeps its ends."""
     found = thinned(Line("line", X, Y, "steps"), COLUMNS, ROWS)
     assert len(found.x) <= 4 * COLUMNS
     assert (found.x[0], found.x[-1]) == (X[0], X[-1])

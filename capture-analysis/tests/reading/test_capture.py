@@ -29,7 +29,7 @@ def read(folder: Path, content: bytes) -> Packets:
 
 
 def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
-    """Return the payload sizes of the frames that are read."""
+    """Return the payload sizes of the packets read from frames."""
     content = pcap([(EPOCH_NS, frame) for frame in frames], **settings)  # type: ignore[arg-type]
     return [int(size) for size in read(folder, content).payload_bytes]
 
@@ -231,7 +231,7 @@ def test_columns_are_used_again(tmp_path: Path) -> None:
 
 
 def test_read_again(tmp_path: Path) -> None:
-    """Chunks may be asked for again, and start anew."""
+    """A second iteration over chunks starts from the beginning."""
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     capture = Capture(path)

@@ -144,7 +144,7 @@ def test_later_computes_a_column_when_it_is_read() -> None:
 
 
 def test_connection_named_by_its_ends(tmp_path: Path) -> None:
-    """A connection is named by its ends, the first seen sender in front."""
+    """A connection's name is its two ends, the first sender seen in front."""
     _, flows = read(tmp_path, answered(), sent(), ethernet(ipv6(), 0x86DD))
     assert [flows.name(flow) for flow in (0, 1)] == [
         "10.0.0.2:2000 > 10.0.0.1:1000",
@@ -163,7 +163,7 @@ def test_connections_found_between_two_ends(tmp_path: Path) -> None:
 
 
 def test_mapped_addresses(tmp_path: Path) -> None:
-    """An IPv6 address that maps an IPv4 one is another end, printed and found apart."""
+    """An IPv4-mapped IPv6 address is another end than its IPv4 address, in print and search."""
     six = bytearray(ipv6(tcp()))
     six[8:24] = bytes(10) + b"\xff\xff\x0a\0\0\1"
     six[24:40] = bytes(10) + b"\xff\xff\x0a\0\0\2"
@@ -175,7 +175,7 @@ def test_mapped_addresses(tmp_path: Path) -> None:
 
 
 def test_unify_by_ends(tmp_path: Path) -> None:
-    """A connection that one capture saw begin at the other end is the same, reversed."""
+    """A connection that begins at the other end in one capture is the same one, reversed."""
     six = ethernet(ipv6(), 0x86DD)
     here, first = read(tmp_path, sent(), answered(), six)
     there, second = read(tmp_path, six, answered(), sent())

@@ -127,7 +127,7 @@ def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> Non
 def test_decompression_bomb_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
-    """A small file that would fill memory or disk is refused by name of its compression."""
+    """A small file that would fill memory or disk is refused, with its compression's name."""
     monkeypatch.setattr(compression, "BOMB_BYTES", 1 << 24)
     path = tmp_path / "bomb"
     path.write_bytes(compress(built.pcap([]) + bytes(1 << 25)))

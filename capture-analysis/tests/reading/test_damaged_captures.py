@@ -59,7 +59,7 @@ def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
 
 
 def test_broken_chain(tmp_path: Path) -> None:
-    """Without a record behind one of impossible length, a warning says that reading ends."""
+    """If no record follows one of impossible length, a warning says that reading ends there."""
     path = tmp_path / "x"
     path.write_bytes(PCAP + b"\xff" * 200)
     capture = Capture(path)
@@ -90,7 +90,7 @@ LONG = {
 def test_reading_goes_on_behind_damage(
     tmp_path: Path, order: str, damage: str, place: int, *, pcapng: bool
 ) -> None:
-    """Only the packet of a damaged record is lost; skipped bytes and places are reported."""
+    """A damaged record loses only its own packet; skipped bytes and their place are reported."""
     content = LONG[order][pcapng]
     start = content.index(LONG_FRAMES[place]) - (28 if pcapng else 16)
     end = content.index(LONG_FRAMES[place + 1]) - (28 if pcapng else 16)
@@ -133,7 +133,7 @@ def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
 
 
 def test_what_is_no_likely_record() -> None:
-    """After damage a record of another day, cut longer than it was, or empty does not count."""
+    """After damage, a record of another day, larger than its frame, or empty is no new start."""
     record = built.pcap(LONG_FRAMES)[24:]
     for spoiled in (
         (100_000).to_bytes(4, "little") + record[4:],
@@ -147,7 +147,7 @@ def test_what_is_no_likely_record() -> None:
 
 
 def test_what_is_no_likely_block() -> None:
-    """After damage a block of an unknown type, or between different lengths, does not count."""
+    """After damage a block of unknown type, or with two different lengths, is no start."""
     block = BLOCKS[2]
     for spoiled in (b"\x77" + block[1:], block[:-4] + b"\x04" + block[-3:]):
         _, parser = parse(PCAPNG + b"\xff" * 40 + spoiled + b"".join(BLOCKS[3:]))

@@ -39,7 +39,7 @@ SNAP = b"\xaa\xaa\3\0\0\0"
 
 
 def fate(frame: bytes, link_type: int = 1) -> str:
-    """Return the one count, besides frames, that a frame raises."""
+    """Return the name of the count, besides frames, that a frame raises."""
     counts = parse(built.pcap([frame], link_type=link_type))[1].counts
     raised = [field.name for field in fields(Counts) if getattr(counts, field.name)]
     assert raised[0] == "frames"
@@ -122,7 +122,7 @@ def test_classic_files_give_exact_columns(order: str, magic: int, unit_ns: int, 
     ],
 )
 def test_packet_found_behind_every_link_header(link_type: int, frame: bytes) -> None:
-    """Behind every link header, and any tags, the same packet is found."""
+    """The same packet is found behind every link header and any tags."""
     packets, _ = parse(built.pcap([frame], link_type=link_type))
     assert len(packets) == 1
     assert packets.payload_bytes[0] == len(built.PAYLOAD)
@@ -407,7 +407,7 @@ def test_section_may_change_byte_order() -> None:
     ],
 )
 def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> None:
-    """If records cannot be followed, nothing more is taken and a sentence names the place."""
+    """If the next record cannot be found, reading ends with a sentence that names the place."""
     _, parser = parse(content)
     assert parser.broken == sentence
     assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)

@@ -52,7 +52,7 @@ def test_tunnels_in_tunnels() -> None:
 
 
 def test_what_is_no_tunnel() -> None:
-    """Other versions, message types and later fragments carry nothing that is read."""
+    """Tunnels of other versions, other message types and later fragments are not read."""
     frame, packet = ethernet(ipv4()), ipv4()
     for other in (
         ipv4(built.gre(packet, 0x0800, 1), 47),
@@ -70,7 +70,7 @@ def test_what_is_no_tunnel() -> None:
 
 
 def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
-    """Without TCP outside tunnels that inside is read; otherwise it is counted, with a warning."""
+    """TCP in tunnels is read if there is none outside; otherwise it is counted, with a warning."""
     path = tmp_path / "x.pcap"
     carried = [packet for kind in tunnels().values() for packet in kind]
     path.write_bytes(built.pcap(carried, link_type=101))
@@ -112,7 +112,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 @pytest.mark.slow
 def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --inside each command reads the connection in a tunnel besides that outside."""
+    """With --inside each command reads the connection in a tunnel and the one outside."""
     path = mixed(tmp_path / "x.pcap")
     assert "10.0.0.1:1000" not in said(capsys, "flows", path)
     assert "10.0.0.1:1000" in said(capsys, "flows", "--inside", path)

@@ -1,4 +1,4 @@
-"""VLANs and connections: tags that make two connections of one pair of ends, or one."""
+"""VLANs and connections: whether tags make packets between two ends one connection or two."""
 
 import json
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def alternating(*talks: Sequence[bytes]) -> list[bytes]:
     [((5,), (6,)), ((5,), ()), ((5, 7), (6, 7)), ((5, 7), (5, 8)), ((5, 7), (7,))],
 )
 def test_different_vlans(one: Tags, other: Tags) -> None:
-    """Connections between the same ends, in VLANs with any different tag, are two."""
+    """Connections between the same ends are two if any VLAN tag differs."""
     frames = alternating(exchange(one, one, 1000), exchange(other, other, FAR))
     assert flows(frames) == [0, 1] * 6
 
@@ -78,7 +78,7 @@ def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
 @pytest.mark.parametrize(("out", "home"), [((5,), ()), ((), (5,)), ((5,), (6,)), ((5, 6), (6,))])
 @pytest.mark.parametrize("start", [0, 1, 2, 3])
 def test_tagged_differently_each_way(out: Tags, home: Tags, start: int) -> None:
-    """Tags that differ between directions do not split a connection, from any start."""
+    """Tags that differ between directions split no connection, wherever the capture starts."""
     frames = exchange(out, home, 1000)[start:]
     assert flows(frames) == [0] * len(frames)
 

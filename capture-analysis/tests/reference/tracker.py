@@ -101,7 +101,7 @@ class _Half:
     last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
 
     def begin(self, seq: int) -> None:
-        """Count from the half's first number, also bytes acknowledged before it was seen."""
+        """Set the half's first number; also count from it bytes acknowledged earlier."""
         if not self.seen:
             if self.acked is not None:
                 self.acked = _signed(self.base + self.acked - seq)
@@ -188,7 +188,7 @@ class _Half:
         return new
 
     def _open(self, start: int) -> None:
-        """Begin at the SYN, unless payload overtook it: earlier packets were no part of this."""
+        """Begin at the SYN, unless payload overtook it; drop packets of an earlier connection."""
         self.first = start + 1
         if self.low == self.high:
             self.low = self.high = start
@@ -274,7 +274,7 @@ class _Half:
         return max(end - max(acked, self.high), 0) + sum(max(each, 0) for each in inside)
 
     def acked_unseen(self) -> bool:
-        """Tell whether more is acknowledged than was seen."""
+        """Tell whether more was acknowledged than seen."""
         return self.acked is not None and self.acked > self.high
 
     def in_flight(self) -> int:

@@ -2,8 +2,8 @@
 
     python agreement.py CAPTURE...
 
-Prints for each word the packets named by both, only by us, only by tshark; and the total of
-tcptrace's retransmissions. It is for captures near the data's senders.
+For each word, print the number of packets that both name so, only we, and only tshark; and the
+total of tcptrace's retransmissions. It is for captures near the data's senders.
 """
 
 import re

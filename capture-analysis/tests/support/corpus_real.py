@@ -1,4 +1,4 @@
-"""Captures of the corpus that are real: tcpdump beside Linux's TCP, in a network namespace.
+"""The real captures of the corpus: tcpdump on Linux's TCP, in a network namespace.
 
 Run as a program inside the namespace; `build` does that.
 """

@@ -1,4 +1,4 @@
-"""Conversations with everything that TCP may do and captures make of it."""
+"""Conversations with everything that TCP may do, and that captures may show of it."""
 
 import random
 from functools import cache

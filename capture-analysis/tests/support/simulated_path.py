@@ -360,7 +360,7 @@ class Simulation:
         self._send(now_ns, number, sent, self._arrive, which)
 
     def _late(self, now_ns: int, number: int, acked: int) -> None:
-        """Send the first outstanding segment again if nothing came since."""
+        """Send the first outstanding segment again if no ACK came since."""
         each = self.connections[number]
         if each.acked == acked < each.next:
             each.now_window, each.recover, each.cause = 1.0, each.next, "recovery"
@@ -369,7 +369,7 @@ class Simulation:
             self._at(now_ns + 1_000_000_000, self._late, number, acked)
 
     def _arrive(self, now_ns: int, number: int, which: int) -> None:
-        """Take a segment at the receiver, now or at its next reading."""
+        """Receive a segment, now or at the receiver's next reading."""
         each = self.connections[number]
         if which >= each.expected:
             each.beyond.add(which)
@@ -424,7 +424,7 @@ class Simulation:
             each.most_unread = max(each.most_unread, each.unread)
 
     def _read(self, now_ns: int, number: int) -> None:
-        """Read, and say so if the window had been shut."""
+        """Read at the application, and send an ACK if the window had been shut."""
         each = self.connections[number]
         was_shut = each.unread == each.announced
         each.unread = max(each.unread - each.reads, 0)

@@ -73,7 +73,7 @@ def make_case(kind: str, make: Callable[[Random], "Plan"], random: Random) -> Ca
 
 @dataclass
 class Plan:
-    """The simulation, and the way of its capture."""
+    """The simulation, and the settings of its capture."""
 
     links: tuple[Link, Link]
     connections: list[Connection]

@@ -84,7 +84,7 @@ def _no_rows() -> dict[str, Any]:
 
 
 def fate(row: Row) -> str:
-    """Return a frame's fate by tshark's fields; one that tshark cannot dissect is too short.
+    """Return a frame's fate by tshark's fields; a frame that tshark cannot dissect is too short.
 
     tshark looks behind IPv4's authentication header; we do behind IPv6's only.
     """

@@ -157,6 +157,6 @@ def _said(path: Path) -> str:
 
 
 def ask_all(paths: Iterable[Path]) -> Iterator[list[Row]]:
-    """Return the same for many, as many at once as there are processors."""
+    """Return the fields of many captures, with one tshark per processor."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(ask, paths)

@@ -1,4 +1,4 @@
-"""Lost, or missed by a capture: the evidence of ACKs and retransmissions."""
+"""Packets lost or missed by a capture, by the evidence of ACKs and retransmissions."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def ack(time_ns: int, number: int, flow: int = 0) -> Rows:
 
 
 def decided(forward: list[Rows], backward: list[Rows]) -> tuple[int, int]:
-    """Return the data packets that count as lost, and as missed, given in one step each."""
+    """Return the data packets that count as lost and as missed, whatever steps they come in."""
     nothing = np.zeros(0, dtype=CROSSING)
     lost = missed = 0
     holes = Holes()

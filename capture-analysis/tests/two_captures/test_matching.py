@@ -101,7 +101,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 @settings(max_examples=300, deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
-    """Packets are joined as by two queues per key, served one by one."""
+    """Packets are joined as by a queue per key in each capture, served in order."""
     a_rows, b_rows = _rows(a), _rows(b)
     expected = set()
     for key in range(4):
@@ -122,7 +122,7 @@ KEYS = st.lists(st.sampled_from([-(1 << 63), -1, 0, 7]), max_size=25)
 
 @given(KEYS, KEYS)
 def test_partners_have_the_same_occurrence(a: list[int], b: list[int]) -> None:
-    """The k-th packet of a key is the k-th of that key in the other capture, or in none."""
+    """The k-th packet of a key pairs with the k-th of that key in the other capture, if any."""
     expected = []
     for row, key in enumerate(a):
         rows = [at for at, theirs in enumerate(b) if theirs == key]
@@ -142,7 +142,7 @@ def _rows(events: list[tuple[int, int]]) -> Rows:
 
 @pytest.mark.parametrize("identity", list(Identity))
 def test_rows_are_alike(identity: Identity) -> None:
-    """Rows made in C are those made by numpy, byte for byte, keys included."""
+    """Rows made in C equal those made by numpy, byte for byte, keys included."""
     random = np.random.default_rng(5)
     packets = columns(
         1000,

@@ -205,7 +205,7 @@ def test_translated_addresses(plain: dict[str, Any]) -> None:
 
 
 def test_fourfold_captures(plain: dict[str, Any]) -> None:
-    """Each packet captured four times on one side counts once."""
+    """A packet that one tap captured four times counts once."""
     found = measured(PATH.capture("a", copies=4), PATH.capture("b"))
     assert found["captures"][0]["copies"] == 3 * len(PATH.packets)
     for name in ("compression_events", "data_offered", "data_lost", "acks_lost"):
@@ -254,7 +254,7 @@ def test_only_the_common_time_counts() -> None:
 
 @pytest.mark.parametrize("early", ["a", "b"])
 def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one capture begins after the other's first packets, it is found further on."""
+    """If one capture begins after the other's first packets, its start is found further on."""
     monkeypatch.setattr(rough_offset, "HEAD_PACKETS", 40)
     late = PATH.a_ns > PATH.a_ns.min() + 10**9
     keep = {"a": late, "b": late} | {early: np.ones_like(late)}

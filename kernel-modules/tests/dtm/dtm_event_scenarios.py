@@ -78,7 +78,7 @@ def read_rows() -> list[Row]:
 
 
 def causes() -> None:
-    """Every cause is reported, at its exact time, though idle channels are not looked at."""
+    """Every cause is reported with its exact time, even if a channel idles meanwhile."""
     with pool("bus", 22), recording() as rows:
         run(
             "tc qdisc add dev d0 root handle 1 prio bands 3",
@@ -138,7 +138,7 @@ def change_slots(times: int) -> None:
 
 
 def burst() -> None:
-    """Events before the interrupt are written, however many they are."""
+    """All events before the interrupt are written, however many."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 2")
     with recording() as rows:
         change_slots(1000)

@@ -65,7 +65,7 @@ def shown_options_change_nothing() -> None:
 
 
 def slots_of_now_stay() -> None:
-    """Slots from an allocator stay when the initial ones are set again."""
+    """Setting the initial slots again changes no slots that an allocator has given."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 1s:30,3600s:10")
     time.sleep(2)
     words = options_in_words()
@@ -86,7 +86,7 @@ def slots_cancel_a_request() -> None:
 
 
 def restart_begins_afresh() -> None:
-    """`restart` restarts an allocator; any other change of it does not."""
+    """Only `restart` restarts an allocator; other changes do not."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 2s:30,2s:10")
     time.sleep(1)
     run("tc qdisc change dev d0 root handle 1 dtm limit 5 allocator trace")
@@ -178,7 +178,7 @@ def refused(command: str) -> str:
 
 
 def namespaces_share_no_names() -> None:
-    """Two runs on one host, with equal names of pool and medium, have one of each."""
+    """Two runs on one host may use equal names: each has its own pool and medium."""
     queue = "qdisc add dev {} root handle 7 {}"
     with namespace("one"), namespace("two"):
         for run_of in "one", "two":

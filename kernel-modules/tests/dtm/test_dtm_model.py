@@ -186,9 +186,9 @@ def test_departures_equal_a_model_in_fractions(library: Path) -> None:
 
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> None:
-    """However rarely a channel is looked at, each packet is available from its exact end on.
+    """However rarely a channel is polled, each packet is available from its exact end on.
 
-    There are 1000 random series; a look takes the packets whose end, by the model in fractions, has
+    There are 1000 random series; a poll takes the packets whose end, by the model in fractions, has
     come.
     """
     rng = random.Random(6)
@@ -414,7 +414,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
 
 @pytest.mark.parametrize(("rate_bit", "changes"), [(5_150_000, 2), (5_180_000, 3)])
 def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
-    """The edge is half a corridor above the estimate of the last decision: 4.65 + 0.51 Mbit/s."""
+    """An edge is half a corridor above the estimate of the last decision: 4.65 + 0.51 Mbit/s."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)
@@ -465,7 +465,7 @@ def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple
     ids=["rate", "buffer", "trace"],
 )
 def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
-    """Looked at once or every millisecond, an idle channel has equal events."""
+    """An idle channel has the same events whether it is polled once or every millisecond."""
     watched = _bursts_and_gaps(library, settings, watched=True)
     assert watched == _bursts_and_gaps(library, settings, watched=False)
     assert len(watched[2]) > 3
@@ -517,7 +517,7 @@ def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...
 
 @pytest.mark.slow
 def test_idle_pools_are_made_up_exactly(library: Path) -> None:
-    """Looked at once or every millisecond, idle channels of a pool have equal events.
+    """Idle channels of a pool have the same events, polled once or every millisecond.
 
     The pools are 300, of three channels with any allocators, which are lent, denied and granted
     slots.
@@ -531,7 +531,7 @@ def test_idle_pools_are_made_up_exactly(library: Path) -> None:
 
 
 def test_a_year_of_idleness(library: Path) -> None:
-    """Channels idle for a year have made all of their samples, and learn them at once."""
+    """After a year's idleness channels have all of their samples, computed at once."""
     link = Link(library)
     for channel in range(3):
         link.join(channel, config("rate", initial=20, sample_ns=(100, 10, 1)[channel] * MS))
@@ -754,7 +754,7 @@ def _reclaimed_while_signalled(library: Path) -> Link:
 
 
 def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
-    """Slots returned during signalling restore those held before; the rest comes later."""
+    """Slots that return during signalling restore those taken; the request waits for its signal."""
     link = _reclaimed_while_signalled(library)
     link.set_slots(1, 3 * S, 10, late=True)
     assert link.is_consistent()
@@ -771,7 +771,7 @@ def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
 def test_bounds_apply_to_slots_awaited_during_signalling(
     library: Path, most: int, restored: int
 ) -> None:
-    """A new maximum bounds a waiting request, and a signalled one stays pending."""
+    """A new maximum bounds a request that waits; one that is being signalled stays pending."""
     link = _reclaimed_while_signalled(library)
     levels = (Level * 32)(Level(10, 1000, 0), Level(most, 0, 0))
     options = config(
@@ -787,7 +787,7 @@ def test_bounds_apply_to_slots_awaited_during_signalling(
 
 
 def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
-    """The operator's number stays, even if it equals the present one, whatever was pending."""
+    """An operator's number of slots cancels any pending request, even if it changes no slots."""
     levels = (Level * 32)(Level(10, 1000, 0), Level(60, 0, 500))
     link = Link(library)
     options = config(
@@ -820,7 +820,7 @@ def test_an_equal_change_changes_nothing(library: Path) -> None:
 
 
 def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
-    """No channel joins if owned slots, or the minimum of members that own less, exceed the link."""
+    """No channel joins if guarantees (owned slots, or a higher minimum) would exceed the link."""
     link = Link(library, slots=20)
     assert link.join(0, config(initial=4, owned=18))
     assert link.join(1, config(initial=1, min_slots=2))

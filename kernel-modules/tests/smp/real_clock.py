@@ -172,7 +172,7 @@ def about_the_end() -> dict[str, int]:
 
 
 def arrival_behind_a_late_one() -> dict[str, int]:
-    """A parent keeps a frame in the channel after its end; the next must still be served."""
+    """While a parent leaves a sent frame in the channel, the next frame must still be served."""
     busy, almost_idle = 400, 6
     with wire(), arrivals() as watcher:
         run(

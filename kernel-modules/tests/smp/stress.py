@@ -351,7 +351,7 @@ def lead(what: Callable[..., None], *arguments: Any) -> None:
 
 
 def await_connections(tallies: list["Tally"]) -> None:
-    """Wait until connect() has all its connections; they find no room once the rest begins."""
+    """Wait until connect() has all its connections, because none can be made under the load."""
     deadline = time.monotonic() + 2 * CONNECT_S
     while not all(tally.connected.value for tally in tallies):
         assert time.monotonic() < deadline
@@ -390,7 +390,7 @@ def unload_when_free(module: str) -> None:
 
 
 def main() -> None:
-    """Run rounds for some time; fail if one of them lacked its purpose."""
+    """Run rounds for some time; fail if one of them did not exercise what it should."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     Path("/dev/shm").mkdir(exist_ok=True)  # shared by processes
     requests, *told = sys.argv[1:]

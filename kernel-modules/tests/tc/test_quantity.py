@@ -66,7 +66,7 @@ def read(library: ctypes.CDLL, kind: str, text: str) -> int | None:
 
 
 def meaning(kind: str, text: str) -> Fraction | None:
-    """Return the same with fractions: the text's meaning in the smallest unit."""
+    """Return a text's value in the smallest unit, computed with fractions."""
     match = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]*)?)([a-zA-Z]*)", text)
     scales = {name.lower(): scale for name, scale in UNITS[kind].items()}
     if match is None or match[2].lower() not in scales:

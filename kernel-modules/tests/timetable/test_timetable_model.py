@@ -106,7 +106,7 @@ def test_a_table_that_would_hold_packets_is_refused(
 
 @pytest.mark.slow
 def test_the_longest_table_is_taken(program: Path) -> None:
-    """A table by which the largest packet is just within the bound has a departure for it."""
+    """With a table that is just within the bound, the largest packet has a departure."""
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
     _, leaves_at = told(program, table, 0, 0, [(1, 65536)])
     assert int(leaves_at) == 2 * len(LONG)

@@ -36,7 +36,7 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
 
 
 def plugin_says(guest: Guest, *words: str) -> list[str]:
-    """Return tc's error on dtm's options, here; for good ones, that there is no such device."""
+    """Return the error of the local tc on dtm's options; for valid ones, "no such device"."""
     done = subprocess.run(
         ["tc", "qdisc", "add", "dev", "no-such", "root", "dtm", *words],
         env={**os.environ, "TC_LIB_DIR": str(guest.programs)},

@@ -44,7 +44,7 @@ class Bottleneck(Network):
         super().__init__("ar dr rs sb")
 
     def reset(self, bottleneck: str = RATE) -> None:
-        """Restore its first state, and FAST's parameters."""
+        """Restore the initial queues, and FAST's parameters."""
         self.netem("r-s", bottleneck)
         self.netem("s-b", DELAY)
         self.netem("b-s", DELAY)

@@ -196,7 +196,7 @@ def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Pope
 
 
 def _wire(host: LabHost, wires: str) -> None:
-    """Make a link of its own to this machine, which has one address on all of them."""
+    """Connect a host to this machine, which has the same address on the links to all hosts."""
     deadline = time.monotonic() + 30
     while not host.first_process():
         assert time.monotonic() < deadline

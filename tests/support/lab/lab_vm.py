@@ -61,7 +61,7 @@ class Machine:
     Attributes:
         folder: its files on this machine.
         image: the folder with the files it was booted from.
-        ports: of this machine's loopback, by the machine's own.
+        ports: by port of the machine, the port of the local loopback that leads there.
     """
 
     folder: Path
@@ -166,7 +166,7 @@ def machine(
 def wait_for(
     what: Callable[[], bool], patience_s: float, meanwhile: Callable[[], bool] = lambda: True
 ) -> None:
-    """Wait until a condition holds, as long as another one does."""
+    """Wait until one condition holds, but only while another one does."""
     deadline = time.monotonic() + patience_s
     while not what():
         assert meanwhile()

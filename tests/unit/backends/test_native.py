@@ -50,7 +50,7 @@ def test_this_kernel_says_what_it_has() -> None:
 
 
 def test_modules_of_dkms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Modules that DKMS installed are used, packed or not, if all have this checkout's source."""
+    """Modules that DKMS installed, packed or not, are used if all are of this checkout's source."""
     sources, installed = tmp_path / "sources", tmp_path / "6.1/dkms"
     sources.mkdir()
     installed.mkdir(parents=True)

@@ -87,7 +87,7 @@ def test_kvm_is_tried_once(
 
 
 def test_kvm_that_hangs_is_none(kernel: StockKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A boot that does not end in time is a reason against KVM, not an error."""
+    """If a boot with KVM does not end in time, KVM is not used; that is no error."""
 
     def hang(*_: Any, **__: Any) -> None:
         raise RunError("the guest's clock has not moved")

@@ -1,4 +1,4 @@
-"""One module opens the files of a run; it follows no link and makes only new files."""
+"""Only one module opens a run's files; it follows no link and creates only new files."""
 
 import os
 import re

@@ -23,7 +23,7 @@ TRACE = Rate(opportunities=[(5, 1), (10, 2)]).table
 
 
 def test_a_rate_that_changes_takes_a_packet_pro_rata() -> None:
-    """2 ms before the outage and 500 us after it send 3000 bytes."""
+    """3000 bytes take 2 ms before the outage and 500 us after it."""
     assert _leaves(RATES, (8, 3000)) == [20.5]
 
 
@@ -33,7 +33,7 @@ def test_a_backlog_leaves_back_to_back() -> None:
 
 
 def test_before_its_start_a_table_has_its_first_rate() -> None:
-    """A packet 100 ms before the start has 1 byte/us."""
+    """A packet 100 ms before the start is sent at the first rate, 1 byte/us."""
     assert _leaves(RATES, (0, 1000), start_ns=100 * MS) == [1]
 
 
@@ -62,7 +62,7 @@ def test_delays_keep_the_order() -> None:
 
 @pytest.mark.parametrize(("first_ms", "last_ms", "offered"), [(0, 30, 30_000), (5, 15, 5000)])
 def test_offered_bytes_of_rates(first_ms: int, last_ms: int, offered: float) -> None:
-    """An outage offers nothing: 10 + 0 + 2 times 10 ms of a byte/us."""
+    """In an outage no bytes are offered: 10 ms at 1 byte/us, 10 ms at none, 10 ms at 2."""
     assert RATES.offered_bytes(0, first_ms * MS, last_ms * MS) == offered
 
 

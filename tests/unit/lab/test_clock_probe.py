@@ -71,7 +71,7 @@ def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
 
 @pytest.mark.parametrize(("there_s", "back_s"), [(0, 0), (0.003, 0), (0, 0.003)])
 def test_a_skewed_clock(there_s: float, back_s: float) -> None:
-    """The offset's error is within its bound, by however much one direction takes longer."""
+    """The offset's error is within its bound, however much longer one direction takes."""
     with (
         responder() as (port, _),
         elsewhere(port, there_s=there_s, back_s=back_s) as way,

@@ -42,7 +42,7 @@ def _lent(step: Step) -> bool:
 
 
 def test_each_step_is_somebodys(point: Point) -> None:
-    """Each step of a node is in one share, in order; steps without a node are in all."""
+    """Each step of a node is in one share, in order; steps without a node are in all shares."""
     plan, shared = build_plan(point), _without_lent(shares(point, PLACES))
     for part in PARTS:
         for machine, place in PLACES.items():

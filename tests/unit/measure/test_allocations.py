@@ -148,7 +148,7 @@ def test_a_hold_of_slots_is_seen() -> None:
 
 
 def test_count_is_seen() -> None:
-    """A kernel that counts dropped packets is distinguished from one that does not."""
+    """A kernel that wrongly counts dropped packets, or wrongly leaves them out, fails."""
     dropped = range(0, len(CAME_NS), 2)
     made = host(CAME_NS, LATE, dropped, count="accepted")
     assert off(made) == 0
@@ -156,7 +156,7 @@ def test_count_is_seen() -> None:
 
 
 def test_missing_decision() -> None:
-    """A decision that the paper's algorithm certainly makes, and the kernel did not, is off."""
+    """A decision that the paper's algorithm must make, and the kernel did not, counts as off."""
     made = host(CAME_NS, LATE)
     slots = made.slots
     for row in range(1, len(slots.slots)):
@@ -240,7 +240,7 @@ def width_bit(late_ns: int, **changed: Any) -> int:
 
 
 def test_what_a_late_host_leaves_open() -> None:
-    """The estimate is the less certain the later a host may be; after a whole sample, useless."""
+    """The later a host may be, the less certain the estimate; a sample late, it is useless."""
     widths = [width_bit(late_ns, max_slots=4) for late_ns in (0, 10**5, 10**6, 10**8)]
     assert widths == sorted(widths)
     assert widths[0] == 0
@@ -250,7 +250,7 @@ def test_what_a_late_host_leaves_open() -> None:
 
 
 def test_latest_arrivals_by_hand() -> None:
-    """A packet comes before its transmission and those behind it begin, at 20 slots 390.625 us."""
+    """A packet came before its transmission, and those behind it, began: 390.625 us at 20 slots."""
     came = [0, 100_000, 300_000, 2_000_000]
     made = host(came)
     assert made.passed.left_ns.tolist() == [390_625, 781_250, 1_171_875, 2_390_625]
@@ -314,7 +314,7 @@ def test_when_a_decision_is_missing(low: int, high: int, at_ns: int, good: bool)
 
 
 def test_undecided_corridor() -> None:
-    """If a decision for equal slots was possible, the corridor is either one; otherwise neither.
+    """If a decision for equal slots was possible, the corridor may be the old or the new one.
 
     8 slots are wanted from 2.944 to 3.456 Mbit/s; 4 would be far below.
     """
@@ -330,7 +330,7 @@ def test_undecided_corridor() -> None:
 
 
 def test_certain_decision_for_the_same_slots() -> None:
-    """The decision is not seen, but the corridor follows the estimates that want as many slots."""
+    """An unseen decision for the same slots moves the corridor to the estimates that want them."""
     model = followed(3_100_000, 3_500_000, slots=8)
     assert model.decide(LATER_NS, None)
     assert model.estimate == (3_100_000, 3_455_999)

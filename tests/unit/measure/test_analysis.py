@@ -34,7 +34,7 @@ def test_a_link_has_one_rate_until_its_slots_change(tmp_path: Path) -> None:
 
 
 def test_a_rate_is_the_mean_between_two_times() -> None:
-    """A rate of 8 Mbit/s until 1 s and 4 afterwards has means; so have 4 slots and then 8."""
+    """A rate that falls from 8 to 4 Mbit/s at 1 s has exact means; so have slots that rise."""
     constant = queue_view(queue=queue_of(rate_bit=8_000_000))
     assert constant.rate_bit(0, 5) == 8_000_000
     halved = Rate(schedule=[(0, 8), (1, 4)]).table
@@ -68,7 +68,7 @@ def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
 
 
 def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
-    """Packets that left a queue unseen are an error, which names captures with losses."""
+    """A packet that left a queue without entering is an error that names captures with losses."""
     folder = write_run(tmp_path)
     shutil.copy(folder / "pcap/r2-eth0.pcap", folder / "pcap/r1-eth0.pcap")
     with pytest.raises(AnalysisError, match=r"r1-eth1: .* that no capture saw enter$"):
@@ -144,7 +144,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
 
 
 def test_packets_travel_from_their_last_queue() -> None:
-    """The last of three queues begins the travel; a packet due at the end is under way."""
+    """A packet travels from the last of three queues on; one due at the end is still under way."""
     behind = packets(time_ns=[0, 10, 20, 20], seq=range(4))
     arrived = packets(time_ns=[50, 70], seq=[0, 2])
     order = {"directions": ["first", "middle", "last"], "direction": "first"}
@@ -159,7 +159,7 @@ def test_packets_travel_from_their_last_queue() -> None:
 
 
 def test_the_longest_round_trip_fills_all_queues() -> None:
-    """Two queues of 3 and 4 packets, the largest of 5 and 2 us, and 7 us of delay: 30 us."""
+    """Queues of 3 packets of 5 us and 4 of 2 us, and 7 us of delay, make 30 us."""
     first = queue_of(limit_packets=3, delay_ns=3000), [5, 1]
     second = queue_of(limit_packets=4, delay_ns=4000), [1, 2]
     queues = {

@@ -51,7 +51,7 @@ def test_slots_by_hand() -> None:
     st.integers(0, 300),
 )
 def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wanted: int) -> None:
-    """The integral is reached at the exact time, and not a nanosecond before."""
+    """An integral of slots is reached at the exact time, not a nanosecond earlier."""
     gaps, numbers = zip(*pairs, strict=True)
     times = np.cumsum((0, *gaps[:-1])).tolist()
     slots = slots_of(list(zip(times, numbers, strict=True)))
@@ -86,7 +86,7 @@ def test_framed_packets_end_with_cycles() -> None:
 
 
 def test_framed_cycles_are_those_of_the_first_departure() -> None:
-    """A second packet that leaves 7 ns after its cycle is 7 ns late, and the others are not."""
+    """Only the packet that leaves 7 ns after its cycle is late."""
     passed = passage_of([77, 77], [1_250_050, 2_500_057], frame_bytes=[1514] * 2)
     slots = slots_of([(0, 20)], framed=True)
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
@@ -101,7 +101,7 @@ def test_a_packet_takes_whole_slots() -> None:
 
 
 def test_a_sample_ends_before_the_traffic_does() -> None:
-    """A sample that would end after the traffic does not count; a gigabyte in one is 80 Gbit/s."""
+    """A sample that ends after the traffic does not count; one with a gigabyte is 80 Gbit/s."""
     passed = passage_of([0], [1], frame_bytes=[10**9])
     for stop_ns, measured in ((99_999_999, []), (100_000_000, [80_000_000_000])):
         found = estimates(queue_of(), slots_of([(0, 20)]), passed, stop_ns)
@@ -183,7 +183,7 @@ def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
 
 
 def test_what_was_wanted_is_apart_from_what_was_given(tmp_path: Path) -> None:
-    """A pooled channel's decisions are its own, even if denied, withdrawn or granted later."""
+    """A channel's decisions are kept apart from what its pool grants, denies or takes back."""
     run = _recorded(
         write_run(tmp_path),
         [
@@ -210,7 +210,7 @@ def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
 
 
 def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
-    """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data goes back."""
+    """The forward data's 1.98 Mbit/s over 4 slots' 2.048 count, not the opposite connection's."""
     analysis = Analysis(write_run(tmp_path))
     slots = slots_of([(START_NS, 4)])
     (found,) = dtm.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)

@@ -176,7 +176,7 @@ def test_kernel_counts_between_its_stamps(
 
 
 def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
-    """If captures show the start of transmissions, the queue is exact, the kernel's one less."""
+    """If captures show transmissions' starts, the queue is exact, the kernel's is one less."""
     begun = [
         c if c.left_us is None else dataclasses.replace(c, left_us=c.left_us - SERVICE_US[c.kind])
         for c in FORWARD
@@ -208,7 +208,7 @@ def test_late_departure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("left_us", "holds"), [(27_499, True), (27_498, False), (27_501, False)])
 def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
-    """With 1000 ns of credit a segment may leave that much too early, and no later than others."""
+    """With 1000 ns of credit a segment may leave 1000 ns early, and no later than without."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
     edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(credit_ns=1000))
@@ -279,7 +279,7 @@ def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, holds: boo
 
 
 def test_departures_after_the_traffic_do_not_count(tmp_path: Path) -> None:
-    """Departures after the end of traffic may be late, because resets look alike."""
+    """Departures after the end of traffic are not checked, because resets look alike."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=32_000))
     assert failing(folder) == {}
@@ -333,7 +333,7 @@ def without_losses(folder: Path, window: int | None, *, paced: bool = False) -> 
 
 @pytest.mark.parametrize("window", [4, 5, 6])
 def test_window_in_flight(tmp_path: Path, window: int) -> None:
-    """Five segments in flight are more than a window of four, and less than a full one of six."""
+    """Five segments in flight fail the check for a window of four, and for one of six."""
     check = f"first: most segments in flight, of a window of {window}"
     rows = {row.check: row for row in fidelity(Analysis(without_losses(tmp_path, window)))}
     assert (rows[check].value, rows[check].bound) == (5, str(window))
@@ -363,7 +363,7 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tampered(folder: Path, name: str, change: Callable[[str], str]) -> dict[str, float]:
-    """Return the checks that fail with one changed file of a run, besides those before."""
+    """Change one file of a run; return the checks that fail then, and did not before."""
     before, path = failing(folder), folder / name
     honest = path.read_text(encoding="utf-8")
     try:

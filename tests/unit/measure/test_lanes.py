@@ -9,7 +9,7 @@ from twoway.measure.lanes import Lanes, lanes_of
 
 @pytest.mark.parametrize("highest", [3, 1 << 17])
 def test_rows_of_lanes(highest: int) -> None:
-    """The rows of some lanes are those that a search for them finds, whatever their numbers."""
+    """The rows found for some lanes equal those of a search through all rows."""
     lane = np.random.default_rng(1).integers(0, 4, 500).astype(np.uint32)
     lane[lane == 3] = highest
     lanes = Lanes(lane)

@@ -23,19 +23,19 @@ def test_left_when_transmitted() -> None:
 
 
 def test_drop_tail_is_as_seen() -> None:
-    """If packets are captured at the end, and drops are refusals, nothing is added."""
+    """A queue captured at transmissions' end, which drops only on arrival, needs no corrections."""
     assert transmitted(queue_of(), SEEN) is SEEN
     assert lingering(queue_of(), SEEN) is SEEN
 
 
 def test_dropped_inside() -> None:
-    """A packet dropped at the head was there at most until the next of its connection left."""
+    """A packet dropped at the head was queued at most until its connection's next packet left."""
     most = lingering(MANAGED, SEEN)
     assert most.left_ns.tolist() == [0, 10_000, 10_000]
     assert occupancy(most).packets.max() == 2
 
 
 def test_dropped_last() -> None:
-    """Without a later packet of its connection it may be there until the end."""
+    """A dropped packet without a successor in its connection may be queued until the end."""
     most = lingering(MANAGED, passage_of([0, 2_000], [0, -1], frame_bytes=[10, 10]))
     assert most.left_ns.tolist() == [0, STILL_QUEUED]

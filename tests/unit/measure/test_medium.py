@@ -31,7 +31,7 @@ def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
 def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
-    """Of two first packets in one ns, that of the end which joined first is sent first."""
+    """If both ends' first packets come in one ns, the end that joined first sends first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
     found = replay(_analysis(*queues).run, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
@@ -41,7 +41,7 @@ def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> N
 
 
 def test_dropped_packets_take_no_turn() -> None:
-    """A packet that its queue dropped holds no medium; one that was still queued does."""
+    """A packet that its queue dropped takes no turn; one still queued at the end does."""
     passed = {
         "back": passage_of([0, 1, 2], [-1, 1101, np.iinfo(np.int64).max]),
         "there": passage_of([], []),

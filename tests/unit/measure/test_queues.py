@@ -104,7 +104,7 @@ def test_departure_before_arrival() -> None:
 
 
 def test_occupancy_of_some() -> None:
-    """Counting only data leaves out acknowledgements and drops."""
+    """The count of data in a queue leaves out acknowledgements and drops."""
     passed = passage_of([0, 1, 2, 3], [10, 11, NEVER, 21], payload_bytes=[9, 0, 9, 9])
     steps = occupancy(passed, passed.is_data)
     assert steps.time_ns.tolist() == [0, 3, 10, 21]
@@ -143,14 +143,14 @@ def test_identical_packets_pair_in_order() -> None:
 
 
 def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
-    """If a SYN-ACK was dropped and equal ones were sent again, the later ones left."""
+    """If a SYN-ACK is dropped and sent again, only the repetitions left."""
     entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
     leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
 
 
 def test_identical_packets_of_two_kinds_are_told_apart() -> None:
-    """If two dropped SYN-ACKs are sent again alternately, each later one left."""
+    """If two SYN-ACKs are dropped and both sent again, only the second of each pair left."""
     entering = packets(time_ns=[0, 1, 1000, 1001], seq=[7, 8, 7, 8])
     leaving = packets(time_ns=[1010, 1020], seq=[7, 8])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, NEVER, 1010, 1020]
@@ -246,7 +246,7 @@ def test_correlation_by_counting(
 
 
 def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
-    """A would be the last to run empty until C gets a packet at 20 ns, though B stays shorter."""
+    """A is the last to run empty until C gets a packet at 20 ns; B never is."""
     a, b, c = passage_of([0], [30]), passage_of([0], [10]), passage_of([20], [60])
     assert last_to_empty_ns(a, [b, c], 0, 100) == 20
     assert changes_of_last_to_empty([a, b, c], 0, 100) == 1e9 / 60

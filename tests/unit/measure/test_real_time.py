@@ -42,7 +42,7 @@ def late_by(us: int) -> list[Any]:
 
 
 def test_measured_errors_are_rows(tmp_path: Path) -> None:
-    """The lateness of timers and the machine's own delay have a row each, with a unit."""
+    """The lateness of timers and the machine's own delay each have a row with a unit."""
     rows = {row.check: row for row in fidelity(Analysis(real_time(tmp_path)))}
     timers = rows["timers and samples late in 99 %, ns"]
     assert timers.value == KERNEL_READ_NS
@@ -90,7 +90,7 @@ def test_departures_are_held_against_the_timers(
 def test_timers_do_not_set_the_bound_alone(
     tmp_path: Path, late_us: int, read_ns: int, verdict: Verdict
 ) -> None:
-    """Departures off by more than half a segment's 500 us never pass, however late timers are."""
+    """Departures off by more than 250 us, half a segment, fail however late timers are."""
     folder = real_time(tmp_path, forward=late_by(late_us))
     read_for(folder, read_ns)
     row = departures(folder)
@@ -249,7 +249,7 @@ def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
 
 
 def test_decisions_of_a_very_late_host(tmp_path: Path) -> None:
-    """If the estimate is not known to a slot, decisions cannot be told, or fail."""
+    """If the estimate is uncertain by more than a slot, right decisions cannot be told apart."""
     came = arrivals()
     late = [60_000_000 * (n == 1) for n in range(len(came))]
     folder = channel_run(tmp_path, host(came, late, start_ns=START_NS, max_slots=4))
@@ -271,7 +271,7 @@ def largest_factor(folder: Path) -> tuple[float, str]:
 
 
 def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
-    """ACKs may arrive closer by as much as one of them was later than another on its path."""
+    """ACKs may come closer together by the difference of their delays on the path."""
     assert largest_factor(real_time(tmp_path / "a")) == (10, "real time: at most 10.50")
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     followed = next(ack for left_us, ack in acks.items() if left_us and left_us + 50 in acks)
@@ -290,7 +290,7 @@ def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
 def test_acks_that_may_come_at_once(
     tmp_path: Path, delayed_us: int, verdict: Verdict, bound: str
 ) -> None:
-    """If ACKs may come closer by all of their transmission, compression has no bound."""
+    """If ACKs may come closer by an ACK's whole transmission time, compression has no bound."""
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     alone = next(ack for left_us, ack in acks.items() if left_us and left_us > 20_000)
     delayed = [dataclasses.replace(c, delayed_us=delayed_us * (c is alone)) for c in REVERSE]
@@ -324,7 +324,7 @@ def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
     [("s", "busy_period_cycle.forward", 0), ("packets", "queue_peak.forward", 1)],
 )
 def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
-    """A machine that adds nothing moves no time, but decides which of two packets comes first."""
+    """A machine that adds no delay moves no times, but may still decide a tie of two packets."""
     assert ClockError(Analysis(real_time(tmp_path))).of(metric, 10, unit) == needed
 
 
@@ -357,7 +357,7 @@ def test_errors_of_a_fast_machine(tmp_path: Path) -> None:
 
 
 def test_errors_of_a_slow_machine(tmp_path: Path) -> None:
-    """2 ms on a round trip, half of them measured, are four segments, and most of its 2.05 ms."""
+    """A machine that may add 2 ms to a round trip may move a queue by four segments of 0.5 ms."""
     found = errors(slow_machine(tmp_path))
     # A cycle of 6.5 ms spans 4.2 round trips of 1.55 ms.
     assert found["busy_period_cycle.forward"] == pytest.approx(0.002 * 6500 / 1550)
@@ -374,7 +374,7 @@ def test_virtual_time_has_no_errors(tmp_path: Path) -> None:
 
 
 def queue_errors(folder: Path) -> tuple[int, float, float]:
-    """Return how far connections may have moved apart, and a peak's and a drop's error."""
+    """Return how far connections may have moved apart, and the errors of a peak and of drops."""
     error = ClockError(Analysis(folder))
     peak, drops = (
         error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")

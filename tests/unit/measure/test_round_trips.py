@@ -29,7 +29,7 @@ def test_a_syn_acknowledges_no_data(isn: int) -> None:
 
 
 def test_sequence_numbers_go_on_behind_32_bits() -> None:
-    """Numbers that wrap to 0 continue, and one that returns is where it was."""
+    """Sequence numbers that wrap to 0 continue, also if one steps back before the wrap."""
     origin = (1 << 32) - 10
     numbers: Any = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
     assert unwrapped(numbers, origin).tolist() == [0, 15, 0, 50, -1]

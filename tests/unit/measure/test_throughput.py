@@ -63,7 +63,7 @@ def test_new_payload_by_marking(
 def test_goodput_of_intervals() -> None:
     """Of 100, 100 and 50 new bytes, 2 and 3 ns after each other, intervals have 400 and 200 Gbit/s.
 
-    A segment that arrives at an interval's start is in it; one seen before is not new.
+    A segment that arrives at an interval's start belongs to it; a repeated segment is not new.
     """
     data = packets(
         time_ns=[10, 12, 13, 15], seq=[0, 100, 0, 200], payload_bytes=[100, 100, 100, 50]
@@ -178,7 +178,7 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
     ],
 )
 def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: list[int]) -> None:
-    """If a host answers data with resets, data after the reset before them does not count."""
+    """Data that a host answers with resets does not count, from its preceding reset on."""
     arriving = packets(
         time_ns=[10, 20, 25, 30, 40],
         payload_bytes=[1, 1, 0, 1, 1],
@@ -189,7 +189,7 @@ def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: 
 
 
 def test_the_last_reset_before_an_answer_closes() -> None:
-    """The second of two resets before the first answer closes; a third has no effect."""
+    """Of two resets before the first answer the second closes; a third one has no effect."""
     arriving = packets(
         time_ns=[10, 20, 30, 40, 50, 60],
         payload_bytes=[1, 0, 1, 0, 1, 0],

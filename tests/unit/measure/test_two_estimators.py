@@ -1,4 +1,4 @@
-"""Estimators of one concept, from a run and from two captures, agree on the same traffic."""
+"""The estimators of a run and of two captures agree on the same traffic."""
 
 from typing import Any
 

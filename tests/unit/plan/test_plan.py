@@ -55,7 +55,7 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
 
 
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
-    """A control added to CONTROLS alone becomes a flow's choice and loads its module."""
+    """One line in CONTROLS makes a control a choice for flows, and loads its module."""
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "mine"}
     path = write_experiment(tmp_path, {**SMALL, "flows": [flow]})
     script = f"""
@@ -250,7 +250,7 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
 
 
 def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
-    """A connection's direction is the slowest of several queues in a row; so is its ACKs'."""
+    """A connection's bottleneck is the slowest queue of its path; likewise its ACKs'."""
     (connection,) = load_point("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 

@@ -43,7 +43,7 @@ def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
 
 
 def test_delay_queue_holds_ten_times_what_it_can_fill(graph: Graph) -> None:
-    """A delay must never drop: 100 Mbit/s over 200 ms in 54-byte frames, times ten."""
+    """A delay's queue has ten times the 54-byte frames that 100 Mbit/s send in 200 ms."""
     shapers = compile_profile(_profile(rate_mbit=100, delay_ms=200), graph)
     delay = next(s for s in shapers if s.interface.name == "r2-eth0")
     assert delay.arguments[2] == "462963"
@@ -146,7 +146,7 @@ def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -
 
 
 def test_delay_behind_an_ack_queue_adds_the_transmission(graph: Graph) -> None:
-    """The delay's netem holds a packet that HTB releases for its transmission time."""
+    """The delay's netem adds the transmission time, because HTB releases packets without it."""
     shapers = compile_profile(_profile(ack_queue="own", delay_ms=0), graph)
     delay = next(s for s in shapers if s.interface.name == "r2-eth0")
     assert " ".join(delay.arguments) == "netem limit 1000 delay 0us rate 10000000bit"

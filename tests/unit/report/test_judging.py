@@ -108,7 +108,7 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
 def test_error_decides_beside_a_value(
     value: float, tolerance: float, error: float | None, verdict: Verdict
 ) -> None:
-    """A 4 with an error is compared with a value, its tolerance and that error."""
+    """The error of a measured 4 may leave the verdict on a value with a tolerance open."""
     said = prediction(PEAK, value, tolerance=tolerance)
     assert of_prediction(said, error=error) is verdict
 
@@ -134,7 +134,7 @@ def test_error_decides_beside_a_value(
 def test_error_decides_within_bounds(
     at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
 ) -> None:
-    """A 4 is within bounds with its whole error, outside with all of it, or cannot be told."""
+    """A measured 4 is within bounds or outside with its whole error, or cannot be told."""
     said = prediction(PEAK, at_least=at_least, at_most=at_most)
     assert of_prediction(said, error=error) is verdict
 
@@ -152,14 +152,14 @@ def test_decimal_fractions() -> None:
     [(0.011, 0.009, 0.02), (0.021, 0.018, 0.003), (1e9, 1e9, 0), (-1e9, 1e9, 0)],
 )
 def test_edges_in_decimals(value: float, tolerance: float, measured: float) -> None:
-    """A measurement on an edge in decimals is within it, however unlike the two edges are."""
+    """A measurement on the edge of a tolerance, in decimals, is within it, whatever the values."""
     said = Bounds(value=value, tolerance=tolerance)
     assert judge(said, measured) is Verdict.PASS
     assert judge(said, measured, 0.0) is Verdict.PASS
 
 
 def test_value_without_tolerance() -> None:
-    """No tolerance means a tolerance of zero, for the measurement and for its error."""
+    """Without a tolerance only the exact value holds, and any error leaves the verdict open."""
     said = Bounds(value=4)
     assert judge(said, 4) is Verdict.PASS
     assert judge(said, 4.5) is Verdict.FAIL
@@ -251,7 +251,7 @@ EXPLAINED = {**DIFFERS, "explained_by": OTHER}
 
 
 def test_listed_difference() -> None:
-    """A difference without a run that explains it is unexplained, and listed."""
+    """A listed difference that no run explains is called unexplained."""
     (row,) = verdicts(claims=(claim(PEAK, 5, differs=DIFFERS),)).claims
     assert (row.verdict, row.listed, row.note) == (Verdict.UNEXPLAINED, True, "another clock")
 
@@ -270,7 +270,7 @@ def test_listed_difference() -> None:
 def test_a_paper_that_contradicts_itself(
     printed: float | None, more: Said, verdict: Verdict
 ) -> None:
-    """A printed number differs if the paper's own formula, as precise, meets the run."""
+    """A paper contradicts itself if its formula, but not its number, agrees with the run."""
     said = claim(PEAK, 6, **{"tolerance": 0.5, "differs": DIFFERS, **more})
     found = verdicts(claims=(said,), predictions=(prediction(PEAK, 4, printed=printed),))
     (row,) = found.claims
@@ -278,7 +278,7 @@ def test_a_paper_that_contradicts_itself(
 
 
 def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
-    """For a claim on two runs, the difference of the formula's values must meet theirs."""
+    """For a claim on two runs, the formula's difference must meet the measured difference."""
     said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
     there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
     for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):
@@ -393,7 +393,7 @@ def test_explanation_by_another_metric() -> None:
 
 @pytest.mark.parametrize(("there", "verdict"), [(9, Verdict.EXPLAINED), (6, Verdict.UNEXPLAINED)])
 def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict) -> None:
-    """A claim against a run is explained by one that differs from that run as claimed."""
+    """A run explains a missed difference if it differs from the compared run as claimed."""
     base = "base@buffer=20"
     found = {
         (base, PEAK): Metric(value=3, unit="packets"),

@@ -20,7 +20,7 @@ def _swept(folder: Path, **fields: Any) -> str:
 
 
 def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
-    """Every combination is a point, the last axis varying fastest."""
+    """Every combination is a point; the last axis varies fastest."""
     path = _swept(tmp_path)
     assert point_names(path) == [
         f"{path}@window={window},delay={delay}" for window in (4, 8) for delay in (0.8, 1.6)

@@ -173,7 +173,7 @@ def _follows(connection: np.void, segments: Segments, row: int, half: int) -> bo
 
 
 def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
-    """Return the ends of each packet, the lower first, (n, 5), and where the higher one sent it."""
+    """Return each packet's ends, the lower first, (n, 5), and a mask: the higher one sent it."""
     source, destination = segments.source, segments.destination
     source_port = segments.source_port.astype(np.uint64)
     destination_port = segments.destination_port.astype(np.uint64)
@@ -210,7 +210,7 @@ def _mixed(words: UintArray) -> UintArray:
 
 
 def _telling(segments: Segments, pair: IntArray, is_higher: NDArray[np.bool_]) -> IntArray:
-    """Return, ascending, the packets that may show something new of a connection; see above."""
+    """Return, ascending, the packets that may add a connection or a fact of one."""
     count = len(pair)
     lane = pair * 2 + is_higher
     _, first = np.unique(lane, return_index=True)

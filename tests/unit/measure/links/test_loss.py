@@ -23,7 +23,7 @@ def test_single_losses() -> None:
 
 
 def test_bursts_widen_the_deviation() -> None:
-    """Bursts of 8 widen the share's deviation 3.85 times; 25 lengths of 9.5 are one above 8."""
+    """Bursts of 8 make the share's deviation 3.85 times as large; 25 bursts of 9.5 are one off."""
     bursts = Loss(percent=1, burst_packets=8)
     share, length = deviations(bursts, 0.011, 10_000, 9.5, 25)
     correlated = 1 - 1 / 8 - 0.01 / 0.99 / 8
@@ -45,7 +45,7 @@ def _measured(
     payload: list[int] | None = None,
     under_way: int = 0,
 ) -> tuple[float, ...]:
-    """Return the metrics of packets with some lost, and the last possibly under way."""
+    """Return the metrics of packets, some lost; the last may still be under way."""
     rows = range(len(lost))
     behind = packets(time_ns=rows, seq=rows, payload_bytes=payload or [1] * len(lost))
     arrived = behind.where(np.flatnonzero(~np.array(lost)))

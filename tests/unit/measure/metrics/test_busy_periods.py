@@ -94,7 +94,7 @@ def test_peaks_that_alternate() -> None:
 
 
 def test_idle_periods_have_an_end() -> None:
-    """A queue empty from 10 to 20 and from 35 to 70 ns was idle twice; cut ones do not count.
+    """A queue empty from 10 to 20 and from 35 to 70 ns idles twice; periods cut off do not count.
 
     An instant between two packets is no idle period.
     """

@@ -67,7 +67,7 @@ def test_the_least_share() -> None:
 
 
 def test_convergence_from_the_latest_start() -> None:
-    """Two shares are fair from one second on; the time begins when the second of them starts."""
+    """Convergence takes from the second sender's start to the second from which shares are fair."""
     analysis = run_of(sender(100, 100, 90, 56, 54), sender(0, 0, 10, 44, 46, start_s=1.5))
     assert of(analysis, convergence_time) == [[2.5], [2.5]]
 
@@ -80,7 +80,7 @@ def test_fair_is_within_a_tenth(more: int, less: int, time_s: float) -> None:
 
 
 def test_alone_is_not_convergence() -> None:
-    """A connection that is always alone in its queue has no time of convergence."""
+    """A connection alone in its queue has no time of convergence."""
     opposite = sender(1, 1, directions=["back"], direction="back")
     analysis = run_of(sender(1, 1), opposite, stop_s=2)
     assert np.isnan(of(analysis, convergence_time)).all()

@@ -28,14 +28,14 @@ def _measured(order: str, window: int = 2) -> tuple[float, ...]:
 
 
 def test_clusters_by_hand() -> None:
-    """xaaxaaax: of five, three follow their own; two clusters of 2.5 come from 5/2 windows."""
+    """In xaaxaaax three of five a's follow an a, in two clusters of 2.5 on average."""
     assert _measured("xaaxaaax") == pytest.approx((3 / 5, 5 / 2, 2 / (5 / 2)), rel=1e-12)
     assert _measured("xaaxaaax", window=5)[2] == pytest.approx(2)
     assert _measured("xaaxaaax", window=0)[2] == pytest.approx(2 / 5)
 
 
 def test_what_leaves_first_has_nothing_before_it() -> None:
-    """The window's first packet does not count, because its predecessor is not seen."""
+    """The steady window's first packet does not count, because its predecessor is not in it."""
     assert _measured("aaxa")[:2] == (1 / 2, 2)
     assert np.isnan(_measured("a")).all()
     assert np.isnan(_measured("xx")).all()

@@ -27,7 +27,7 @@ def _marked(folder: Path, before: Any, after: Any) -> float:
 
 
 def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
-    """Marks since before the traffic count, over all parts of the interface's qdiscs."""
+    """Marks are counted from the start of traffic on, summed over the parts of a qdisc."""
     dev = {"dev": "r1-eth1"}
     before = [{**dev, "marked": 2}, {**dev, "ecn_mark": 0}]
     after = [

@@ -67,8 +67,8 @@ def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[flo
 def test_levels_of_plateaus() -> None:
     """Plateaus of 5, 20, 8, 30, 4 and 13: 20 and 30 are above both neighbours, 8 and 4 below.
 
-    The one of 50, for two transmissions, is none. Stretches cut by the steady window are none
-    either.
+    The level of 50 lasts two transmissions and is no plateau; neither are stretches cut by the
+    steady window.
     """
     steps = [(0, 90), (20, 5), (50, 20), (90, 8), (130, 50), (150, 30), (200, 4), (240, 13)]
     assert _plateau_levels([*steps, (290, 9)]) == (25, 6)

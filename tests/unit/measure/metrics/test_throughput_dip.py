@@ -25,7 +25,7 @@ def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = N
 
 
 def test_the_worst_second() -> None:
-    """3, 1 and 2 segments in three seconds: the worst is half below the mean of two."""
+    """With 3, 1 and 2 segments in three seconds, the dip is 1/2: the mean of two to one."""
     assert _dip([0, 0.5, 0.999999999, 1, 2, 2.9], 3) == pytest.approx(0.5, rel=1e-12)
     assert _dip([0, 1], 2) == 0
     assert _dip([0.1, 0.2], 2) == 1
@@ -37,7 +37,7 @@ def test_sizes_are_those_on_the_link() -> None:
 
 
 def test_a_rest_of_a_second_is_left_out() -> None:
-    """The last nine tenths of a second of 2.9 s, without packets, do not count."""
+    """Of a window of 2.9 s, the last 0.9 s do not count, though they have no packets."""
     assert _dip([0.5, 1.5], 2.9) == 0
 
 
