@@ -40,11 +40,11 @@ _OF_CAPTURES = (
     "As `capture-analysis metrics` (one capture) and `capture-analysis match` (two captures of a "
     "path) print them, as JSON; `capture-analysis metrics --list` lists the names."
 )
-# In docs/metrics.md, where the site has the table.
+# The line of docs/metrics.md that the site replaces by the table.
 _TABLE = "<!-- the table of `twoway metrics` -->"
-# In docs/catalogue.md, where the site has the cards.
+# The line of docs/catalogue.md that the site replaces by the cards.
 _CARDS = "<!-- the cards of the experiments -->"
-# In docs/index.md, where the site has links.
+# The line of docs/index.md that the site replaces by links.
 _REFERENCE = "Reference, in the site that `make docs` builds"
 _REFERENCES = (
     "Reference: [experiments](reference/experiment.md), [link profiles](reference/profile.md), "

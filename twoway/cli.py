@@ -53,8 +53,8 @@ COMMANDS = (
     "build",
     "schema",
 )
-# The same for twoway.commands.lab: commands for the playbooks, on the controlling machine and on
-# lab hosts.
+# Modules of twoway.commands.lab likewise: commands for the playbooks, on the controlling machine
+# and on lab hosts.
 LAB_COMMANDS = (
     "bundle",
     "pack",

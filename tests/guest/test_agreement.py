@@ -32,7 +32,7 @@ TAHOE: dict[str, Any] = SLOW | {
     "duration_s": 600,
     "warm_up_s": 100,
 }
-# A histogram's bins.
+# Relative width of a histogram's bins.
 BIN, PAIR_BIN = 1 / 128, 1 / 256
 FROM_PAIR = {
     "queue": {

@@ -15,12 +15,12 @@ TIMES = {"CHANGE", "SIGNALLING", "SAMPLE", "HOLD_ON_LOSS", "RISE", "FALL"}
 THOUSANDTHS = {"MARGIN", "CORRIDOR"}
 WORDS = {"ALLOCATOR", "FRAMED", "ROUNDING", "COUNT", "PACE", "HOLD"}
 RATES = {"ESTIMATE", "SLOT_RATE", "GRAIN"}
-# One more than can be expressed, below a `high` that the kernel would check.
+# One above the highest that can be expressed; the kernel checks only that `low` is below `high`.
 UNSAID = {("LOW", 2**32 - 1)}
 
 LEVELS = "2..32 of SLOTS:UP:DOWN, SLOTS 1..65535, UP and DOWN 0..4294967295"
 STEPS = "1..1024 of AFTER:SLOTS, AFTER 0s..3600s, SLOTS 1..65535"
-# Words that are no values, and the plugin's demand.
+# Words that are not values, and what the plugin then asks for.
 NO_VALUES = [
     ("slots 0x10", "1..65535"),
     ("slots 1.5", "1..65535"),

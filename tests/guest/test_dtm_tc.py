@@ -85,7 +85,8 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
         got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5bananas-and-more"', line)
         assert got, line
         most = re.fullmatch(r"\S+\.\.(\S+)", got[1])
-        # The allocators and their lists have sections of their own, low is below high.
+        # Allocators and their lists have sections of their own; the range of low follows from
+        # high's.
         if option != "allocator":
             assert manual_on(option), option
         if most and option not in {"high", "low"}:

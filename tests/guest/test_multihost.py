@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 
-# Modules belong to a kernel, and the hosts share one: windows are the receivers'.
+# The hosts share one kernel and its modules: so receivers' windows limit the flows.
 EXCHANGE: dict[str, Any] = {
     "schema": 1,
     "title": "A slow two-way exchange",

@@ -31,7 +31,7 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 _NAMED = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# The same without an order, for sorted values.
+# Comparisons without an order, for sorted values.
 _UNSORTED = {"sorted": "list({})", "argsort": "np.arange(len({}))"}
 # Changes of texts and types, which no test should notice.
 _LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}

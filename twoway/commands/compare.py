@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HELP = "the differences between runs: parameters, metrics, packets; exit code 1 if the last two do"
 SAME, DIFFERENT = 0, 1
-# Of each kind, what is printed; the page and --json have all.
+# The most differences of each kind to print; the page and --json have all.
 _MOST_LINES = 8
 
 

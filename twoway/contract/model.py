@@ -62,7 +62,7 @@ def read_json(content: str | bytes) -> Any:
 
 
 def _whole(digits: str) -> int:
-    # Unsigned numbers count, too: the digest of a timetable is one.
+    # Unsigned 64-bit numbers are allowed, too: the digest of a timetable is one.
     if len(digits) < 21 and -(2**63) <= (number := int(digits)) < 2**64:
         return number
     raise ValueError(f"a number that does not fit in 64 bits: {digits:.20}")

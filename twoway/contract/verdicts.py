@@ -61,7 +61,7 @@ class FindingRow(Finding, Judged):
 
 
 Row = PredictionRow | ClaimRow | FindingRow
-# What a prediction of the testbed itself is called where rows are counted.
+# The name of a prediction of the testbed itself in counts of rows.
 TESTBED_CHECK = "testbed check"
 _KINDS: dict[type, str] = {
     PredictionRow: "prediction",

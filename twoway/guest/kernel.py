@@ -46,7 +46,7 @@ _LINES_OF_A_BUILD = 1310
 # Large folders that this kernel does not need; the others are unpacked, because Kconfig reads all
 # of them.
 _NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
-# Also large, but the series for upstream has patches to them.
+# Large folders that are unpacked, because the series for upstream has patches to them.
 _NEVER_PATCHED = ("tools/testing/*", "Documentation/*.rst", "Documentation/*.yaml")
 
 

@@ -29,7 +29,7 @@ _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "delay p95, s")
 _PROGRAM = (RUN_TIME,)
 _PROGRAM_TITLES = ("program", "run time, s")
-# The most flows of programs that are listed; the first ones are.
+# The most flows of programs to list: the first ones.
 MOST_FOUND = 10
 # Width of a bar in a terminal.
 _BAR_CELLS = 12

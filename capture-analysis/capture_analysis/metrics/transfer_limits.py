@@ -139,7 +139,7 @@ class TransferLimits(FromOne):
     )
 
     def __init__(self) -> None:
-        # Time by cause; time that the next data decides, that of held ACKs apart; time-outs.
+        # Time by cause; time whose cause the next data decides (held ACKs apart); time-outs.
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
         # Time with a full window: recovery if the next data are sent again.

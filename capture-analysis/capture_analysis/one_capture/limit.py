@@ -24,7 +24,7 @@ CAUSES = {
     "limited_ack_compression": ("ACK compression", "ACKs are held on their path, and then bunched"),
     "limited_send_buffer": ("send buffer", "its send buffer is empty"),
 }
-# The same if the sender is far from the tap.
+# Causes, words and metrics if the sender is far from the tap.
 CAUSES_AFAR = {
     "afar_recovery": CAUSES["limited_recovery"],
     "afar_receive_window": CAUSES["limited_receive_window"],
@@ -97,7 +97,7 @@ def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
     """Tell whether data waits for a queue that is never empty, whoever fills it."""
     stands = _number(values, "standing_queue")
     cause = _longest_wait(values, causes).cause
-    # From afar a queue makes its own wait look idle.
+    # Seen from afar, a wait that a queue causes looks idle.
     if stands is None or stands < FULL or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
         return None
     delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"

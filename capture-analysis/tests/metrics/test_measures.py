@@ -46,7 +46,7 @@ def test_acks_back_to_back_are_a_bunch() -> None:
     found = of(compressed())
     assert found.ack_bunches == CYCLES
     assert found.ack_bunch_max == found.ack_bunch_p95 == BUNCH
-    # The handshake's ACK is the data's sender's and does not count.
+    # The handshake's ACK comes from the sender of the data, and does not count.
     assert found.ack_bunch_mean == WINDOW / (WINDOW - BUNCH + 1)
     assert found.acks_bunched == BUNCH / WINDOW
     assert found.ack_bunch_bytes_mean == found.ack_bunch_bytes_max == BUNCH * MSS

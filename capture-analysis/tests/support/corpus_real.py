@@ -46,7 +46,7 @@ def main() -> None:
         _converse(address)
     sizes: list[int] = []
     while sizes != (sizes := [path.stat().st_size for path in paths.values()]):
-        time.sleep(0.2)  # tcpdump writes the packets it has; all are written when nothing is added
+        time.sleep(0.2)  # tcpdump is done when its file stops growing
     for tap in taps:
         tap.terminate()
         tap.wait()

@@ -26,12 +26,12 @@ from truth_corpus import (
     bulk,
 )
 
-# With fewer segments no answer is needed.
+# With fewer segments the analysis need not give a cause.
 LEAST_SEGMENTS = 100
 # If causes' shares differ by less, each is right; so is a link on either side of FULL.
 EITHER = 0.05
 WIDE = 1 << 20
-# These mean that the sender holds back: from afar they look alike.
+# Causes that mean that the sender holds back: from afar they look alike.
 SENDER = {"congestion window", "application", "ACK compression"}
 
 

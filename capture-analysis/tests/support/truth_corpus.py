@@ -14,8 +14,8 @@ Random = np.random.Generator
 RATES_BIT = (1e5, 1e6, 1e7, 1e8, 1e9)
 PLACES: tuple[Place, ...] = ("near", "middle", "far")
 TICKS_NS = (0, 1_000, 1_000_000, 1_000_000, 4_000_000)
-# Shares of the ACKs in runs that shrank: from the first on they are compressed, below the other
-# not.
+# A direction is compressed if at least the first share of its ACKs shrank, and not below the
+# second.
 COMPRESSED, SPACED = 0.05, 0.01
 
 

@@ -57,7 +57,7 @@ FIELDS = {
     "ack_rtt": "tcp.analysis.ack_rtt",
     "protocols": "frame.protocols",
 }
-# As the file has it, whatever of it was captured; nothing put together, nothing guessed.
+# Options: dissect packets as the file has them, without reassembly or guesses.
 PREFERENCES = {
     "ip.defragment": "FALSE",
     "ip.check_checksum": "FALSE",
@@ -70,7 +70,7 @@ PREFERENCES = {
     "tcp.track_bytes_in_flight": "FALSE",
     "tcp.try_heuristic_first": "FALSE",
 }
-# What would show the fields of a packet inside a packet, or take the payload for a protocol.
+# Protocols that would show the fields of inner packets, or dissect the payload.
 WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls")
 
 

@@ -107,7 +107,7 @@ def causes() -> None:
             (a + second, "12:", "reclaimed", 15, 7, 15),
             (a + second, "11:", "allocator", 5, 15, 15),
             (a + 2 * second, "11:", "allocator", 15, 12, 12),
-            # It has waited for the slots that it lost.
+            # The channel has waited for the slots that it lost.
             (a + 2 * second, "12:", "granted", 7, 10, 15),
             (b + 3 * second, "12:", "denied", 10, 10, 18),
             (changed, "12:", "operator", 10, 2, 2),

@@ -49,7 +49,8 @@ class Dtm:
             0,
             _GENLMSG.pack(_CTRL_CMD_GETFAMILY, 1) + attribute(_CTRL_ATTR_FAMILY_NAME, b"dtm\0"),
         )
-        # Small at first: a kernel's dump puts as much into a message as was requested before.
+        # Small at first: the kernel fills a dump's messages up to the size of the reader's buffers
+        # so far.
         _, _, payload = messages(self._socket.recv(4096))[0]
         family = parse_attributes(payload[_GENLMSG.size :])
         self._family = int.from_bytes(family[_CTRL_ATTR_FAMILY_ID], "little")

@@ -187,7 +187,7 @@ def framed_service(slots: int) -> None:
         before, after, _ = send_frames(sizes)
         time.sleep(1)
         times = [frame.at_ns for frame in collect(watcher)]
-    # Cycles begin at multiples of 125 us of another clock than that of the time stamps.
+    # Cycles begin at multiples of 125 us, but on another clock than that of the time stamps.
     phase = times[0] % CYCLE_NS
     carried = [-(-size // 8) * 8 for size in sizes]
     wanted = {
@@ -359,7 +359,8 @@ def waits_below_its_parent() -> None:
         frames = collect(watcher)
     expect("frames", len(frames), 60)
     gaps = [second.at_ns - first.at_ns for first, second in itertools.pairwise(frames)]
-    # HTB may wait for up to a nanosecond's rest and reads the clock; it never waits for the slots.
+    # HTB may wait a nanosecond more, for a remainder and a reading of the clock, never for the
+    # slots.
     claim(f"gaps {gaps}", all(gap < 12_113_000 for gap in gaps))
 
 

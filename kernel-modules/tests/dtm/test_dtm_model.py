@@ -435,7 +435,7 @@ def test_hold_on_loss(library: Path) -> None:
         assert (link.slots(0) >= slots) == kept
 
 
-# Time in which channels are not looked at
+# Time in which channels are not polled
 
 
 def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple[Any, ...]:

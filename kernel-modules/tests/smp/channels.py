@@ -33,7 +33,7 @@ CHANGES = (
     "dtm allocator trace steps {few}ms:30,{few}ms:90,{few}ms:150",
     "dtm allocator static signalling {few}ms",
 )
-# The same for sch_timetable at the root of a device; some 100 Mbit/s.
+# Beginnings and changes of sch_timetable at the root of a device; some 100 Mbit/s.
 TABLES = (
     "timetable rates 0s:200Mbit,10ms:20Mbit,20ms:0bit period 30ms limit 300",
     "timetable rates 0s:100Mbit,1s:50Mbit limit 50 overhead 24",
@@ -46,8 +46,8 @@ TABLE_CHANGES = (
     "timetable rates {slots}s:{few}Mbit",
     "timetable delays {slots}ms:{few}ms",
 )
-# The same for sch_medium at the root of both ends of a wire; another gap or number is refused while
-# the other end exists.
+# Beginnings and changes of sch_medium at the root of both ends of a wire; another gap or number is
+# refused while the other end exists.
 MEDIA = (
     "medium number 1 rate 200Mbit gap 20us turn 4 limit 300",
     "medium number 1 rate 100Mbit limit 50 overhead 24",

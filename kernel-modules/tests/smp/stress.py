@@ -47,8 +47,8 @@ from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
 ROUND_S = 30.0
-# Time after which nothing holds a module. The last to end are sockets: a retransmission timer that
-# a round has doubled runs for a round at most, then once more for twice that (tcp_orphan_retries).
+# Time after which nothing holds a module. Sockets end last: their retransmission timer, doubled by
+# timeouts, runs for a round at most, then once more for twice that (tcp_orphan_retries).
 UNLOAD_S = 4 * ROUND_S
 PIPE_BYTES = 4096
 # A batch of requests ends with one whose answer shows that all before it have been carried out.

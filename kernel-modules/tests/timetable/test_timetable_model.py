@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 MODULES = HERE.parents[1]
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
-# With one byte less, the longest table with a packet's bytes in two laps: 2^20 steps a packet.
+# The longest table allowed: with one byte less, a packet would take 2^20 steps in two laps.
 LONG = ((0, 32768 - 1), *((at, 0) for at in range(1, 1 << 19)))
 # The latest departure of a packet after its arrival; a later one is dropped.
 HORIZON_NS = 2**60 - 1

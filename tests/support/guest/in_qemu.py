@@ -24,7 +24,8 @@ MACHINE = Machine(
         "watchdog_thresh=60",
         # The sanitised guest looks for leaks; here that would take most of the time.
         "kmemleak=off",
-        # KCSAN waits at an access for another processor's: long enough for the host to run that.
+        # At an access KCSAN waits for another processor to make one: long enough for the host to
+        # run it.
         "kcsan.udelay_task=3000",
         "kcsan.udelay_interrupt=1000",
     ),

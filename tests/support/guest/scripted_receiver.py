@@ -25,8 +25,8 @@ from pathlib import Path
 
 SEGMENT_BYTES = 500
 STEP_S = 0.001
-# The sender's timer: Linux's at most 1 s before the first sample, 200 ms after it, doubled by
-# backoff; BSD's several round trips of a slow path.
+# Longest wait for the sender's timer: Linux's has at most 1 s before the first sample and 200 ms
+# after it, doubled by backoff; BSD's has several round trips of a slow path.
 PATIENCE_S = 60.0
 PAUSE_S = 3.0
 LATENESS = 8

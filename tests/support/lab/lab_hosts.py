@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-# Of the range for benchmarks (RFC 2544), which is never routed.
+# A subnet of the range for benchmarks (RFC 2544), which is never routed.
 _SUBNET = "198.18.{}.{}"
 _LABS = itertools.count()
-# Settings of a host that is going to be down, so that waiting for it is short.
+# Settings of a host that will be down, so that Ansible waits only shortly for it.
 DOWN: dict[str, Any] = {"ansible_ssh_timeout": 2, "ansible_ssh_retries": 0}
 _SSHD = """\
 HostKey /run/lab/host_key
@@ -35,7 +35,7 @@ UsePAM no
 PidFile none
 Subsystem sftp internal-sftp
 """
-# Where a host may differ after a deploy and its removal: the record of changes is there.
+# Where a host may differ after a deploy and its removal: the folder with the record of changes.
 _RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
 _BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
 

@@ -26,7 +26,7 @@ from twoway.contract.network import READY_NS
 from twoway.contract.writing import write_json
 
 RUN = Path("/mnt/run")
-# Of the playbook, below RUN.
+# The playbook's folder, below RUN.
 SAID, STATUS = "said.txt", "status.txt"
 RESULTS = Path("/tmp/results")
 LATEST = RESULTS / "latest"
@@ -35,7 +35,7 @@ COMMAND_TEXT = """#!/bin/sh
 export PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis XDG_CACHE_HOME=/mnt/cache
 exec /mnt/venv/bin/python -m twoway.cli "$@"
 """
-# What only a kernel's first network namespace has is set there; hosts are shown something to set.
+# Some settings exist only in a kernel's first network namespace; hosts see a stand-in for them.
 ONCE = ("core/rmem_max", "core/wmem_max", "ipv4/tcp_mem")
 MOST = {"core/rmem_max": "33554432", "core/wmem_max": "33554432", "ipv4/tcp_mem": "4194304 " * 3}
 PREPARE = f"""
@@ -44,7 +44,7 @@ mkdir /proc/sys/net/core /proc/sys/net/ipv4
 touch {" ".join(f"/proc/sys/net/{name}" for name in ONCE)}
 echo 'root:*:20000::::::' > /etc/shadow  # or a locked root of this machine's would be refused
 """
-# On each host; and the time in which they must read the start of the plan's time.
+# The hosts' commands; and the time by which they must have read the start of the plan's time.
 SHARE, MARGIN_NS = Path("/tmp/share"), 10 * 10**9
 
 

@@ -66,8 +66,8 @@ def check(
                 continue
             arrived = travel.came_ns >= 0
             if impairments.duplicate_percent or impairments.reorder_percent:
-                # A copy may be confused with the next packet that looks like it, and so may a
-                # packet that overtook its like: pure ACKs and resets look alike.
+                # A copy may be confused with the next packet that looks like it, and so may packets
+                # that look alike and overtake one another, such as pure ACKs and resets.
                 arrived &= ~repeated(travel.sent)
             sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
             latest = sent_ns + most

@@ -112,7 +112,7 @@ class Connections:
             seen, syn_seen = _seen(connection, half)
             opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and seen
             base = int(connection["base"][half])
-            # A SYN that data overtook is no other: the data seen begins with the byte behind it.
+            # A SYN that data overtook opens no other connection: the data seen begins behind it.
             late = not syn_seen and base == (seq + 1) % 2**32
             if not opens or base == seq or late:
                 _note(connection, segments, row, half)

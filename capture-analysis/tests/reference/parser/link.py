@@ -13,7 +13,7 @@ _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLAN = (0x8100, 0x88A8, 0x9100)
 _MPLS = (0x8847, 0x8848)
 _PPPOE_SESSION = 0x8864
-# Not EtherTypes: IP of the version that its first four bits tell; nothing that is known here.
+# Values that are not EtherTypes: IP whose first four bits give the version; an unknown protocol.
 _ANY_IP, _OTHER = -1, 0
 # PPP's protocol number follows.
 _PPP = -2
