@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.paths import SUITES
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -36,3 +38,33 @@ def test_marks_take_the_place_of_losses(tmp_path: Path) -> None:
     assert marks
     assert 1 < heard <= marks <= int((acks.flags & ECE > 0).sum())
     assert not analysis.queues["forward"].passed.dropped.any()
+
+
+def test_dctcp_is_marked_above_a_threshold(tmp_path: Path) -> None:
+    """DCTCP loses nothing where CoDel marks above 3 ms, and its 95th percentile is near that.
+
+    Its SYN has a mark of its own, which only a receiver of DCTCP accepts.
+    """
+    point = "control=dctcp,line=50mbit-20ms,aqm=step"
+    found = compute(Analysis(carry_out(Path(f"{SUITES}/ecn/ecn-alone.yml@{point}"), tmp_path)))
+    metrics = {n: np.nan if m.value is None else m.value for n, m in found.metrics.items()}
+    assert {row.verdict for row in found.fidelity} == {Verdict.PASS}
+    assert metrics["marks.forward"] > 0
+    assert metrics["drops_data.forward"] == 0
+    assert 3 < metrics["sojourn_p95.forward"] < 5
+
+
+def test_joined_segments_leave_apart(tmp_path: Path) -> None:
+    """With gso_max_segs a sender's segments leave at once, and no frame exceeds the MTU."""
+    flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "bbr"}
+    fields = {**SMALL, "profile": "access-8mbit", "flows": [flow]}
+    gaps = []
+    for most in (1, 64):
+        document = {**fields, "stack": {"mtu_bytes": 1500, "gso_max_segs": most}}
+        path = write_experiment(tmp_path, document)
+        analysis = Analysis(carry_out(path, tmp_path / f"{most}"))
+        assert {row.verdict for row in compute(analysis).fidelity} == {Verdict.PASS}
+        (connection,) = analysis.run.connections
+        sent = analysis.run.between(connection.source_interface, connection, forward=True).data()
+        gaps.append(int((np.diff(sent.time_ns) == 0).sum()))
+    assert gaps[0] < gaps[1]

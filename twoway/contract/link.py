@@ -34,6 +34,11 @@ class Link(Framing):
         "of dropping "
         "them",
     )
+    mark_above_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
+        default=0,
+        description="codel and fq_codel also mark each packet of flows with stack.ecn that waited "
+        "longer than this, as DCTCP expects; 0: none",
+    )
     delay_ms: Annotated[float, Field(ge=0, le=274_000)] | None = Field(
         default=None,
         description="propagation delay in ms, from the end of transmission to arrival, unless it "

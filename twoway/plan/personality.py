@@ -102,7 +102,8 @@ def link_command(stack: Stack, interface: Interface) -> str:
 
     gso_max_segs 1: no packet of several segments (docs/decisions/0023).
     """
-    return f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1"
+    size = f"mtu {stack.mtu_bytes} gso_max_segs {stack.gso_max_segs}"
+    return f"link set dev {interface.name} {size}"
 
 
 def neighbour_commands(graph: Graph, interface: Interface, ip: IpVersion) -> list[str]:
@@ -127,14 +128,24 @@ def neighbour_readback(graph: Graph, interface: Interface, ip: IpVersion) -> lis
     ]
 
 
-def route_commands(stack: Stack, routes: Mapping[str, str], ip: IpVersion) -> list[str]:
-    """Build the ip(8) batch lines of a host's routes, with TCP's metrics."""
+def route_commands(
+    stack: Stack, routes: Mapping[str, str], ip: IpVersion, control: str | None
+) -> list[str]:
+    """Build the ip(8) batch lines of a host's routes, with TCP's metrics.
+
+    Args:
+        stack: the experiment's stack.
+        routes: where each destination is.
+        ip: the version of IP.
+        control: the congestion control of connections that the host accepts; None: the kernel's.
+    """
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
     window = f" window {stack.receive_window_bytes(ip)}" if stack.receive_window_packets else ""
+    accepts = f" congctl {control}" if control else ""
     return [
         f"route replace {goal} {where}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
-        f" rto_min {stack.rto_min_ms}ms{window}"
+        f" rto_min {stack.rto_min_ms}ms{window}{accepts}"
         for goal, where in routes.items()
     ]
 
@@ -165,13 +176,15 @@ def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
     return [
         Readback(path=(interface.name, "mtu"), value=stack.mtu_bytes),
         Readback(path=(interface.name, "address"), value=interface.mac),
-        Readback(path=(interface.name, "gso_max_segs"), value=1),
+        Readback(path=(interface.name, "gso_max_segs"), value=stack.gso_max_segs),
     ]
 
 
-def route_readback(stack: Stack, goals: Iterable[str], ip: IpVersion) -> list[Readback]:
-    """List what `ip -j route show` must print on a host."""
-    metrics: dict[str, int] = {
+def route_readback(
+    stack: Stack, goals: Iterable[str], ip: IpVersion, control: str | None
+) -> list[Readback]:
+    """List what `ip -j route show` must print on a host; arguments as of route_commands()."""
+    metrics: dict[str, int | str] = {
         "initcwnd": stack.initial_window_packets,
         "rto_min": stack.rto_min_ms,
     }
@@ -179,6 +192,8 @@ def route_readback(stack: Stack, goals: Iterable[str], ip: IpVersion) -> list[Re
         metrics["quickack"] = 1
     if stack.receive_window_packets:
         metrics["window"] = stack.receive_window_bytes(ip)
+    if control:
+        metrics["congestion"] = control
     return [
         Readback(path=(goal, "metrics", "0", name), value=value)
         for goal in goals

@@ -166,9 +166,10 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
         wanted["neighbour"] = ("neigh show", neighbours)
     if node in graph.hosts:
         routes = personality.host_routes(graph, graph.of(node)[0], ip)
-        lines += personality.route_commands(stack, routes, ip)
+        accepts = _accepts_with(point, node)
+        lines += personality.route_commands(stack, routes, ip, accepts)
         show = "route show default" if [*routes] == ["default"] else "route show"
-        wanted["route"] = (show, personality.route_readback(stack, routes, ip))
+        wanted["route"] = (show, personality.route_readback(stack, routes, ip, accepts))
     version = ("-6",) if ip == 6 else ()
     return Check(
         node=node,
@@ -179,6 +180,16 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
             for name, (_, expect) in wanted.items()
         ),
     )
+
+
+def _accepts_with(point: Point, node: str) -> str | None:
+    """Return the control that a receiver of DCTCP needs where there is ECN; None for any other.
+
+    DCTCP's SYN has a mark of ECN itself, which no other receiver takes, and its receiver echoes
+    each packet's mark (RFC 8257). It holds for every connection that the host accepts.
+    """
+    controls = {each.congestion_in_kernel for each in point.connections if each.to == node}
+    return "dctcp" if point.experiment.stack.ecn and "dctcp" in controls else None
 
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:

@@ -171,6 +171,11 @@ class Stack(Model):
         description="senders spread a window over its round trip instead of sending with each ACK; "
         "`fixed` and `tahoe` cannot",
     )
+    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
+        default=1,
+        description="the most segments that a sender builds as one packet, which the kernel cuts "
+        "before it leaves; Linux's own is 65535",
+    )
     rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
         description="the least that the retransmission timer adds to the round-trip time",

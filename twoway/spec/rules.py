@@ -51,6 +51,9 @@ def _direction_problems(direction: Direction) -> list[str]:
     why_no_ecn = managed.why_no_ecn if managed else "drop-tail marks nothing"
     if direction.ecn and why_no_ecn:
         problems.append(f".ecn: {why_no_ecn}")
+    if direction.mark_above_ms and not (managed and managed.has_threshold):
+        word = managed.word if managed else "drop-tail"
+        problems.append(f".mark_above_ms: codel and fq_codel have a threshold, got aqm {word}")
     if direction.cell_overhead_bytes and not direction.cell_bytes:
         problems.append(
             ".cell_overhead_bytes: a link without cell_bytes has none, "

@@ -146,6 +146,28 @@ def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
     assert "quickack" not in _plan(tmp_path, stack=stack).model_dump_json()
 
 
+@pytest.mark.parametrize(
+    ("ecn", "sender", "control"), [(True, "h2", "dctcp"), (True, "h1", None), (False, "h2", None)]
+)
+def test_who_accepts_dctcp(tmp_path: Path, ecn: bool, sender: str, control: str | None) -> None:
+    """With ECN a host that receives a flow of DCTCP accepts connections with it, no other host."""
+    (receiver,) = {"h1", "h2"} - {sender}
+    flow = {"name": "flow", "from": sender, "to": receiver, "congestion": "dctcp"}
+    plan = _plan(tmp_path, flows=[flow], stack={"mtu_bytes": 9180, "ecn": ecn})
+    assert [f" congctl {control}" in route for route in _routes(plan)] == [control is not None]
+    assert _route_metrics(plan).get("congestion") == control
+
+
+def test_segments_that_a_sender_may_join(tmp_path: Path) -> None:
+    """A stack's gso_max_segs is set on each interface and read back; 1 by default."""
+    for stack, most in (({}, 1), ({"gso_max_segs": 64}, 64)):
+        plan = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)
+        text = plan.model_dump_json()
+        assert text.count("gso_max_segs ") == text.count(f"gso_max_segs {most}") == 6
+        expected = _readings(plan)["stack/h1-link.json"].expect
+        assert [e.value for e in expected if e.path[-1] == "gso_max_segs"] == [most]
+
+
 def test_counted_flows_get_names_and_ports_of_their_own(tmp_path: Path) -> None:
     """Three connections of one flow are sent by one program, with different ports."""
     flows = [{**SMALL["flows"][0], "count": 3}]

@@ -211,6 +211,22 @@ def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
     assert compile_profile(profile, graph)[0].inner[-1].endswith(f"handle 2: {words}")
 
 
+@pytest.mark.parametrize("aqm", ["codel", "fq_codel"])
+def test_queues_that_mark_above_a_threshold(graph: Graph, aqm: str) -> None:
+    """CoDel's threshold is set in microseconds."""
+    profile = _profile(aqm=aqm, ecn=True, mark_above_ms=2.5)
+    assert profile_problems(profile) == []
+    assert compile_profile(profile, graph)[0].inner[-1].endswith(" ecn ce_threshold 2500us")
+
+
+@pytest.mark.parametrize("aqm", ["drop-tail", "red", "cake"])
+def test_queues_without_a_threshold(aqm: str) -> None:
+    """A manager without a threshold is refused, and so is drop-tail."""
+    found = profile_problems(_profile(aqm=aqm, mark_above_ms=1))
+    sentence = f"mark_above_ms: codel and fq_codel have a threshold, got aqm {aqm}"
+    assert found[0] == f"directions.forward.{sentence}"
+
+
 @pytest.mark.parametrize(
     ("aqm", "sentence"),
     [

@@ -12,8 +12,8 @@ from twoway.measure.metric import Scope, estimates
 MARKS = Definition(
     "marks", "packets", "number of packets that the queue marked, by the kernel's count", "RFC 3168"
 )
-# Names in `tc -s -j qdisc show`: of red and choke, and of all others.
-_NAMES = ("marked", "ecn_mark")
+# Names in `tc -s -j qdisc show`: of red and choke, of all others, and of a threshold's marks.
+_NAMES = ("marked", "ecn_mark", "ce_mark")
 
 
 @estimates(Scope.QUEUE, MARKS)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # AQMs with an option that makes them mark, and AQMs that always mark.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
 _ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
+# AQMs that mark above a threshold.
+_HAVE_THRESHOLD = ("codel", "fq_codel")
 # The packet size that red assumes.
 _AVERAGE_BYTES = 1500
 
@@ -32,6 +34,11 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
         if self.word in _ALWAYS_MARKS:
             return f"{self.word} always marks, without it"
         return "" if self.word in _MARKS else f"{self.word} marks nothing"
+
+    @property
+    def has_threshold(self) -> bool:
+        """True if the field `mark_above_ms` is allowed."""
+        return self.word in _HAVE_THRESHOLD
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:
         """Refuse dualpi2 on a kernel without it."""
@@ -81,4 +88,6 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
             words += " ecn"
         elif self.word == "fq_codel":
             words += " noecn"
+        if direction.mark_above_ms:
+            words += f" ce_threshold {round(direction.mark_above_ms * 1000)}us"
         return words
