@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HELP = "the differences between runs: parameters, metrics, packets; exit code 1 if the last two do"
 SAME, DIFFERENT = 0, 1
 # The most differences of each kind to print; the page and --json have all.
-_MOST_LINES = 8
+_MOST_LINES = 14
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

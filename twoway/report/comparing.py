@@ -16,6 +16,7 @@ from twoway.contract.comparison import Comparison, Parting, Values
 from twoway.contract.manifest import Described, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.measure.run_folder import Run
+from twoway.report.flow_table import FAMILIES
 
 # Fields of a manifest that are not parameters, or follow from others.
 _NOT_PARAMETERS = {
@@ -36,7 +37,8 @@ def compare(folders: Sequence[Path]) -> Comparison:
     runs = [Run(folder) for folder in folders]
     metrics = [_metrics(folder) for folder in folders]
     everything = _side_by_side(metrics)
-    differing = {name: row for name, row in everything.items() if len(set(row)) > 1}
+    ordered = {name: everything[name] for name in sorted(everything, key=_place)}
+    differing = {name: row for name, row in ordered.items() if len(set(row)) > 1}
     left_out = tuple(n for n, folder in enumerate(folders) if without_captures(folder))
     shared = set.intersection(*(set(run.manifest.captures) for run in runs))
     if left_out:
@@ -69,6 +71,12 @@ def _metrics(folder: Path) -> dict[str, Metric]:
         return Metrics.read(folder / METRICS).metrics
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{folder}: {error}: `twoway report` makes it") from error
+
+
+def _place(metric: str) -> int:
+    """Place a metric: those of a run's table of flows first, in its order, then all others."""
+    family = metric.partition(".")[0]
+    return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
 
 
 def _side_by_side(documents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:

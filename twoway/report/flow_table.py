@@ -24,6 +24,8 @@ from twoway.report.repetitions import summarised
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "rtt p50", "rtt p95, ms")
+# The families of metrics of a connection's row, in its order.
+FAMILIES = tuple(each.name for each in (GOODPUT, RETRANSMITTED, QUEUE_MEAN, QUEUE_P95, *_RTT))
 _TITLES = ("Mbit/s", "retrans, %", "queue mean", "queue p95", *_RTT_TITLES)
 _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "delay p95, s")

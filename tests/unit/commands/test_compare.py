@@ -24,16 +24,18 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
-    """Of many metrics that differ eight are printed, with the place of the others."""
+    """Of many metrics that differ 14 are printed, a table's first, with the place of the others."""
     runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
     for value, run in enumerate(runs):
         document = json.loads((run / "manifest.json").read_text())
-        numbers = {f"goodput.flow{number}": {"value": value, "unit": "1"} for number in range(50)}
+        names = [*(f"busy.flow{n}" for n in range(40)), *(f"goodput.flow{n}" for n in range(10))]
+        numbers = {name: {"value": value, "unit": "1"} for name in names}
         metrics_of(document, numbers).write(run / "metrics.json")
     done = twoway("compare", *runs, "--to", tmp_path / "page.html")
     assert done.returncode == 1
     assert "metrics that differ: 50\n" in done.stdout
-    assert done.stdout.count("  goodput.flow") == 8
-    assert "  ... and 42 more\n" in done.stdout
-    assert len(done.stdout.splitlines()) < 25
+    assert done.stdout.count("  goodput.flow") == 10
+    assert done.stdout.count("  busy.flow") == 4
+    assert "  ... and 36 more\n" in done.stdout
+    assert len(done.stdout.splitlines()) < 30
     assert done.stderr == f"all of it: --json, or the page {tmp_path / 'page.html'}\n"
