@@ -85,7 +85,7 @@ def analyse(
         rate_mbit: rate of the bottleneck in the direction of most data; estimated if not given.
         ack_rate_mbit: rate of the bottleneck in the opposite direction; estimated if not given.
         inside: see `read_columns`.
-        flows: number of connections to list, those with most payload first.
+        flows: number of connections to list, those with most payload in one direction first.
 
     Returns: the document that `capture-analysis metrics` prints.
     Raises: AnalysisError if the file is not a capture or has no TCP packet.
@@ -111,7 +111,7 @@ def match(
         b: a capture at another point of the path.
         same_clock: True if one clock stamped both: no offset and no drift are estimated.
         inside: see `read_columns`.
-        flows: number of connections to list, those with most packets first.
+        flows: number of connections to list, those with most data packets in one direction first.
 
     Returns: the document that `capture-analysis match` prints.
     Raises: AnalysisError if a file is not a capture, or no packet is in both.

@@ -309,8 +309,10 @@ class FlowTable:
         bits = np.array([what, what << 1], dtype=np.uint8)
         return (self.rows["seen"][:, np.newaxis] & bits) > 0
 
-    def wireshark_filter(self, flow: int) -> str:
+    def wireshark_filter(self, flow: int, sender: int | None = None) -> str:
         """Write the display filter by which Wireshark and tshark show a connection.
+
+        With a sender, 0 for the source and 1 for the destination, it shows that one's packets.
 
         VLANs are included only if a connection in another VLAN has the same ends: tags may be in
         one direction only.
@@ -318,8 +320,15 @@ class FlowTable:
         row = self.rows[flow]
         field = "ipv6" if row["version"] == _IPV6 else "ip"
         ends = self.source(flow), self.destination(flow)
-        terms = [f"{field}.addr == {address}" for address, _ in ends]
-        terms += [f"tcp.port == {port}" for _, port in ends]
+        source, destination = ends[::-1] if sender else ends
+        addresses, ports = ("addr", "addr"), ("port", "port")
+        if sender is not None:
+            addresses, ports = ("src", "dst"), ("srcport", "dstport")
+        terms = [
+            f"{field}.{addresses[0]} == {source[0]}",
+            f"{field}.{addresses[1]} == {destination[0]}",
+        ]
+        terms += [f"tcp.{ports[0]} == {source[1]}", f"tcp.{ports[1]} == {destination[1]}"]
         namesakes = [other for other, _ in self.find(*ends, int(row["protocol"]))]
         if (self.rows["vlans"][namesakes] != row["vlans"]).any():
             # To Wireshark, 802.1Q's tags are another protocol than 802.1ad's.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
-from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notes
+from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notebook, Places
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
@@ -32,7 +32,7 @@ _IDLE = 0.5
 class Finder:
     """Find notes on the packets of a capture."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notebook) -> None:
         self._finders = (Bunches(notes), Waiting(notes), Again(notes), Queues(notes))
 
     def add(self, block: Block) -> None:
@@ -48,9 +48,9 @@ class Finder:
 class Bunches:
     """Finds bunches of ACKs, and the data packets right before them."""
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-        self._streaks = StreakFinder(2, BUNCH_ACKS)
+    def __init__(self, notes: Notebook) -> None:
+        self._notes, self._before = notes, Previous()
+        self._streaks = StreakFinder(3, BUNCH_ACKS)
         self._ahead = Ahead(), Ahead()
 
     def add(self, block: Block) -> None:
@@ -61,7 +61,9 @@ class Bunches:
         for end, each in enumerate(self._ahead):
             rows = np.flatnonzero(origin == end)
             ahead[rows] = each.of(block, rows)
-        values = acks["frame"] * leads, ahead[acks.rows] * leads
+        frame = acks["frame"]
+        before = self._before.of(acks.directions, acks.starts, frame)
+        values = frame * leads, ahead[acks.rows] * leads, (frame - before) * ~leads
         self._note(self._streaks.add(acks.direction, ~leads, acks["time_ns"], values))
 
     def finish(self) -> None:
@@ -69,7 +71,9 @@ class Bunches:
         self._note(self._streaks.finish())
 
     def _note(self, bunches: Streaks) -> None:
-        self._notes.add(bunches.total[0], Note.BUNCH, bunches.rows, bunches.total[1])
+        direction, rows, first_ns, _, (frame, ahead, further) = vars(bunches).values()
+        places = Places(direction, frame, frame + further, first_ns)
+        self._notes.add(Note.BUNCH, places, rows, ahead)
 
 
 class Ahead:
@@ -106,8 +110,8 @@ class Ahead:
 class Waiting:
     """Finds times without data that are a good part of a round trip, with their main cause."""
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes, self._limits = notes, TransferLimits()
+    def __init__(self, notes: Notebook) -> None:
+        self._notes, self._limits, self._sent = notes, TransferLimits(), Previous()
         # Time since the last data by cause; then the times whose cause the next data decides, the
         # last for held ACKs.
         self._open = LaneArray(np.add, 0, CAUSES + 2)
@@ -147,14 +151,17 @@ class Waiting:
         # Without a round trip the minimum is NaN, and no time is idle.
         least_ns = np.maximum(_IDLE * facts.round_trip_ns, LEAST_DELTA_NS)[direction]
         idle = np.flatnonzero(idle_ns >= least_ns)
-        frame = waits.view["frame"][rows[idle]]
-        self._notes.add(frame, Note.IDLE, idle_ns[idle], cause[idle])
+        frame, time_ns = waits.view["frame"][rows], waits.view["time_ns"][rows]
+        starts = np.flatnonzero(starts_of(direction))
+        sent = self._sent.of(direction[starts], starts, frame)
+        places = Places(direction[idle], frame[idle], sent[idle], time_ns[idle])
+        self._notes.add(Note.IDLE, places, idle_ns[idle], cause[idle])
 
 
 class Again:
     """Finds data that was sent before or came late, with the reason for sending it."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notebook) -> None:
         self._notes = notes
 
     def add(self, block: Block) -> None:
@@ -164,7 +171,10 @@ class Again:
         near = block.facts.tap_at[block.direction[rows]] <= NEAR
         why = np.where(near, repair[rows], Repair.NONE)
         why[repair[rows] == Repair.NONE] = LATE
-        self._notes.add(block.packets.frame[rows], Note.AGAIN, why, 0)
+        frame = block.packets.frame[rows]
+        direction = block.direction[rows].astype(np.int64)
+        places = Places(direction, frame, frame, block.packets.time_ns[rows])
+        self._notes.add(Note.AGAIN, places, why, 0)
 
 
 class Queues:
@@ -173,7 +183,7 @@ class Queues:
     An ACK for fewer segments than usual may have been delayed by its receiver, and is left out.
     """
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notebook) -> None:
         self._notes, self._there = notes, Previous(0)
 
     def add(self, block: Block) -> None:
@@ -191,4 +201,6 @@ class Queues:
         for note, value in ((Note.QUEUE, 1), (Note.NO_QUEUE, 0)):
             turns = rows[(there == value) & (before != value)]
             rtt_ns, least_ns = acks["rtt_ns"][turns], shortest_ns[turns].astype(np.int64)
-            self._notes.add(acks["frame"][turns], note, rtt_ns, least_ns)
+            frame, time_ns = acks["frame"][turns], acks["time_ns"][turns]
+            places = Places(acks.direction[turns], frame, frame, time_ns)
+            self._notes.add(note, places, rtt_ns, least_ns)

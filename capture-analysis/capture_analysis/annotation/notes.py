@@ -2,9 +2,12 @@
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.columns import IntArray
 from capture_analysis.metrics.transfer_limits import (
@@ -83,8 +86,33 @@ def _ms(ns: int) -> str:
     return f"{ns / 1e6:.3g}" if ns < 1e9 else f"{ns / 1e6:.0f}"
 
 
-class Notes:
-    """Notes of a capture, at most MOST_NOTES.
+@dataclass(frozen=True)
+class Places:
+    """The packets of several notes; columns of shape (k,).
+
+    Attributes:
+        direction: 2 * flow + half of the data.
+        frame: number of the frame with the note.
+        other: number of the frame at the other end: a bunch's last ACK, the data before an idle
+            time (-1 if there are none); otherwise the same as `frame`.
+        time_ns: time of the frame with the note.
+    """
+
+    direction: IntArray
+    frame: IntArray
+    other: IntArray
+    time_ns: IntArray
+
+
+class Notebook(Protocol):
+    """Takes the notes that a Finder finds."""
+
+    def add(self, note: Note, places: Places, first: IntArray, second: IntArray | int) -> None:
+        """Take notes of one kind, with the two numbers of each."""
+
+
+class Notes(Notebook):
+    """Notes of a capture by frame, at most MOST_NOTES.
 
     Attributes:
         full: True if there were more notes, which are left out.
@@ -98,9 +126,9 @@ class Notes:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, frame: IntArray, note: Note, first: IntArray, second: IntArray | int) -> None:
-        """Add a note on each of several frames, shape (k,)."""
-        columns = np.broadcast_arrays(frame, int(note), first, second)
+    @override
+    def add(self, note: Note, places: Places, first: IntArray, second: IntArray | int) -> None:
+        columns = np.broadcast_arrays(places.frame, int(note), first, second)
         rows = np.stack(columns, axis=1).astype(np.int64)
         kept = rows[: self._most - self._count]
         self.full |= len(kept) < len(rows)

@@ -22,9 +22,9 @@ from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN, RTT_MIN
 from capture_analysis.one_capture.document import (
+    connections_in_order,
     data_direction,
     document,
-    most_payload,
     vantage,
     warnings,
 )
@@ -48,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=LISTED,
         metavar="N",
-        help="number of connections to list, those with most payload first (default: %(default)s)",
+        help="number of connections to list, those with most payload in one direction first "
+        "(default: %(default)s)",
     )
 
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     measured = measure(Capture(arguments.path, inside=arguments.inside), given(arguments))
     document(measured, 0)  # raises if there is no TCP packet
-    listed = most_payload(measured)[: arguments.flows]
+    listed = connections_in_order(measured)[: arguments.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
     left = len(measured.capture.flows) - len(listed)
     if left:

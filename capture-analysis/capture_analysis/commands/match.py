@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=FLOWS_LISTED,
         metavar="N",
-        help="number of connections to list, those with most packets first (default: %(default)s)",
+        help="number of connections to list, those with most data packets in one direction first "
+        "(default: %(default)s)",
     )
 
 

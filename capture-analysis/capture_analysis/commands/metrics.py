@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=flow_count,
         default=FLOWS_LISTED,
         metavar="N",
-        help="number of connections to list, those with most payload first (default: %(default)s)",
+        help="number of connections to list, those with most payload in one direction first "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--workers",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable
+from capture_analysis.columns import FlowTable, IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
@@ -29,7 +29,7 @@ def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> di
     Args:
         path: a capture; "-" is standard input.
         given: the user's knowledge of the capture.
-        flows: number of connections to list, those with most payload first.
+        flows: number of connections to list, those with most payload in one direction first.
 
     Raises: AnalysisError if the file is not a capture or has no TCP packet.
     """
@@ -49,7 +49,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     """
     capture = measured.capture
     need_tcp(capture)
-    listed = most_payload(measured)[:flows]
+    listed = connections_in_order(measured)[:flows]
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
     for each in measured.estimators:
@@ -66,13 +66,31 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     }
 
 
-def most_payload(measured: Measured) -> Sequence[int]:
-    """Sort connections by new payload in both directions, most first."""
-    payload = measured.tally.new_payload.values()
-    both = np.zeros(2 * len(measured.capture.flows), dtype=np.int64)
-    both[: len(payload)] = payload[: len(both)]
-    order: Sequence[int] = np.argsort(-both.reshape(-1, 2).sum(axis=1), kind="stable").tolist()
+def directions_in_order(measured: Measured) -> Sequence[int]:
+    """List the directions with data, 2 * flow + half, most new payload first."""
+    payload = _new_payload(measured)
+    order = np.argsort(-payload, kind="stable")
+    found: Sequence[int] = order[payload[order] > 0].tolist()
+    return found
+
+
+def connections_in_order(measured: Measured) -> Sequence[int]:
+    """List the connections in the order of `directions_in_order`, those without data last."""
+    return by_larger_direction(_new_payload(measured))
+
+
+def by_larger_direction(size: IntArray) -> Sequence[int]:
+    """Sort connections by their larger direction, largest first.
+
+    Args:
+        size: size of each direction, shape (2 * connections,).
+    """
+    order: Sequence[int] = np.argsort(-size.reshape(-1, 2).max(axis=1), kind="stable").tolist()
     return order
+
+
+def _new_payload(measured: Measured) -> IntArray:
+    return measured.tally.new_payload.at(np.arange(2 * len(measured.capture.flows)))
 
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class Section:
         verdict: the shortest answer.
         answers: questions and answers.
         note: a sentence on packets that the pictures omit.
+        events: its events by kind; times are s after the capture's first packet.
         figures: its pictures.
         metrics: its metrics, from the document.
     """
@@ -49,6 +50,7 @@ class Section:
     verdict: str
     answers: list[tuple[str, str]]
     note: str
+    events: list[tuple[str, list[tuple[float, str, str]]]]
     figures: list[Figure]
     metrics: Mapping[str, Any]
 
@@ -70,11 +72,23 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
                 verdict(metrics),
                 headline(metrics, facts),
                 note(each),
+                _events(each),
                 drawn,
                 metrics,
             )
         )
     return made
+
+
+def _events(each: Selected) -> list[tuple[str, list[tuple[float, str, str]]]]:
+    origin_ns = each.direction.origin_ns
+    return [
+        (
+            group.title,
+            [((e.time_ns - origin_ns) / 1e9, e.words, e.wireshark_filter) for e in group.events],
+        )
+        for group in each.events
+    ]
 
 
 def write_page(
@@ -93,17 +107,13 @@ def write_page(
         "capture.html.j2",
         [figure for section in shown for figure in section.figures],
         document=document,
-        sections=_by_number(shown),
+        sections=shown,
         headline=_headline(document, shown),
         connections=_connections(document),
-        tables=_tables(document, _by_number(shown)),
+        tables=_tables(document, shown),
         files=[described_file(Path(document["capture"]["path"]))],
         command=command,
     )
-
-
-def _by_number(shown: Sequence[Section]) -> list[Section]:
-    return sorted(shown, key=lambda each: each.flow)
 
 
 def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str]:
@@ -124,8 +134,8 @@ def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str
 
 
 def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Make a table's rows: one for each direction that has data."""
-    return [
+    """Make a table's rows: one for each direction that has data, most payload first."""
+    rows: list[dict[str, Any]] = [
         {
             "flow": flow["id"],
             "ends": (flow["source"], flow["destination"])[:: 1 if way == "forward" else -1],
@@ -142,6 +152,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         for way in _WAYS
         if flow[way]
     ]
+    return sorted(rows, key=lambda row: -(row["payload"] or 0.0))
 
 
 def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:

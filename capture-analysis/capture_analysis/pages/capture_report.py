@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.document import document, most_payload
-from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
+from capture_analysis.one_capture.document import directions_in_order, document
+from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
 from capture_analysis.reading.capture import Capture
@@ -46,7 +46,7 @@ def report(
     measured = measure(Capture(path, inside=given.inside), given)
     content = document(measured)
     listed = {flow["id"] for flow in content["flows"]}
-    numbers = [n for n in main_directions(measured) if n // 2 in listed][:DIRECTIONS]
+    numbers = [n for n in directions_in_order(measured) if n // 2 in listed][:DIRECTIONS]
     again = Capture(path, inside=given.inside)
     shown = capture_page.sections(content, select(again, measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
@@ -106,14 +106,6 @@ def _written_whole(folder: Path) -> Iterator[Path]:
             _put(aside, folder)
     except OSError as error:
         raise AnalysisError(f"{folder}: cannot be written: {error.strerror or error}") from error
-
-
-def main_directions(measured: Measured) -> list[int]:
-    """List the directions with data, 2 * flow + half, most payload first."""
-    payload = measured.tally.new_payload
-    numbers = [2 * flow + half for flow in most_payload(measured) for half in (0, 1)]
-    carrying = [n for n in numbers if payload.of(n) > 0]
-    return sorted(carrying, key=lambda n: -payload.of(n))
 
 
 def _stem(path: Path) -> str:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.document import directions_in_order
 from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pages import page_template
-from capture_analysis.pages.capture_report import main_directions
 from capture_analysis.pictures import capture_figures, pair_pictures, plots
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import Selected, select
@@ -73,7 +73,7 @@ def _save(drawn: Figure, output: Path, name: str, note: str) -> None:
 
 def _selected(path: Path, flow: int | None, given: Given) -> Selected:
     measured = measure(Capture(path, inside=given.inside), given)
-    numbers = main_directions(measured)
+    numbers = directions_in_order(measured)
     if not numbers:
         raise AnalysisError(f"{path}: no connection carries data")
     mine = [n for n in numbers if flow is None or n // 2 == flow]

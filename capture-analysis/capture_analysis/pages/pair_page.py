@@ -1,6 +1,6 @@
 """Write report.html of two captures of one path."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,16 +46,15 @@ def write_pair_page(
         command: the command line, for quoting.
     """
     described = _described(document)
-    compressed = max(
-        described, key=lambda each: value(each.metrics, "acks_compressed") or 0.0, default=None
-    )
+    first, *others = _verdicts(described)
     page_template.write(
         path,
         "pair.html.j2",
         figures,
         document=document,
-        verdict=compressed.verdict if compressed else "No connection's data passed both captures",
-        directions=sorted(described, key=lambda each: each.flow),
+        verdict=first,
+        others=others,
+        directions=described,
         note=note,
         connections=_connections(document),
         tables=_tables(document, described),
@@ -64,12 +63,23 @@ def write_pair_page(
     )
 
 
-def _carrying(document: Mapping[str, Any]) -> Iterable[tuple[dict[str, Any], str]]:
-    """Yield each connection with "forward" or "backward" where it has data."""
-    for flow in document["flows"]:
-        for way in _WAYS:
-            if flow[way] and value(flow[way], "data_offered"):
-                yield flow, way
+def _verdicts(described: Sequence[_Described]) -> list[str]:
+    """Return the verdict on the first direction, then a sentence for each."""
+    if not described:
+        return ["No connection's data passed both captures"]
+    each = [f"Connection {one.flow}, {one.name}: {one.verdict}." for one in described]
+    return [described[0].verdict, *each]
+
+
+def _carrying(document: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """List the connections with "forward" or "backward" where data passed, most packets first."""
+    offered = [
+        (value(flow[way], "data_offered") or 0.0, flow, way)
+        for flow in document["flows"]
+        for way in _WAYS
+        if flow[way]
+    ]
+    return [each[1:] for each in sorted(offered, key=lambda each: -each[0]) if each[0]]
 
 
 def _ends(flow: Mapping[str, Any], way: str) -> tuple[str, str]:
@@ -78,7 +88,6 @@ def _ends(flow: Mapping[str, Any], way: str) -> tuple[str, str]:
 
 
 def _described(document: Mapping[str, Any]) -> list[_Described]:
-    ordered = sorted(_carrying(document), key=lambda f: -(value(f[0][f[1]], "data_offered") or 0))
     return [
         _Described(
             flow["id"],
@@ -87,7 +96,7 @@ def _described(document: Mapping[str, Any]) -> list[_Described]:
             pair_verdict(flow[way]),
             pair_headline(flow[way], document),
         )
-        for flow, way in ordered[:_DIRECTIONS]
+        for flow, way in _carrying(document)[:_DIRECTIONS]
     ]
 
 

@@ -18,7 +18,10 @@ def ack_spacing(direction: Direction) -> Figure:
 
     The pace of both links is dashed.
     """
-    rows = np.flatnonzero(direction.pure_acks() & (direction.tracked.gap_ns >= 0))
+    # A gap from before the transfer is no spacing of its ACKs.
+    begun_ns = direction.packets.time_ns - direction.tracked.gap_ns
+    spaced = (direction.tracked.gap_ns >= 0) & (begun_ns >= direction.begins_ns)
+    rows = np.flatnonzero(direction.pure_acks() & spaced)
     gap_ns, x = direction.tracked.gap_ns[rows], direction.seconds(rows)
     gap_ms = np.maximum(gap_ns / 1e6, _TIE_MS)
     ack_ns, data_ns = direction.ack_service_ns, direction.data_service_ns

@@ -28,6 +28,7 @@ class Direction:
         data_service_ns: transmission time of a full segment on its bottleneck, None if unknown.
         ack_service_ns: transmission time of an ACK on its bottleneck, None if unknown.
         bound: bound of the compression factor, None if unknown.
+        begins_ns: time from which on data flow, see `Overview.begins_ns`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Direction:
     data_service_ns: float | None = None
     ack_service_ns: float | None = None
     bound: float | None = None
+    begins_ns: int = 0
 
     def seconds(self, rows: BoolArray | IntArray) -> FloatArray:
         """Return the times of some packets, s since the origin."""

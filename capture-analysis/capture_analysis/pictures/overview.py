@@ -11,6 +11,9 @@ from capture_analysis.tracking import Tracked
 OVERVIEW_BINS = 1500
 # Number of intervals over which rates are averaged.
 RATE_BINS = 150
+# A silence is long from this share of the whole time on, and data before it are little below this
+# share of the payload.
+_SILENCE, _LITTLE = 0.1, 0.01
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -19,7 +22,7 @@ class Overview:
 
     Args:
         half: the half that sends the data.
-        first_ns: time of the direction's first packet.
+        first_ns: time of the direction's first data; ACKs before it count as of that time.
         last_ns: time of the direction's last packet.
     """
 
@@ -50,6 +53,17 @@ class Overview:
     ) -> None:
         np.minimum.at(self._lowest[name], bins[rows], low[rows])
         np.maximum.at(self._highest[name], bins[rows], high[rows])
+
+    def begins_ns(self) -> int:
+        """Return the time from which on data flow, ns.
+
+        A little data before a long silence, such as a greeting, does not count.
+        """
+        busy = np.flatnonzero(self.new_bytes)
+        before = np.cumsum(self.new_bytes)[busy[:-1]]
+        silent = np.diff(busy) > _SILENCE * OVERVIEW_BINS
+        ends = np.flatnonzero(silent & (before < _LITTLE * self.new_bytes.sum()))
+        return self.first_ns + (self.bin_ns * int(busy[ends[-1] + 1]) if len(ends) else 0)
 
     def seconds(self, origin_ns: int) -> FloatArray:
         """Return the intervals' middles, s from origin; (OVERVIEW_BINS,)."""

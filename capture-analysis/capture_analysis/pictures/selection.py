@@ -10,8 +10,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.annotation.events import Events, Group
+from capture_analysis.annotation.finding import Finder
 from capture_analysis.columns import FlowTable, Packets, concatenate
+from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
+from capture_analysis.facts.lanes import Previous
 from capture_analysis.metrics.compression_factor import bound
 from capture_analysis.one_capture.single import Measured
 from capture_analysis.one_capture.tally import Tally
@@ -34,6 +38,7 @@ class Selected:
         first: number of the connection's packets before them.
         total: number of the connection's packets.
         overview: extremes and sums of all packets of the direction.
+        events: its events by kind.
     """
 
     number: int
@@ -41,6 +46,7 @@ class Selected:
     first: int
     total: int
     overview: Overview
+    events: list[Group]
 
     @property
     def cut(self) -> bool:
@@ -119,34 +125,41 @@ def select(
     paces = facts.acked_ns_per_byte.reshape(-1, 2)
     keepers = {flow: _Keeper(max(budget // len(chosen), 1), paces[flow]) for flow in chosen}
     overviews = {number: Overview(number % 2, *_span_ns(tally, number)) for number in numbers}
+    events = Events(numbers, every_packet=len(chosen) == len(measured.capture.flows))
+    finder, stamps = Finder(events), Previous()
     follow, origin_ns = Tracker(), None
     for chunk in capture.chunks():
         if origin_ns is None and len(chunk):
             origin_ns = int(chunk.time_ns[0])
         mine = chunk.where(np.isin(chunk.flow, chosen))
         tracked = follow.track(mine, capture.flows)
+        finder.add(Block(mine, tracked, facts, stamps))
         for flow in chosen:
             rows = np.flatnonzero(mine.flow == flow)
             part = mine.where(rows).widened(), tracked.where(rows).widened()
             keepers[flow].add(*part)
             for number in {2 * flow, 2 * flow + 1} & overviews.keys():
                 overviews[number].add(*part)
+    finder.finish()
     kept = {flow: keeper.kept() for flow, keeper in keepers.items()}
     selected = []
     for number in numbers:
         first, packets, tracked = kept[number // 2]
         kept_part = Direction("", number % 2, origin_ns or 0, packets, tracked)
-        direction = _described(kept_part, capture.flows, facts, number)
+        direction = replace(
+            _described(kept_part, capture.flows, facts, number),
+            begins_ns=overviews[number].begins_ns(),
+        )
         total = keepers[number // 2].total
-        selected.append(Selected(number, direction, first, total, overviews[number]))
+        found = events.of(number, capture.flows)
+        selected.append(Selected(number, direction, first, total, overviews[number], found))
     return selected
 
 
 def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int) -> Direction:
-    flow, half = divmod(number, 2)
     return replace(
         direction,
-        name=flows.label(flow, half),
+        name=flows.label(*divmod(number, 2)),
         window_shift=None if facts.window_shift[number] < 0 else int(facts.window_shift[number]),
         segment_bytes=int(facts.segment_bytes[number]),
         data_service_ns=_known(facts.data_service_ns[number]),
@@ -160,6 +173,7 @@ def _known(value: float) -> float | None:
 
 
 def _span_ns(tally: Tally, number: int) -> tuple[int, int]:
-    """Return the time of a direction's first and last packet."""
-    first = min(int(tally.first_ns.of(number)), int(tally.first_ack_ns.of(number)))
-    return first, max(int(tally.last_ns.of(number)), int(tally.last_ack_ns.of(number)))
+    """Return the time of a direction's first data, and of its last packet."""
+    return int(tally.first_ns.of(number)), max(
+        int(tally.last_ns.of(number)), int(tally.last_ack_ns.of(number))
+    )

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.one_capture.document import named_flow, named_metrics
+from capture_analysis.one_capture.document import (
+    by_larger_direction,
+    named_flow,
+    named_metrics,
+)
 from capture_analysis.two_captures.first_pass import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import WayFacts
@@ -34,7 +38,7 @@ def analyse_pair(
         b: the other capture, a file.
         one_clock: True if both captures are known to have the same clock.
         inside: True to read the TCP in tunnels besides the TCP outside.
-        flows: number of connections to list, those with most packets first.
+        flows: number of connections to list, those with most data packets in one direction first.
         sink: receives every packet.
 
     Raises: AnalysisError if a file is not a capture, or no packet is in both.
@@ -57,8 +61,9 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
             ways[way] |= named_metrics(each.per_way, each.of_way(number), undefined)
     for each in measured.estimators:
         metrics |= named_metrics(each.per_pair, each.of_pair(), undefined)
-    busiest = np.argsort(-measured.packets, kind="stable")
-    common = [int(flow) for flow in busiest if _is_common(measured, int(flow))]
+    data = np.zeros(2 * len(measured.packets), dtype=np.int64)
+    data[: len(measured.data)] = measured.data
+    common = [flow for flow in by_larger_direction(data) if _is_common(measured, flow)]
     return {
         "schema": SCHEMA,
         "captures": [_capture(measured, side) for side in (0, 1)],

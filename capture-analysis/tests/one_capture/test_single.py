@@ -11,7 +11,7 @@ from capture_analysis import metrics
 from capture_analysis.columns import Seen
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture import single
-from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.document import by_larger_direction, document
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.single import Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
@@ -116,6 +116,11 @@ def test_most_payload_first() -> None:
     assert payloads == sorted(payloads, reverse=True)
     assert found["flows"][0]["id"] == 2
     assert found["flows_not_listed"] == 5
+
+
+def test_larger_direction_decides() -> None:
+    """Connections are in the order of their larger directions, whatever the other ones carry."""
+    assert by_larger_direction(np.array([60, 60, 0, 100, 0, 0, 60, 0])) == [1, 0, 3, 2]
 
 
 def test_one_direction_only() -> None:

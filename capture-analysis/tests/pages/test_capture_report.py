@@ -174,14 +174,24 @@ def test_data_are_seen_behind_acks(single: Path) -> None:
     assert traces[data]["width"] >= 2 * traces[acks]["width"]
 
 
-def test_connections_in_their_order(single: Path, pair: Path) -> None:
-    """Sections follow the connections' numbers, and columns of metrics name connection and ends."""
-    for folder in (single, pair):
+def test_connections_in_one_order(
+    single: Path, pair: Path, captures: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Headline, sections, columns, rows, JSON and `flows` have the connections in one order."""
+    for folder, document in ((single, "capture.json"), (pair, "pair.json")):
         page = (folder / "report.html").read_text()
         sections = re.findall(r'<h2>Connection (\d+): <span class="ends">(.*?)</span>', page)
-        assert sections == sorted(sections)
-        heads = re.findall(r'<th class="number">connection (\d+), (.*?)</th>', page)
-        assert sorted(heads) == sections
+        assert re.findall(r'<th class="number">connection (\d+), (.*?)</th>', page) == sections
+        assert f"<p>Connection {sections[0][0]}, {sections[0][1]}" in page
+        table = page.partition('<table id="connections">')[2]
+        rows = re.findall(r'<tr><td class="number">(\d+)</td><td><code>(.*?)</code>', table)
+        assert [(flow, name.split(" ")[0]) for flow, name in sections] == rows[: len(sections)]
+        listed = [flow["id"] for flow in json.loads((folder / document).read_text())["flows"]]
+        assert list(dict.fromkeys(int(flow) for flow, _ in rows)) == listed
+    assert main(["flows", str(captures[0])]) == 0
+    names = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    flows = json.loads((single / "capture.json").read_text())["flows"]
+    assert names == [flow["name"] for flow in flows]
 
 
 def test_pair_has_filters(pair: Path) -> None:

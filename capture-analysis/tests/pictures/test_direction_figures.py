@@ -155,3 +155,19 @@ def test_chunks_do_not_matter(chunk: int) -> None:
         for column in vars(mine):
             assert getattr(mine, column).tolist() == getattr(theirs, column).tolist()
     assert parts.overview.new_bytes.tolist() == whole.overview.new_bytes.tolist()
+
+
+def test_silence_before_the_transfer_is_not_shown() -> None:
+    """After a greeting and 20 s of silence, pictures over time open where data flow again.
+
+    The first ACK's spacing, which began before the silence, is left out.
+    """
+    exchange = made.compressed(cycles=CYCLES, window=WINDOW, bunch=BUNCH)
+    for times_ns in (exchange.data_ns, exchange.ack_ns):
+        times_ns[1:] += 20_000_000_000
+    selected = selected_of(exchange)
+    for name in ("ack-spacing", "rtt", "rates"):
+        drawn = figure(selected, name)
+        assert drawn.view is None or 19.9 < drawn.view[0] < 20.1
+        assert drawn.view is not None or min(each.x.min() for each in drawn.lines) > 19.9
+    assert line(figure(selected, "ack-spacing"), "ACKs").y.max() < 1000
