@@ -36,7 +36,7 @@ _LINK = """\
 schema: 1
 title: A link of {down:g} and {up:g} Mbit/s, {delay:g} ms each way
 directions:
-  # A drop-tail queue, in packets of any size. An AQM beside it has that limit: aqm: fq_codel
+  # A drop-tail queue, in packets of any size. For active queue management add aqm: fq_codel
   forward: {{rate_mbit: {down:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
   reverse: {{rate_mbit: {up:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
 """

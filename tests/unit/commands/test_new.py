@@ -14,7 +14,7 @@ def test_a_new_experiment_is_sound(tmp_path: Path) -> None:
     matrix = "".join(f"{line[2:]}\n" for line in text.splitlines() if line.startswith("# "))
     (tmp_path / "swept.yml").write_text(text + matrix[matrix.index("matrix:") :])
     link = (tmp_path / "mine-link.yml").read_text()
-    managed = link.partition("has that limit: ")[2].partition("\n")[0]
+    managed = link.partition("management add ")[2].partition("\n")[0]
     (tmp_path / "mine-link.yml").write_text(link.replace("forward: {", f"forward: {{{managed}, "))
     done = twoway("vet", "mine.yml", "swept.yml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "2 experiments are sound\n")
