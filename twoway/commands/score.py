@@ -21,11 +21,13 @@ from twoway.errors import UsageError
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from twoway.contract.suite import ReadSuite
     from twoway.report.card import Card
     from twoway.report.card_comparing import CardComparison
+    from twoway.spec.own_modules import OwnModule
+    from twoway.sweeps.sweep import Outcome
 
 HELP = "congestion controls compared: a card of yours beside Reno, CUBIC and BBR"
 
@@ -43,27 +45,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--against",
-        help="print the cells that differ from another card (card.json, or its folder), or those "
-        "in which the first control differs from this column, such as cubic",
+        help="print the cells that differ from another card (card.json, or its folder), those in "
+        "which the first control differs from this column, such as cubic, or those that differ on "
+        "another kernel, named as for --kernel",
     )
     add_options(parser, JSON, RESULTS, SEEDS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run a suite for controls, and write their card."""
+    from twoway.backends.registry import find_backend
     from twoway.contract.verdicts import BAD, GOOD
-    from twoway.report.card import card_table, make_card, printed_table, write_card
+    from twoway.report.card import card_table, printed_table
     from twoway.report.card_comparing import comparison_table
-    from twoway.report.results import read_results
-    from twoway.spec.point import point_names
-    from twoway.spec.suite import control_of, load_suite, write_rows
+    from twoway.spec.suite import control_of, load_suite
 
     suite = load_suite(args.suite)
     _refuse_unknown_metrics(suite)
     asked = dict(control_of(name) for name in args.controls)
     others = {name: module for name, module in asked.items() if name not in suite.said.columns}
     columns = (*others, *suite.said.columns)
-    against = _against(args.against, columns) if args.against else None
+    into = args.results / "score" / suite.name
+    find_backend(args.backend, args.kernel)
+    outcomes: list[Outcome] = []
+    against = None
+    if args.against and _is_kernel(args.against):
+        there = argparse.Namespace(**{**vars(args), "kernel": args.against})
+        before, outcomes = _card(there, suite, others, into / "against")
+        against = _beside(before)
+    elif args.against:
+        against = _against(args.against, columns)
+    card, here = _card(args, suite, others, into)
+    outcomes += here
+    chown_like_parent(args.results / "score")
+    if args.json:
+        print(card.model_dump_json(indent=1))
+    elif not console().quiet:
+        print(*card_table(card), *printed_table(card), sep="\n")
+        if against:
+            print(*comparison_table(against(card)), sep="\n")
+    for each in outcomes:
+        if not each.good:
+            say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
+    say(f"report: {shown(into / 'index.html')}", markup=False)
+    return GOOD if all(each.good for each in outcomes) else BAD
+
+
+def _card(
+    args: argparse.Namespace,
+    suite: "ReadSuite",
+    others: "Mapping[str, OwnModule | None]",
+    into: Path,
+) -> "tuple[Card, list[Outcome]]":
+    """Run a suite on the kernel that is asked for, and write the card with its page.
+
+    Args:
+        args: the command line.
+        suite: the suite.
+        others: the controls that the suite does not list, with their modules.
+        into: the card's folder.
+    """
+    from twoway.report.card import make_card
+    from twoway.report.card_page import write_card
+    from twoway.report.results import read_results
+    from twoway.spec.point import point_names
+    from twoway.spec.suite import write_rows
+
+    columns = (*others, *suite.said.columns)
     with TemporaryDirectory(prefix="twoway-") as made:
         files = suite.files
         for number, (name, module) in enumerate(others.items()):
@@ -82,21 +130,20 @@ def run(args: argparse.Namespace) -> int:
     experiments = [each for folders in done.values() for each in read_results(folders)]
     failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
     card = make_card(suite, columns, experiments, failed)
-    into = args.results / "score" / suite.name
     make_folder(into)
-    page = write_card(card, experiments, into)
-    chown_like_parent(args.results / "score")
-    if args.json:
-        print(card.model_dump_json(indent=1))
-    elif not console().quiet:
-        print(*card_table(card), *printed_table(card), sep="\n")
-        if against:
-            print(*comparison_table(against(card)), sep="\n")
-    for each in outcomes:
-        if not each.good:
-            say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
-    say(f"report: {shown(page)}", markup=False)
-    return GOOD if all(each.good for each in outcomes) else BAD
+    write_card(card, experiments, into)
+    return card, outcomes
+
+
+def _is_kernel(name: str) -> bool:
+    """Tell whether a name is a kernel's, as `--kernel` has it, and no card's or column's."""
+    return name in ("guest", "newest") or (Path(name).expanduser() / "Kconfig").is_file()
+
+
+def _beside(before: "Card") -> "Callable[[Card], CardComparison]":
+    from twoway.report.card_comparing import compare_cards
+
+    return lambda card: compare_cards(before, card)
 
 
 def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComparison]":
@@ -105,17 +152,16 @@ def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComp
     Raises: UsageError if it is neither a column nor a card.
     """
     from twoway.report.card import read_card
-    from twoway.report.card_comparing import compare_cards, compare_columns
+    from twoway.report.card_comparing import compare_columns
 
     if asked in columns:
         return lambda card: compare_columns(card, columns[0], asked)
     if not Path(asked).exists():
         raise UsageError(
-            f"--against: {asked:.80}: neither a card nor a column",
+            f"--against: {asked:.80}: neither a card, a column nor a kernel",
             f"columns are {', '.join(columns)}; name it as a control to have it as one",
         )
-    before = read_card(Path(asked))
-    return lambda card: compare_cards(before, card)
+    return _beside(read_card(Path(asked)))
 
 
 def _build(file: Path, args: argparse.Namespace) -> None:

@@ -70,6 +70,7 @@ class Axis(_Quoted):
     to: tuple[Any, ...] | dict[str, Any] = Field(
         description="its values in order, or values by the names that points get"
     )
+    set: tuple[str, ...] = Field(description="the fields that it sets, as flows.NAME.FIELD")
 
 
 class Scatter(_Quoted):

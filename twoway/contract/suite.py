@@ -33,6 +33,23 @@ class Row(Model):
     )
 
 
+class HarmRows(Model):
+    """The rows from which a card says which control harms which.
+
+    All have the flow `flow` with the control under test, and the same other axes.
+    """
+
+    alone: Name = Field(description="the row in which `flow` is alone; shows goodput.flow")
+    itself: Name = Field(
+        description="the row in which a flow `other` of the same control is beside it; shows "
+        "goodput.other"
+    )
+    beside: Name = Field(
+        description="the row in which `other` has the control that the axis `other` sets; shows "
+        "goodput.other and goodput.flow"
+    )
+
+
 class Suite(Model):
     """Situations that congestion controls are tried in: `suites/<name>.yml`."""
 
@@ -40,6 +57,10 @@ class Suite(Model):
     title: Words = Field(description="one line for people")
     columns: Annotated[list[Name], Field(min_length=1)] = Field(
         description="the controls with which every other control is compared"
+    )
+    harm: HarmRows | None = Field(default=None, description="the rows for the matrix of harm")
+    absent: Words | None = Field(
+        default=None, description="what the suite does not try, and why, as sentences"
     )
     rows: Annotated[dict[Name, Row], Field(min_length=1)] = Field(
         description="the experiments of the suite's folder, by id"

@@ -6,8 +6,7 @@ number from the best of its row decides its colour.
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from os.path import relpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -19,15 +18,13 @@ from twoway.contract.judge import Verdict
 from twoway.contract.manifest import SEED
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
-from twoway.contract.suite import AXIS, ReadSuite, Row
+from twoway.contract.suite import AXIS, HarmRows, ReadSuite, Row
 from twoway.contract.verdicts import fails
-from twoway.contract.writing import written_aside
 from twoway.errors import UsageError
-from twoway.report import pages
 from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
 
-CARD, PAGE, CSV = "card.json", "index.html", "card.csv"
+CARD = "card.json"
 # Differences from the better value: up to the first a number is as good as the best, from the
 # second on poor.
 _NEAR, _POOR = 0.9, 0.5
@@ -74,6 +71,16 @@ class Line(Record):
         return self.row.removeprefix(f"{suite}-")
 
 
+class Spot(Record):
+    """Throughput and delay of the flow under test at a point, the medians over seeds."""
+
+    row: str = Field(description="the experiment's id")
+    at: str = Field(description="its point, without control and seed")
+    control: str = Field(description="the control")
+    goodput: float = Field(description="of the flow, Mbit/s")
+    rtt_p95: float = Field(description="the 95th percentile of its round trips, ms")
+
+
 class Card(Document):
     """The numbers of all controls in a suite."""
 
@@ -84,6 +91,9 @@ class Card(Document):
     columns: tuple[str, ...] = Field(description="the controls")
     kernels: tuple[str, ...] = Field(description="the releases of the kernels used")
     lines: tuple[Line, ...] = Field(description="rows, in the suite's order")
+    harm: HarmRows | None = Field(default=None, description="the rows for the matrix of harm")
+    spots: tuple[Spot, ...] = Field(default=(), description="throughput and delay by row")
+    absent: str = Field(default="", description="what the suite does not try")
 
     @property
     def has_printed(self) -> bool:
@@ -144,7 +154,26 @@ def make_card(
         columns=tuple(columns),
         kernels=tuple(dict.fromkeys(each.manifest.kernel.release for each in found)),
         lines=tuple(lines),
+        harm=suite.said.harm,
+        spots=tuple(spot for row in suite.said.rows for spot in _spots(row, runs.get(row, ()))),
+        absent=suite.said.absent or "",
     )
+
+
+def _spots(row: str, results: Sequence[Result]) -> Iterator[Spot]:
+    """Yield the spots of a row whose flow under test is one connection."""
+    for place, by_control in _places(results).items():
+        for control, found in by_control.items():
+            flow = found[0].manifest.experiment.matrix[AXIS].set[0].split(".")[1]
+            pairs = [
+                (goodput.value, delay.value)
+                for metrics in (each.metrics.metrics for each in found)
+                if (goodput := metrics.get(f"goodput.{flow}")) and goodput.value is not None
+                if (delay := metrics.get(f"rtt_p95.{flow}")) and delay.value is not None
+            ]
+            if pairs:
+                goodput, delay = (median(values) for values in zip(*pairs, strict=True))
+                yield Spot(row=row, at=place, control=control, goodput=goodput, rtt_p95=delay)
 
 
 def _without_run(row: str, asked: Row, columns: Sequence[str]) -> Line:
@@ -256,20 +285,7 @@ def standing(value: float, best: float, better: str) -> Literal["near", "between
     return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
 
 
-def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
-    """Write a card's document, its table and its page, which links to the runs.
-
-    Returns: the page.
-    """
-    links = {run.id: relpath(run.folder, folder) for each in experiments for run in each.results}
-    card.write(folder / CARD)
-    with written_aside(folder / CSV) as file:
-        file.write(_table(card).encode())
-    pages.write(folder / PAGE, "card.html.j2", [], card=card, links=links, tables=(CARD, CSV))
-    return folder / PAGE
-
-
-def _table(card: Card) -> str:
+def csv_table(card: Card) -> str:
     """Format a card as CSV: a row for each number."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

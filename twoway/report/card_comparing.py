@@ -39,6 +39,9 @@ class CardComparison(Document):
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
     suite: str = Field(description="the suite's name")
     same_files: bool = Field(description="both cards are of the same files of the suite")
+    kernels: tuple[tuple[str, ...], tuple[str, ...]] = Field(
+        description="the releases of the kernels of the first card, and of the second"
+    )
     cells: tuple[CellPair, ...] = Field(description="cells that differ, in the first card's order")
     common_cells: int = Field(description="how many cells are the same")
     alone: tuple[tuple[str, ...], tuple[str, ...]] = Field(
@@ -82,6 +85,7 @@ def _compared(first: Card, second: Card, pairs: list[tuple[str, str]]) -> CardCo
     return CardComparison(
         suite=first.suite,
         same_files=first.suite_sha256 == second.suite_sha256,
+        kernels=(first.kernels, second.kernels),
         cells=differing,
         common_cells=len(cells) - len(differing),
         alone=(_columns_alone(first, second), _columns_alone(second, first)),
@@ -133,6 +137,9 @@ def comparison_table(found: CardComparison) -> list[str]:
             lines.append(f"in the {which} card alone: {', '.join(columns)}")
     if found.missing:
         lines.append(f"rows in one card alone: {found.missing}")
+    first, second = (", ".join(each) for each in found.kernels)
+    if first != second:
+        lines.append(f"the first card is of Linux {first}, the second of Linux {second}")
     if not found.same_files:
         lines.append("the suite's files differ: a row may ask another question in each card")
     differing = len(found.cells)

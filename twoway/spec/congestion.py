@@ -57,8 +57,22 @@ CONTROLS = {
     "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
     **dict.fromkeys(KERNELS_OWN, Control()),
 }
+# Of a parameter: as in the fields of a flow.
+_MOST_VALUE = 65535
 # Every field of a flow that is a control's parameter.
 PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))
+
+
+def parameter_of(name: str) -> tuple[str, str, int] | None:
+    """Split the kernel's name of a control with a parameter: family, field and value.
+
+    Returns None if the name is no family's followed by a number from 1 to 65535.
+    """
+    for family, control in CONTROLS.items():
+        value = name.removeprefix(family)
+        if control.field and re.fullmatch("[1-9][0-9]{0,4}", value) and int(value) <= _MOST_VALUE:
+            return family, control.field, int(value)
+    return None
 
 
 @cache

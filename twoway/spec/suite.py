@@ -9,13 +9,14 @@ import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from twoway.contract.suite import AXIS, ReadSuite, Suite
 from twoway.errors import SpecError, UsageError
 from twoway.paths import SUITES, shown_path
-from twoway.spec.congestion import CONTROLS
+from twoway.spec.congestion import CONTROLS, parameter_of
 from twoway.spec.files_below import files_below
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.reading import load_experiment, read_document, validated
@@ -49,7 +50,8 @@ def load_suite(name: str) -> ReadSuite:
         f"{row}: needs `shows` or `cannot`, one of both"
         for row, each in said.rows.items()
         if bool(each.shows) == bool(each.cannot)
-    ] or [problem for file in suite.files for problem in _problems(file, said.columns)]
+    ] + _harm_problems(said)
+    problems = problems or [each for file in suite.files for each in _problems(file, said.columns)]
     if problems:
         raise SpecError([f"{shown_path(path)}: rows.{problem}" for problem in problems])
     return suite
@@ -85,6 +87,23 @@ def _files(folder: Path) -> list[tuple[str, Path]]:
     return files
 
 
+def _harm_problems(said: Suite) -> list[str]:
+    """List rows of `harm` that the suite does not have, or that lack a metric."""
+    if said.harm is None:
+        return []
+    needed = {
+        said.harm.alone: {"goodput.flow"},
+        said.harm.itself: {"goodput.other"},
+        said.harm.beside: {"goodput.flow", "goodput.other"},
+    }
+    shown = {row: {shows.metric for shows in each.shows} for row, each in said.rows.items()}
+    return [
+        f"{row}: `harm` needs a row that shows {', '.join(sorted(metrics))}"
+        for row, metrics in needed.items()
+        if not metrics <= shown.get(row, set())
+    ]
+
+
 def _problems(path: Path, columns: Sequence[str]) -> list[str]:
     if not path.is_file():
         return [f"{path.stem}: no such file as {shown_path(path)}"]
@@ -99,13 +118,17 @@ def _problems(path: Path, columns: Sequence[str]) -> list[str]:
 def control_of(name: str) -> tuple[str, OwnModule | None]:
     """Return a control's name, and its module if it is a C file or a folder.
 
+    A control of a family has its parameter in its name: "fast30" has alpha_packets 30.
+
     Raises: SpecError if the file is no module or does not register exactly one control; UsageError
     if there
         is no such control.
     """
     path = Path(name)
     if not name.endswith(".c") and "/" not in name:
-        if name not in CONTROLS:
+        if name in CONTROLS and (field := CONTROLS[name].field):
+            raise UsageError(f"{name}: needs {field}", f"as {name}30, with {field} 30")
+        if name not in CONTROLS and not parameter_of(name):
             close = difflib.get_close_matches(name, CONTROLS, 1)
             meant = f'did you mean "{close[0]}"? ' if close else ""
             raise UsageError(
@@ -140,12 +163,22 @@ def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Pat
     files = [to / path.name for path in suite.files]
     for file in files:
         fields = {key: value for key, value in read_document(file).items() if key not in _SAID}
-        axis = {**fields["matrix"][AXIS], "to": [control]}
-        fields["matrix"] = {**fields["matrix"], AXIS: axis}
+        fields["matrix"] = {**fields["matrix"], AXIS: _axis(fields["matrix"][AXIS], control)}
         if module:
             fields["own_modules"] = [module.name]
         file.write_text(yaml.safe_dump(fields, sort_keys=False))
     return files
+
+
+def _axis(axis: Mapping[str, Any], control: str) -> dict[str, Any]:
+    """Make an axis set a control alone, with its parameter if it is of a family."""
+    family = parameter_of(control)
+    if family is None:
+        return {**axis, "to": [control]}
+    name, field, value = family
+    parameters = [path.removesuffix("congestion") + field for path in axis["set"]]
+    values = [name] * len(parameters) + [value] * len(parameters)
+    return {"set": [*axis["set"], *parameters], "to": {control: values}}
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -37,6 +37,34 @@ def test_another_control_has_the_same_points(tmp_path: Path) -> None:
     assert load_point(f"{files[0]}@{points_of(files[0])[0]}").flows["flow"].congestion == "vegas"
 
 
+def test_a_control_of_a_family_has_its_parameter_in_its_name(tmp_path: Path) -> None:
+    """The rows of fast30 set the control and its parameter, in every flow that the axis sets."""
+    assert control_of("fast30") == ("fast30", None)
+    suite = load_suite("two-way")
+    file = write_rows(suite, "fast30", None, tmp_path / "fast")[0]
+    points = points_of(file)
+    assert {point.partition(",")[0] for point in points} == {"control=fast30"}
+    for flow in load_point(f"{file}@{points[-1]}").flows.values():
+        assert (flow.congestion, flow.alpha_packets) == ("fast", 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("fast", "fast: needs alpha_packets"),
+        ("fixed", "fixed: needs window_packets"),
+        ("fast0", "fast0: no such congestion control"),
+        ("fast65536", "fast65536: no such congestion control"),
+        ("cubic30", "cubic30: no such congestion control"),
+    ],
+)
+def test_a_parameter_that_is_none(name: str, sentence: str) -> None:
+    """A family without its parameter is refused, and so is a parameter out of range."""
+    with pytest.raises(UsageError) as raised:
+        control_of(name)
+    assert str(raised.value) == sentence
+
+
 def points_of(file: Path) -> list[str]:
     """List the names of a sweep's points."""
     return [name.partition("@")[2] for name in point_names(str(file))]
@@ -73,6 +101,10 @@ def test_a_suite_is_named_by_its_content(tmp_path: Path) -> None:
     [
         ({"columns": ["reno"]}, "axis `control` must have the values reno"),
         ({"rows": {}}, "rows"),
+        (
+            {"harm": {"alone": "quick-alone", "itself": "gone", "beside": "gone"}},
+            "rows.gone: `harm` needs a row that shows goodput.flow, goodput.other",
+        ),
         ({"colour": "red"}, "colour"),
         (
             {"rows": {"gone": {"asks": "a", "source": "b", "shows": []}}},

@@ -1,0 +1,49 @@
+"""The page of a card: its numbers, who harms whom, throughput over delay, and what is not here."""
+
+from collections import Counter
+from collections.abc import Iterable
+from os.path import relpath
+from pathlib import Path
+
+from twoway.contract.writing import written_aside
+from twoway.report import pages
+from twoway.report.card import CARD, Card, csv_table
+from twoway.report.card_harm import harm_tables
+from twoway.report.card_plane import planes
+from twoway.report.results import Experiment
+
+PAGE, CSV = "index.html", "card.csv"
+
+
+def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
+    """Write a card's document, its table and its page, which links to the runs.
+
+    Returns: the page.
+    """
+    links = {run.id: relpath(run.folder, folder) for each in experiments for run in each.results}
+    card.write(folder / CARD)
+    with written_aside(folder / CSV) as file:
+        file.write(csv_table(card).encode())
+    pages.write(
+        folder / PAGE,
+        "card.html.j2",
+        [],
+        card=card,
+        links=links,
+        tables=(CARD, CSV),
+        buttons=_buttons(card),
+        harms=harm_tables(card),
+        planes=planes(card),
+    )
+    return folder / PAGE
+
+
+def _buttons(card: Card) -> dict[str, int]:
+    """Count the rows that a button shows: those of a metric, and those of a verdict in print."""
+    kinds = Counter(line.metric.partition(".")[0] for line in card.lines if line.metric)
+    printed = Counter(
+        verdict
+        for line in card.lines
+        for verdict in {said.verdict.value for cell in line.cells.values() for said in cell.said}
+    )
+    return {**kinds, **printed}

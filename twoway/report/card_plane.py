@@ -1,0 +1,54 @@
+"""Throughput over delay of all controls in a situation, as SVG: up and left is better."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from capture_analysis.pages.page_template import number
+from capture_analysis.pictures.palette import COLOURS
+from markupsafe import Markup, escape
+
+from twoway.report.card import Card, Spot
+
+_WIDTH, _HEIGHT = 280, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 10, 270, 14, 160
+_LETTERS = 11  # pixels from one label to the next
+
+
+def planes(card: Card) -> list[tuple[str, Markup]]:
+    """Draw a plane for each point; return its title with it."""
+    suite = f"{card.suite}-"
+    return [
+        (f"{row.removeprefix(suite)} {at}", _plane(list(spots), card.columns))
+        for (row, at), spots in groupby(card.spots, lambda spot: (spot.row, spot.at))
+    ]
+
+
+def _plane(spots: Sequence[Spot], columns: Sequence[str]) -> Markup:
+    most = max(spot.goodput for spot in spots) or 1
+    longest = max(spot.rtt_p95 for spot in spots) or 1
+    label = "; ".join(
+        f"{each.control} {number(each.goodput)} Mbit/s, {number(each.rtt_p95)} ms" for each in spots
+    )
+    shapes = [
+        f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" class="axes"/>',
+        f'<text x="{_LEFT + 4}" y="{_TOP - 4}">{number(most)} Mbit/s</text>',
+        f'<text x="{_RIGHT}" y="{_BOTTOM + 14}" class="end">{number(longest)} ms</text>',
+        f'<text x="{_LEFT}" y="{_BOTTOM + 14}">0</text>',
+    ]
+    lowest: float = -_LETTERS
+    for spot in sorted(spots, key=lambda each: -each.goodput):
+        colour = COLOURS[columns.index(spot.control) % len(COLOURS)]
+        ink = "currentColor" if colour == "#000000" else colour
+        x = _LEFT + (_RIGHT - _LEFT) * spot.rtt_p95 / longest
+        y = _BOTTOM - (_BOTTOM - _TOP) * spot.goodput / most
+        lowest = max(y, lowest + _LETTERS)
+        beyond = x > (_LEFT + _RIGHT) / 2
+        place = f'x="{x - 8:.1f}" class="end"' if beyond else f'x="{x + 8:.1f}"'
+        shapes += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{ink}"/>',
+            f'<text {place} y="{lowest + 4:.1f}">{escape(spot.control)}</text>',
+        ]
+    return Markup(  # noqa: S704 - numbers, the palette's colours and escaped names
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f"{''.join(shapes)}</svg>"
+    )
