@@ -115,7 +115,16 @@ def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
     assert itself.stdout.splitlines()[-1] == "0 of 24 cells differ"
     neither = _score(scored, "--against", "nosuch")
     assert neither.returncode == 2
-    assert "--against: nosuch: neither a card nor a column" in neither.stderr
+    assert "--against: nosuch: neither a card, a column nor a kernel" in neither.stderr
+
+
+def test_a_card_against_a_kernel(scored: Path) -> None:
+    """`--against` a kernel makes the card on it first; the guest's own differs in nothing."""
+    done = _score(scored, AIMD, scored / "tcp_broken.c", "--against", "guest")
+    assert done.stdout.splitlines()[-1] == "0 of 24 cells differ"
+    first = scored / "results/score/small/against"
+    assert Card.read(first / "card.json") == _card(scored)
+    assert (first / "index.html").is_file()
 
 
 def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:

@@ -11,7 +11,9 @@ from twoway.report.card import Card, Spot
 
 _WIDTH, _HEIGHT = 280, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 10, 270, 14, 160
-_LETTERS = 11  # pixels from one label to the next
+_MIDDLE = (_LEFT + _RIGHT) / 2
+# The space of a label, pixels.
+_WORD, _LINE = 60, 11
 
 
 def planes(card: Card) -> list[tuple[str, Markup]]:
@@ -35,18 +37,20 @@ def _plane(spots: Sequence[Spot], columns: Sequence[str]) -> Markup:
         f'<text x="{_RIGHT}" y="{_BOTTOM + 14}" class="end">{number(longest)} ms</text>',
         f'<text x="{_LEFT}" y="{_BOTTOM + 14}">0</text>',
     ]
-    lowest: float = -_LETTERS
+    labels: list[tuple[float, float]] = []
     for spot in sorted(spots, key=lambda each: -each.goodput):
         colour = COLOURS[columns.index(spot.control) % len(COLOURS)]
         ink = "currentColor" if colour == "#000000" else colour
         x = _LEFT + (_RIGHT - _LEFT) * spot.rtt_p95 / longest
         y = _BOTTOM - (_BOTTOM - _TOP) * spot.goodput / most
-        lowest = max(y, lowest + _LETTERS)
-        beyond = x > (_LEFT + _RIGHT) / 2
-        place = f'x="{x - 8:.1f}" class="end"' if beyond else f'x="{x + 8:.1f}"'
+        place = f'x="{x - 8:.1f}" class="end"' if x > _MIDDLE else f'x="{x + 8:.1f}"'
+        line = y
+        while any(abs(x - a) < _WORD and abs(line - b) < _LINE for a, b in labels):
+            line += _LINE / 2
+        labels.append((x, line))
         shapes += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{ink}"/>',
-            f'<text {place} y="{lowest + 4:.1f}">{escape(spot.control)}</text>',
+            f'<text {place} y="{line + 4:.1f}" fill="{ink}">{escape(spot.control)}</text>',
         ]
     return Markup(  # noqa: S704 - numbers, the palette's colours and escaped names
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'

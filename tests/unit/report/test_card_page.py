@@ -1,0 +1,109 @@
+"""A card's page: who harms whom, throughput over delay, buttons, and what is not here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from twoway.report.card import Card, Cell, Line, Spot
+from twoway.report.card_harm import harm_tables
+from twoway.report.card_page import write_card
+from twoway.report.card_plane import planes
+
+AT = "buffer 1bdp"
+
+
+def _line(row: str, at: str, metric: str, values: dict[str, float | None]) -> Line:
+    cells = {
+        control: Cell(
+            value=value, least=value, most=value, standing=None, doubt="", said=(), runs=()
+        )
+        for control, value in values.items()
+    }
+    words = {"asks": "?", "source": "us", "unit": "Mbit/s"}
+    return Line(row=row, at=at, metric=metric, better="more", cells=cells, **words)
+
+
+@pytest.fixture
+def card() -> Card:
+    """A card of one control beside those of a suite, with a spot that is markup."""
+    rows = {"alone": "s-alone", "itself": "s-itself", "beside": "s-beside"}
+    return Card.model_validate(
+        {
+            "suite": "s",
+            "suite_sha256": "0" * 64,
+            "title": "Some",
+            "columns": ("mine", "other", "reno"),
+            "kernels": ("6.12",),
+            "harm": rows,
+            "absent": "QUIC <here>",
+            "spots": (
+                Spot(row="s-alone", at=AT, control="mine", goodput=10, rtt_p95=40),
+                Spot(row="s-alone", at=AT, control="reno", goodput=5, rtt_p95=80),
+            ),
+            "lines": (
+                _line("s-alone", AT, "goodput.flow", {"mine": 10, "other": 8, "reno": 10}),
+                _line("s-itself", AT, "goodput.other", {"mine": 5, "other": 4, "reno": 6}),
+                _line(
+                    "s-beside",
+                    f"other reno, {AT}",
+                    "goodput.other",
+                    {"mine": 2, "other": None, "reno": 1},
+                ),
+                _line(
+                    "s-beside",
+                    f"other reno, {AT}",
+                    "goodput.flow",
+                    {"mine": 8, "other": 6, "reno": 9},
+                ),
+            ),
+        }
+    )
+
+
+def test_harm_is_what_goodput_lacks(card: Card) -> None:
+    """Harm is the lost share of the goodput alone; a control that no column had beside has none.
+
+    The diagonal is from the row `itself`, also for the suite's own columns.
+    """
+    ((at, harm),) = harm_tables(card)
+    assert at == AT
+    assert harm == {
+        "mine": {"mine": 0.5, "other": None, "reno": pytest.approx(0.2)},
+        "other": {"mine": None, "other": 0.5, "reno": 0.25},
+        "reno": {"mine": 0.8, "other": None, "reno": 0.4},
+    }
+
+
+def test_a_card_without_such_rows_has_no_harm(card: Card) -> None:
+    """A suite that names no rows for harm has no table."""
+    assert harm_tables(card.model_copy(update={"harm": None})) == []
+
+
+def test_up_and_left_is_better(card: Card) -> None:
+    """A control with more goodput is higher, one with a longer round trip further right."""
+    ((title, plane),) = planes(card)
+    assert title == f"alone {AT}"
+    (mine, reno) = [
+        (float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', plane)
+    ]
+    assert (mine[0] < reno[0], mine[1] < reno[1]) == (True, True)
+    assert "mine 10 Mbit/s, 40 ms; reno 5 Mbit/s, 80 ms" in plane
+
+
+def test_labels_do_not_cover_one_another(card: Card) -> None:
+    """Controls with the same numbers have labels one below the other."""
+    twin = card.spots[0].model_copy(update={"control": "other"})
+    ((_, plane),) = planes(card.model_copy(update={"spots": (card.spots[0], twin)}))
+    heights = [float(y) for y in re.findall(r'<text x="[\d.]+" class="end" y="([\d.]+)"', plane)]
+    assert heights[0] + 10 < heights[1]
+
+
+def test_the_page_has_every_part(card: Card, tmp_path: Path) -> None:
+    """The page has a button with a count, the matrix of harm, a plane, and what is not here."""
+    page = write_card(card, [], tmp_path).read_text("utf-8")
+    assert '<button data-words="goodput">goodput 4</button>' in page
+    assert page.index("<table") < page.index('id="harm"') < page.index('id="planes"')
+    assert page.index('id="planes"') < page.index('id="absent"')
+    assert "QUIC &lt;here&gt;" in page
+    assert page.count('class="number self"') == 3
