@@ -5,8 +5,10 @@ path, rate of the bottleneck, goodput, share of segments sent again, the limit o
 ("link": it is full; "queue": one stands on the path; "sender": its congestion window or its
 application), and whether the ACKs are compressed. Near the data's receiver the round trip is the
 receiver's own delay, and is marked; the handshake's round trip is that of the path. The rate is "="
-given, "~" measured, or "?" a guess, of one digit. ACKs are compressed, spaced, bunched (by the path
-or by the receiver), or it cannot be told (metrics: compression_verdict).
+given, "~" measured, or "?" a guess, of one digit. Near the data's receiver a column says what is
+seen there: segments lost before the tap and sent again, segments out of order, delayed ACKs, a shut
+window; or "nothing" of these (metrics: receiving). ACKs are compressed, spaced, bunched (by the
+path or by the receiver), or it cannot be told (metrics: compression_verdict).
 """
 
 import argparse
@@ -30,13 +32,14 @@ from capture_analysis.one_capture.document import (
 )
 from capture_analysis.one_capture.from_one import Value
 from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.receiver import receiver_words
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture
 
 LISTED = 40
 HEADINGS = (
     *("connection", "packets", "payload", "time", "handshake", "RTT"),
-    *("least RTT", "data", "tap", "bottleneck", "goodput", "again", "limit", "ACKs"),
+    *("least RTT", "data", "tap", "bottleneck", "goodput", "again", "limit", "receiver", "ACKs"),
 )
 
 
@@ -91,6 +94,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     main = 2 * number + int(np.argmax(payload))
     found = (each.of_direction(main, tally, facts) for each in measured.estimators)
     values = {quantity: value for each in found for quantity, value in each.items()}
+    named = {quantity.name: value for quantity, value in values.items()}
     goodput = values[GOODPUT]
     tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
@@ -106,7 +110,8 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
         bottleneck(float(facts.rate_bit[main]), Evidence(int(facts.rate_evidence[main]))),
         "-" if isinstance(goodput, str) else amount(1e6 * goodput, "bit/s"),
         _text(values[RETRANSMITTED], "{:.3%}"),
-        limit_of({quantity.name: value for quantity, value in values.items()}).cause,
+        limit_of(named).cause,
+        receiver_words(named),
         verdict_word(values[COMPRESSION_VERDICT]),
     )
 

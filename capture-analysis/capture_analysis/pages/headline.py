@@ -6,6 +6,7 @@ from typing import Any
 from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.one_capture.document import numbers
 from capture_analysis.one_capture.limit import limit_of, queueing
+from capture_analysis.one_capture.receiver import receiver_sentence
 from capture_analysis.pages.page_template import number
 
 _SENDER, _RECEIVER = "near the data sender", "near the data receiver"
@@ -139,10 +140,11 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def limit(metrics: Metrics, vantage: str) -> Iterator[str]:
-    """Say in one or two sentences what limits the transfer."""
+    """Say in one or two sentences what limits the transfer, and what its receiver shows."""
     values = numbers(metrics)
     yield limit_of(values).sentence
-    if vantage == _SENDER and (added := queueing(values)):
+    added = queueing(values) if vantage == _SENDER else receiver_sentence(values)
+    if added:
         yield added
 
 

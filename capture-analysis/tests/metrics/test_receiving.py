@@ -9,6 +9,7 @@ from capture_analysis.columns import Seen
 from capture_analysis.metrics.receiving import NOT_NEAR_RECEIVER
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture import single
+from capture_analysis.one_capture.receiver import receiver_sentence, receiver_words
 from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Kind, Tracker
 from measured_captures import values
@@ -73,6 +74,25 @@ def test_reads() -> None:
     assert found.window_shut > 0.3
     quick = said(simulated(announced=10))
     assert quick.application_reads == quick.unread_max == quick.window_shut == 0
+
+
+@pytest.mark.parametrize(
+    ("simulation", "words", "said_of_it"),
+    [
+        ({"link": Link(1e7, 5_000_000, 5_000_000, loss=0.02)}, "lost 16", "16 segments were lost"),
+        ({"link": Link(1e7, 5_000_000, 5_000_000, overtaken=0.02)}, "reordered", "overtaken by"),
+        ({"every": 2, "write_ns": 90_000_000}, "delayed 100%", "of the ACKs were delayed by 10 ms"),
+        ({"announced": 10, "reads_ns": 50_000_000, "reads": 4}, "shut", "reads of its application"),
+        ({}, "nothing", "no segment was lost before the tap or came out of order, and few ACKs"),
+    ],
+)
+def test_findings_in_words(simulation: dict[str, Any], words: str, said_of_it: str) -> None:
+    """Findings at the receiver are in the words of the table and in the sentence of the page."""
+    found = vars(said(simulated(**simulation)))
+    assert receiver_words(found).startswith(words)
+    assert said_of_it in receiver_sentence(found)
+    elsewhere = vars(said(simulated("near", **simulation)))
+    assert (receiver_words(elsewhere), receiver_sentence(elsewhere)) == ("-", "")
 
 
 def test_time_that_runs_back() -> None:
