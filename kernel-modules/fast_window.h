@@ -23,6 +23,8 @@
 #define FAST_MAX_RTT_US 0x7fffffffU
 /* Segments. The average's weight min{3/w, 1/4} is 1/4 up to this window. */
 #define FAST_QUARTER_WEIGHT_WINDOW 12U
+/* The weight of ns-2's average is one in so many samples at most. */
+#define FAST_NS2_SAMPLES 256U
 
 /* To the nearest, halves away from zero; dividend within +-2^62. */
 static inline s64 fast_div_nearest(s64 dividend, s32 divisor)
@@ -67,20 +69,31 @@ static inline u64 fast_average_rtt(u64 average, u32 rtt_us, u32 window)
 	return average + fast_div_nearest(3 * error, window);
 }
 
+/* The same with ns-2's weight, min{3/flown, 1/256}; flown: segments, to FAST_MAX_WINDOW. */
+static inline u64 fast_average_rtt_ns2(u64 average, u32 rtt_us, u32 flown)
+{
+	s64 error = (s64)fast_q24(rtt_us) - (s64)average;
+
+	if (!average)
+		return fast_q24(rtt_us);
+	return average + fast_div_nearest(error, max(FAST_NS2_SAMPLES, flown / 3));
+}
+
 /*
- * w <- min{ 2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha) }
- *    = min{ 2w, w + gamma (alpha - w qdelay/RTT) }	qdelay = RTT - baseRTT
+ * w <- min{ 2w, (1 - gamma) w + gamma (baseRTT/RTT f + alpha) }
+ *    = min{ 2w, w + gamma (alpha + f - w - f qdelay/RTT) }	qdelay = RTT - baseRTT
  *
- * window: segments, Q24, 1..FAST_MAX_WINDOW. base_rtt, average_rtt: us, Q24, not 0.
+ * window, flown: w and f, segments, Q24, 1..FAST_MAX_WINDOW; f is w in the paper.
+ * base_rtt, average_rtt: us, Q24, not 0.
  * alpha: segments. gamma: thousandths, 1..1000. Returns the new window, Q24, within
  * FAST_MIN_WINDOW..FAST_MAX_WINDOW. A base above the average counts as no delay.
  */
-static inline u64 fast_next_window(u64 window, u64 base_rtt, u64 average_rtt,
+static inline u64 fast_next_window(u64 window, u64 flown, u64 base_rtt, u64 average_rtt,
 				   u32 alpha, u32 gamma)
 {
 	u64 delay = average_rtt > base_rtt ? average_rtt - base_rtt : 0;
-	u64 queued = mul_u64_u64_div_u64(window, delay, average_rtt);
-	s64 missing = (s64)fast_q24(alpha) - (s64)queued;
+	u64 queued = mul_u64_u64_div_u64(flown, delay, average_rtt);
+	s64 missing = (s64)fast_q24(alpha) + (s64)flown - (s64)window - (s64)queued;
 	u64 next = window + fast_div_nearest(missing * gamma, FAST_GAMMA_ONE);
 
 	if (next > 2 * window)

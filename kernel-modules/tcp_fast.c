@@ -57,14 +57,22 @@
  *   transmission time, and counts. It can lower baseRTT, so that a flow keeps up to
  *   one packet less than alpha waiting at a slow bottleneck.
  *
- * How this differs from the ns-2 module of Cui and Andrew (1.1.3):
- * - The law multiplies baseRTT/RTT by w, not by the packets that were in flight when
- *   the acknowledged one was sent, and has the 2w bound, which ns-2's lacks.
- * - eta is the paper's; ns-2's is 1/max(256, w/3), much slower below 768 packets.
- * - No dead zone, no separate increase below a threshold of delay (mi_threshold), and
- *   one update per RTT or, with every_other_rtt, per two RTTs; ns-2 updates every
- *   10 ms within every other RTT.
- * - After a timeout the window slow-starts to half; ns-2's resumes FAST from 2.
+ * How this differs from the ns-2 module of Cui and Andrew (1.1.3); the sum of these in "ns2" takes
+ * the differences away, each alone or several:
+ *
+ *	1	the law multiplies baseRTT/RTT by w; ns-2 by the packets in flight when
+ *		the acknowledged one was sent
+ *	2	eta is the paper's; ns-2's is 1/max(256, f/3) with f of them, much slower
+ *		below 768 packets
+ *	4	one law for all delays; in ns-2 each ACK adds a packet to w while the
+ *		queueing delay is below a threshold (mi_threshold, 0.75 ms here)
+ *	8	one update per RTT or, with every_other_rtt, per two RTTs; ns-2 updates
+ *		every 10 ms within every other RTT
+ *	16	w has a fraction; ns-2 cuts it off in one of its three ways to round
+ *
+ * Two more are here always: the 2w bound, which ns-2 lacks, and slow start to half after a
+ * timeout, where ns-2 resumes FAST from 2. They matter before a flow is at rest, and after losses.
+ * Neither module has a dead zone while its alpha and beta are equal.
  */
 
 #include <linux/inet_diag.h>
@@ -89,12 +97,27 @@
 /* Packets: of "fast", until the namespace's sysctl says otherwise. */
 #define FAST_DEFAULT_ALPHA 100U
 
+/* Bits of ns2: what ns-2's module does, see above. */
+enum {
+	FAST_NS2_FLOWN = 1,
+	FAST_NS2_AVERAGE = 2,
+	FAST_NS2_THRESHOLD = 4,
+	FAST_NS2_UPDATES = 8,
+	FAST_NS2_WHOLE = 16,
+	FAST_NS2_ALL = 31,
+};
+
+/* us: ns-2's threshold of queueing delay, and the least time between two of its updates. */
+#define FAST_NS2_LITTLE_DELAY 750U
+#define FAST_NS2_PERIOD 10000U
+
 /**
  * struct fast_net - the parameters of a network namespace's flows; any may change at any time
  * @alpha: of the control "fast", packets
  * @gamma: share of the way to go in one update, thousandths
  * @base_rtt_us: of every flow; 0: each measures its own
  * @every_other_rtt: 1 to update once in two round trips; 0: in each
+ * @ns2: FAST_NS2_... bits; 0: as the paper
  * @sysctls: the table that says so, with an empty last entry
  * @header: its registration
  */
@@ -103,7 +126,8 @@ struct fast_net {
 	u32 gamma;
 	u32 base_rtt_us;
 	u32 every_other_rtt;
-	struct ctl_table sysctls[5];
+	u32 ns2;
+	struct ctl_table sysctls[6];
 	struct ctl_table_header *header;
 };
 
@@ -118,7 +142,9 @@ struct fast_net {
  * @to: snd_cwnd to reach in this round, packets
  * @acked: packets acknowledged while growing to it
  * @recovering: Linux's loss recovery has the window, not FAST
- * @frozen: no update at this round's end (every_other_rtt)
+ * @frozen: no update at this round's end (every_other_rtt), or in this round (ns2)
+ * @flown: packets in flight when the newest acknowledged one was sent, with it
+ * @updated_us: when w was last updated, by the clock of TCP, whose upper half is cut off (ns2)
  */
 struct fast {
 	u64 window;
@@ -131,6 +157,8 @@ struct fast {
 	u32 acked;
 	bool recovering;
 	bool frozen;
+	u32 flown;
+	u32 updated_us;
 };
 
 static unsigned int alphas[FAST_MAX_VARIANTS];
@@ -150,6 +178,10 @@ MODULE_PARM_DESC(gamma, "first net.ipv4.fast.gamma: share of the way to go in on
 static bool every_other_rtt;
 module_param(every_other_rtt, bool, 0444);
 MODULE_PARM_DESC(every_other_rtt, "first net.ipv4.fast.every_other_rtt: update once in two round trips (default: in each)");
+
+static unsigned int ns2;
+module_param(ns2, uint, 0444);
+MODULE_PARM_DESC(ns2, "first net.ipv4.fast.ns2: sum of what is as in ns-2's module (0..31, default 0): 1 flown, 2 average, 4 threshold, 8 updates, 16 whole windows");
 
 static unsigned int fast_net_id;
 
@@ -172,6 +204,11 @@ static u32 fast_base_rtt_us(const struct sock *sk)
 	const struct fast *fast = inet_csk_ca(sk);
 
 	return READ_ONCE(fast_net(sk)->base_rtt_us) ?: fast->base_rtt_us;
+}
+
+static bool fast_as_ns2(const struct sock *sk, u32 what)
+{
+	return READ_ONCE(fast_net(sk)->ns2) & what;
 }
 
 /*
@@ -218,6 +255,7 @@ static void fast_init(struct sock *sk)
 
 static void fast_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct fast *fast = inet_csk_ca(sk);
 	u32 rtt_us;
 
@@ -228,8 +266,12 @@ static void fast_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	/* A zero would divide; round trips below 1 us count as 1 us. */
 	rtt_us = max(sample->rtt_us, 1);
 	fast->base_rtt_us = min(fast->base_rtt_us, rtt_us);
-	fast->average_rtt = fast_average_rtt(fast->average_rtt, rtt_us,
-					     clamp(tcp_snd_cwnd(tcp_sk(sk)), 1U, FAST_MAX_WINDOW));
+	fast->flown = clamp(sample->in_flight / tp->mss_cache, 1U, FAST_MAX_WINDOW);
+	if (fast_as_ns2(sk, FAST_NS2_AVERAGE))
+		fast->average_rtt = fast_average_rtt_ns2(fast->average_rtt, rtt_us, fast->flown);
+	else
+		fast->average_rtt = fast_average_rtt(fast->average_rtt, rtt_us,
+						     clamp(tcp_snd_cwnd(tp), 1U, FAST_MAX_WINDOW));
 	fast->samples++;
 }
 
@@ -254,8 +296,12 @@ static void fast_update(struct sock *sk)
 	 * for an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
-	next = fast_next_window(fast->window, fast_q24(base), fast->average_rtt, alpha,
+	next = fast_next_window(fast->window,
+				fast_as_ns2(sk, FAST_NS2_FLOWN) ? fast_q24(fast->flown) : fast->window,
+				fast_q24(base), fast->average_rtt, alpha,
 				READ_ONCE(fast_net(sk)->gamma));
+	if (fast_as_ns2(sk, FAST_NS2_WHOLE))
+		next = fast_q24(next >> FAST_SHIFT);
 	doubles = next == 2 * fast->window;
 	if (next > fast->window && !fast_window_was_full(sk))
 		next = fast->window;
@@ -269,6 +315,47 @@ static void fast_update(struct sock *sk)
 	fast_begin_round(sk, tcp_snd_cwnd(tp));
 	fast->to = clamp(fast_whole(next), fast->from, 2 * fast->from);
 	trace_fast_update(sk, next, fast->average_rtt, base, alpha);
+}
+
+/* The queueing delay is below ns-2's threshold, where each ACK adds a packet. */
+static bool fast_has_little_delay(const struct sock *sk)
+{
+	const struct fast *fast = inet_csk_ca(sk);
+
+	return fast_as_ns2(sk, FAST_NS2_THRESHOLD) && fast->average_rtt &&
+	       fast->average_rtt < fast_q24(fast_base_rtt_us(sk) + FAST_NS2_LITTLE_DELAY);
+}
+
+static void fast_grow(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fast *fast = inet_csk_ca(sk);
+
+	if (fast_window_was_full(sk))
+		fast_set_cwnd(sk, tcp_snd_cwnd(tp) + 1);
+	fast->window = fast_q24(min(tcp_snd_cwnd(tp), FAST_MAX_WINDOW));
+	fast->updated_us = (u32)tp->tcp_mstamp;
+	fast_begin_round(sk, tcp_snd_cwnd(tp));
+}
+
+/* Every 10 ms within every other round trip, which goes on. */
+static void fast_update_as_ns2(struct sock *sk, u32 ack)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct fast *fast = inet_csk_ca(sk);
+	u32 round_end;
+
+	if (after(ack, fast->round_end)) {
+		fast->round_end = tp->snd_nxt;
+		fast->frozen = !fast->frozen;
+	}
+	if (fast->frozen || !fast->average_rtt ||
+	    (u32)tp->tcp_mstamp - fast->updated_us < FAST_NS2_PERIOD)
+		return;
+	round_end = fast->round_end;
+	fast_update(sk);
+	fast->round_end = round_end;
+	fast->updated_us = (u32)tp->tcp_mstamp;
 }
 
 static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -286,6 +373,10 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
+	if (fast_has_little_delay(sk)) {
+		fast_grow(sk);
+		return;
+	}
 	if (fast->to > fast->from && fast_window_was_full(sk)) {
 		fast->acked += acked;
 		/* Not further if something else lowered cwnd meanwhile, e.g. a restart. */
@@ -293,6 +384,10 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 				      tcp_snd_cwnd(tp) + acked));
 	}
 
+	if (fast_as_ns2(sk, FAST_NS2_UPDATES)) {
+		fast_update_as_ns2(sk, ack);
+		return;
+	}
 	if (!after(ack, fast->round_end) || !fast->average_rtt)
 		return;
 	if (fast->frozen) {
@@ -360,6 +455,7 @@ static const unsigned int fast_zero, fast_one = 1;
 static const unsigned int fast_most_alpha = FAST_MAX_ALPHA;
 static const unsigned int fast_most_gamma = FAST_GAMMA_ONE;
 static const unsigned int fast_most_rtt = FAST_MAX_RTT_US;
+static const unsigned int fast_most_ns2 = FAST_NS2_ALL;
 
 /* An entry of the table; its data is an offset here, and an address in each namespace. */
 #define FAST_SYSCTL(field, least, most) {			\
@@ -377,6 +473,7 @@ static const struct ctl_table fast_sysctls[] = {
 	FAST_SYSCTL(gamma, fast_one, fast_most_gamma),
 	FAST_SYSCTL(base_rtt_us, fast_zero, fast_most_rtt),
 	FAST_SYSCTL(every_other_rtt, fast_zero, fast_one),
+	FAST_SYSCTL(ns2, fast_zero, fast_most_ns2),
 };
 
 static int __net_init fast_net_init(struct net *net)
@@ -390,6 +487,7 @@ static int __net_init fast_net_init(struct net *net)
 	own->gamma = gamma;
 	own->base_rtt_us = base_rtt_us;
 	own->every_other_rtt = every_other_rtt;
+	own->ns2 = ns2;
 	for (i = 0; i < ARRAY_SIZE(fast_sysctls); i++) {
 		own->sysctls[i] = fast_sysctls[i];
 		own->sysctls[i].data = (char *)own + (uintptr_t)fast_sysctls[i].data;
@@ -423,6 +521,10 @@ static int fast_check_parameters(void)
 	if (base_rtt_us > FAST_MAX_RTT_US) {
 		pr_err("base_rtt_us: must be 0..%u us, got %u\n",
 		       FAST_MAX_RTT_US, base_rtt_us);
+		return -EINVAL;
+	}
+	if (ns2 > FAST_NS2_ALL) {
+		pr_err("ns2: must be 0..%u, got %u\n", FAST_NS2_ALL, ns2);
 		return -EINVAL;
 	}
 	return variants_check("alphas", "packets", alphas, alphas_count, FAST_MAX_ALPHA);

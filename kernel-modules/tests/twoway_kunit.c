@@ -67,33 +67,50 @@ static void fast_distance_halves(struct kunit *test)
 
 	while (distance) {
 		KUNIT_ASSERT_EQ(test, window, fast_q24(120) + distance);
-		window = fast_next_window(window, fast_q24(100000), window * 1000, 20, 500);
+		window = fast_next_window(window, window, fast_q24(100000), window * 1000, 20, 500);
 		if (distance & 1)
 			break;
 		distance /= 2;
 	}
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(120), fast_q24(100000),
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(120), fast_q24(120), fast_q24(100000),
 					       fast_q24(120000), 20, 500), fast_q24(120));
 }
 
 /* Without delay it grows by gamma * alpha, but never beyond twice the window. */
 static void fast_growth_is_bounded(struct kunit *test)
 {
-	const u64 rtt = fast_q24(100000);
+	const u64 rtt = fast_q24(100000), most = fast_q24(FAST_MAX_WINDOW);
 
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt, rtt, 20, 500), fast_q24(60));
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt + 1, rtt, 20, 500),
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), fast_q24(50), rtt, rtt, 20, 500),
 			fast_q24(60));
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(2), rtt, rtt, 100, 1000), fast_q24(4));
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), 1, rtt, 1, 1000),
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), fast_q24(50), rtt + 1, rtt, 20, 500),
+			fast_q24(60));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(2), fast_q24(2), rtt, rtt, 100, 1000),
+			fast_q24(4));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), fast_q24(100), 1, rtt, 1, 1000),
 			fast_q24(FAST_MIN_WINDOW));
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), rtt, rtt,
+	KUNIT_EXPECT_EQ(test, fast_next_window(most, most, rtt, rtt,
 					       FAST_MAX_WINDOW, 1000),
 			fast_q24(FAST_MAX_WINDOW));
 	/* Nearly all of the largest window is queued, behind the longest round trip. */
-	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), 1,
+	KUNIT_EXPECT_EQ(test, fast_next_window(most, most, 1,
 					       fast_q24(FAST_MAX_RTT_US), 1, 1000),
 			fast_q24(FAST_MIN_WINDOW));
+}
+
+/* With f packets flown for w the law settles at f base/RTT + alpha, and ns-2's average is slow. */
+static void fast_ns2_moves_as_its_module(struct kunit *test)
+{
+	u64 rtt = fast_q24(100000);
+
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), fast_q24(80), rtt, rtt, 20, 1000),
+			fast_q24(100));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), fast_q24(80), rtt / 2, rtt, 20, 500),
+			fast_q24(80));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt_ns2(0, 100, 30), fast_q24(100));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt_ns2(fast_q24(100), 356, 30), fast_q24(101));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt_ns2(fast_q24(100), 356, 770), fast_q24(101));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt_ns2(fast_q24(1000), 488, 1536), fast_q24(999));
 }
 
 /* An increase to no more than the double adds at most a segment per ACK, and all of it in time. */
@@ -132,6 +149,7 @@ static struct kunit_case fast_cases[] = {
 	KUNIT_CASE(fast_average_does_not_overflow),
 	KUNIT_CASE(fast_distance_halves),
 	KUNIT_CASE(fast_growth_is_bounded),
+	KUNIT_CASE(fast_ns2_moves_as_its_module),
 	KUNIT_CASE(fast_increase_is_spread_evenly),
 	KUNIT_CASE(fast_thousandths_are_cut),
 	{}

@@ -124,9 +124,9 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     assert {row["case"]: row["said"][-1] for row in found if row["status"]} == REFUSED
     loaded = [row for row in found if not row["status"]]
     assert [row["case"] for row in loaded] == list(ACCEPTED)
-    first = {"alpha": 100, "base_rtt_us": 0, "every_other_rtt": 0, "gamma": 500}
+    first = {"alpha": 100, "base_rtt_us": 0, "every_other_rtt": 0, "gamma": 500, "ns2": 0}
     most = {"base_rtt_us": 2**31 - 1, "every_other_rtt": 1, "gamma": 1000}
-    for row, given in zip(loaded, ({}, {"gamma": 1}, most), strict=True):
+    for row, given in zip(loaded, ({}, {"gamma": 1, "ns2": 31}, most), strict=True):
         assert row["sysctls"] == {"first": first | given, "later": first | given}
         assert row["taken"] == {name: list(values[:2]) for name, values in SYSCTLS.items()}
 
