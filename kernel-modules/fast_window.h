@@ -23,7 +23,7 @@
 #define FAST_MAX_RTT_US 0x7fffffffU
 /* Segments. The average's weight min{3/w, 1/4} is 1/4 up to this window. */
 #define FAST_QUARTER_WEIGHT_WINDOW 12U
-/* The weight of ns-2's average is one in so many samples at most. */
+/* Samples. The weight of a sample in ns-2's average is one in this number at most. */
 #define FAST_NS2_SAMPLES 256U
 
 /* To the nearest, halves away from zero; dividend within +-2^62. */

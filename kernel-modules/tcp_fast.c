@@ -288,7 +288,7 @@ static void fast_update(struct sock *sk)
 	struct fast *fast = inet_csk_ca(sk);
 	u32 alpha = fast_alpha(sk), base = fast_base_rtt_us(sk), cwnd = tcp_snd_cwnd(tp);
 	bool doubles;
-	u64 next;
+	u64 flown, next;
 
 	/*
 	 * w is no more than the flow could use: an increase may not have been completed, or
@@ -296,9 +296,8 @@ static void fast_update(struct sock *sk)
 	 * for an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
-	next = fast_next_window(fast->window,
-				fast_as_ns2(sk, FAST_NS2_FLOWN) ? fast_q24(fast->flown) : fast->window,
-				fast_q24(base), fast->average_rtt, alpha,
+	flown = fast_as_ns2(sk, FAST_NS2_FLOWN) ? fast_q24(fast->flown) : fast->window;
+	next = fast_next_window(fast->window, flown, fast_q24(base), fast->average_rtt, alpha,
 				READ_ONCE(fast_net(sk)->gamma));
 	if (fast_as_ns2(sk, FAST_NS2_WHOLE))
 		next = fast_q24(next >> FAST_SHIFT);
