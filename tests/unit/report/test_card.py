@@ -9,7 +9,7 @@ from running import ROOT
 from twoway.contract.judge import Verdict
 from twoway.report.card import Card, card_table, printed_table, standing
 
-SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval")
+SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn")
 # The rows of a suite that the guide shows, if not all.
 SHOWN = {
     "two-way": "goodput.down",
@@ -85,6 +85,7 @@ def test_the_guide_speaks_of_every_row() -> None:
         ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
         ("share", GUIDE.partition("at share's card")[2].partition("\n## ")[0]),
         ("tcpeval", GUIDE.partition("at tcpeval's card")[2].partition("\n## ")[0]),
+        ("ecn", GUIDE.partition("at ecn's card")[2].partition("\n## ")[0]),
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
