@@ -49,7 +49,7 @@ schemas: env ## the JSON Schemas that editors read, into twoway/schemas
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report
 
-list: setup ## the experiments there are
+list: setup ## all experiments
 	@$(BIN)/twoway list
 
 manual: setup ## the manual of capture-analysis, with pictures of a run, into results/manual

@@ -302,7 +302,11 @@ def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
         ("echo no luck >&2; exit 3", {}, "it: exit status 3, not 0: no luck"),
         ("exit 0", {"exit_code": 3}, "it: exit status 0, not 3"),
         ("exit 4", {"exit_code": None}, "it: ended by itself, with exit status 4, before it was"),
-        ("sleep 9", {}, "it: had not ended when it was to; `exit_code: null` is for what runs"),
+        (
+            "sleep 9",
+            {},
+            "it: was still running when it had to end; `exit_code: null` is for what runs",
+        ),
         ("exec head -c 65M /dev/zero", {}, "it: exit status -25, not 0"),
     ],
 )

@@ -21,7 +21,7 @@ def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("network._fork_server", lambda *_: server)
     for program, sentence in (
         ("ip", "r1: ip -batch -: line 2, 'link show': Illegal \"limit\""),
-        ("tc", "r1: tc -batch -: line 1, 'qdisc show': refused without a word"),
+        ("tc", "r1: tc -batch -: line 1, 'qdisc show': refused without an error message"),
         ("tc", "r1: tc -batch -: killed"),
     ):
         with pytest.raises(network.GuestError) as caught:

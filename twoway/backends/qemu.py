@@ -264,7 +264,7 @@ def best_accelerator(stock: StockKernel) -> Accelerator:
 def why_not_kvm(stock: StockKernel) -> str:
     """Boot a kernel under KVM and return why it failed; empty if it booted."""
     if not os.access(_KVM, os.R_OK | os.W_OK):
-        return f"{_KVM} is not ours" if _KVM.exists() else f"{_KVM} is not there"
+        return f"{_KVM} may not be opened" if _KVM.exists() else f"{_KVM} is not there"
     with tempfile.TemporaryDirectory(prefix="twoway-kvm-") as scratch:
         folder = Path(scratch)
         Plan(memory_mib=0).write(folder / PLAN)

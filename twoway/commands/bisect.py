@@ -52,5 +52,5 @@ def run(args: argparse.Namespace) -> int:
     if found.bad:
         folders, page = [found.good, found.bad], args.results / "comparison.html"
         write_comparison_page(compare_runs(folders), folders, page)
-        tell(f"a good run and its own: {shown(page)}")
+        tell(f"a good run and the commit's own: {shown(page)}")
     return 0

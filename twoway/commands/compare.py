@@ -12,7 +12,10 @@ from twoway.messages import say
 if TYPE_CHECKING:
     from twoway.contract.comparison import Comparison, Values
 
-HELP = "the differences between runs: parameters, metrics, packets; exit code 1 if the last two do"
+HELP = (
+    "the differences between runs: parameters, metrics, packets; "
+    "exit code 1 if metrics or packets differ"
+)
 SAME, DIFFERENT = 0, 1
 # The most differences of each kind to print; the page and --json have all.
 _MOST_LINES = 14
@@ -97,7 +100,7 @@ def _lines(document: "Comparison") -> list[str]:
         f"the same: {document.common_metrics} metrics, {document.common_captures} captures"
     )
     if document.same and document.parameters:
-        lines.append("parameters alone differ: what came out is the same")
+        lines.append("only parameters differ: metrics and packets are the same")
     return lines
 
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from twoway.commands.options import JSON, add_options
 from twoway.paths import experiment_files
 
-HELP = "the experiments there are"
+HELP = "all experiments"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,9 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-captures",
         action="store_true",
-        help="keep the captures of all runs; by default this command keeps of its own runs "
-        "only the captures from which a page is drawn; `twoway run POINT` makes the same "
-        "ones again",
+        help="keep the captures of all runs; by default runs of this command keep only the "
+        "captures that a page needs; `twoway run POINT` makes the others again",
     )
     add_options(parser, JSON, RESULTS, *CREW, BACKEND, KERNEL)
 

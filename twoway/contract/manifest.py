@@ -92,7 +92,7 @@ class Experiment(_Quoted):
     source: Source | None = Field(description="the paper it comes from, if any")
     stack: Stack
     duration_s: float = Field(description="simulated seconds of traffic")
-    warm_up_s: float = Field(description="left out of every metric")
+    warm_up_s: float = Field(description="time at the start that every metric leaves out")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
     figures: tuple[Scatter, ...] = Field(
         default=(), description="figures that come first on the sweep's page"

@@ -28,8 +28,8 @@ class Row(Model):
     shows: list[Shown] = Field(default=[], description="the metrics to show")
     cannot: Words | None = Field(
         default=None,
-        description="instead of metrics: why no run shows it, which each cell says; such a row has "
-        "no experiment",
+        description="instead of metrics: the reason why no run shows it, printed in each cell; "
+        "such a row has no experiment",
     )
 
 

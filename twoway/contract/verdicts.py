@@ -181,7 +181,7 @@ def points_in_words(points: int, missed: int, changed: int) -> str:
         changed: number of other points with a finding that is not as stated.
     """
     found = f"{points - missed - changed} of {points} points are as their files say"
-    more = f"; of {changed} a finding is not as stated, which fails no run"
+    more = f"; {changed} have a finding that is not as stated, which fails no run"
     return found + (more if changed else "")
 
 

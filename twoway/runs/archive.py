@@ -164,7 +164,7 @@ def _checked(aside: Path) -> list[str]:
             found = digest_of(file)
         if found != digest:
             raise ArchiveError(
-                f"archive of runs: {name}: its checksum differs from that when it was sent"
+                f"archive of runs: {name}: its checksum differs from the one it was sent with"
             )
     return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
 

@@ -109,7 +109,7 @@ def _refuse_real_time(point: Point, backend: Backend) -> None:
                 "without the field each backend chooses for itself",
             )
     if point.experiment.seed != 1 and not backend.in_kernel:
-        raise UsageError(f"{point.id}: seed: {backend.name} has random numbers without a seed")
+        raise UsageError(f"{point.id}: seed: {backend.name} has random numbers that no seed sets")
 
 
 def run_watched(point: Point, backend: Backend, results: Path) -> Path:

@@ -284,8 +284,9 @@ class Observe(Model):
     )
     sampler: Literal["program", "kernel"] | None = Field(
         default=None,
-        description="what samples: our program, or our module `twoway_testbed`, the same rows in "
-        "less time and in virtual time alone; by default `kernel` there, `program` elsewhere",
+        description="what takes the samples: our program, or our module `twoway_testbed`, which "
+        "writes the same rows in less time, but in virtual time only; by default `kernel` in "
+        "virtual time, else `program`",
     )
 
 
@@ -328,7 +329,7 @@ class Experiment(Model):
     duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
         description="simulated seconds of traffic"
     )
-    warm_up_s: NonNegative = Field(description="left out of every metric")
+    warm_up_s: NonNegative = Field(description="time at the start that every metric leaves out")
     seed: Annotated[int, Field(ge=1, le=2**32 - 1)] = Field(
         default=1,
         description="seed of the kernel's random numbers, in virtual time: another seed "
@@ -343,9 +344,8 @@ class Experiment(Model):
     )
     start_jitter_ms: Annotated[float, Field(ge=0, le=60_000)] = Field(
         default=100,
-        description="in repetitions with a seed other than 1 a flow starts later, by up "
-        "to this and "
-        "by a tenth of its duration at most",
+        description="in repetitions with a seed other than 1 a flow starts later by a random time, "
+        "at most this and at most a tenth of its duration",
     )
     kernel: (
         Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
@@ -357,9 +357,9 @@ class Experiment(Model):
     )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,
-        description="what writes the captures: `tcpdump`, or our module `twoway_testbed`, the same "
-        "bytes in less time and in virtual time alone; by default `kernel` there, `tcpdump` "
-        "elsewhere",
+        description="what writes the captures: `tcpdump`, or our module `twoway_testbed`, which "
+        "writes the same bytes in less time, but in virtual time only; by default `kernel` in "
+        "virtual time, else `tcpdump`",
     )
     observe: Observe = Observe()
     theory: Name | None = Field(

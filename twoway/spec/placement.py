@@ -107,7 +107,10 @@ def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> li
         return []
     found = ", ".join(sorted(met)) or "no direction"
     return [
-        f"{start} to {goal}: its last queue is of {last}, and the delay behind it is of {found}"
+        (
+            f"{start} to {goal}: its last queue is that of {last}, "
+            f"but the delay behind it is that of {found}"
+        )
     ]
 
 

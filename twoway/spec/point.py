@@ -111,9 +111,7 @@ def find_experiment(name: str) -> Path:
     if name not in files:
         close = difflib.get_close_matches(name, files, 1)
         meant = f'did you mean "{close[0]}"? ' if close else ""
-        raise SpecError(
-            [f"{name}: no such experiment"], f"{meant}`twoway list` shows those there are"
-        )
+        raise SpecError([f"{name}: no such experiment"], f"{meant}`twoway list` shows all")
     return files[name]
 
 
@@ -129,7 +127,7 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
-        raise SpecError([f"{shown_path(path)}: no such profile"], f"profiles there are: {known}")
+        raise SpecError([f"{shown_path(path)}: no such profile"], f"existing profiles: {known}")
     return path
 
 

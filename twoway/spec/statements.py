@@ -104,7 +104,9 @@ class Predicted(Statement):
     at_least: Literal["theory"] | None = Field(
         default=None, description="instead of a value: the theory's number is a lower bound"
     )
-    at_most: Literal["theory"] | None = Field(default=None, description="likewise, an upper bound")
+    at_most: Literal["theory"] | None = Field(
+        default=None, description="instead of a value: the theory's number is an upper bound"
+    )
     tolerance: NonNegative | Percent | None = Field(
         default=None,
         description="largest difference from `value` that passes: in its unit, or `0.5 %` of it",

@@ -84,7 +84,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     """
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
-        raise SpecError([f"{shown_path(path)}: no such topology"], f"topologies there are: {known}")
+        raise SpecError([f"{shown_path(path)}: no such topology"], f"existing topologies: {known}")
     return _load(path, path.read_bytes(), json.dumps(dict(parameters)))
 
 

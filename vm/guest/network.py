@@ -122,7 +122,7 @@ def _complaint(argv: list[str], batch: list[str], code: int, said: str) -> str:
     if not (mark and number.isdigit() and 0 < int(number) <= len(batch)):
         return f"{' '.join(argv)}: {said or f'exit status {code}'}"
     line = batch[int(number) - 1]
-    said = words.strip() or "refused without a word"
+    said = words.strip() or "refused without an error message"
     return f"{' '.join(argv)}: line {number}, {line!r}: {said}{_lacking(line, said)}"
 
 

@@ -87,7 +87,10 @@ class _Running:
         if wanted is None and self.asked:
             return None
         if self.asked:
-            how = "had not ended when it was to; `exit_code: null` is for what runs until then"
+            how = (
+                "was still running when it had to end; "
+                "`exit_code: null` is for what runs until then"
+            )
         elif wanted is None:
             how = f"ended by itself, with exit status {code}, before it was asked to"
         elif code != wanted:

@@ -398,7 +398,7 @@ def be_ready(plan: dict[str, Any]) -> None:
     if plan["share"]:
         os.environ[OFFSET] = str(await_offset_ns())
         if plan_now_ns() > ready_ns:
-            raise GuestError("was told when the plan's time begins after it had begun")
+            raise GuestError("learned the start of the plan's time after that start")
         await_links(plan)
         while plan_now_ns() < ready_ns - 10**9:
             report_progress()
@@ -423,7 +423,7 @@ def await_offset_ns() -> int:
     deadline = time.monotonic() + ALL_READY_S
     while not (RUN / "clock.json").exists():
         if time.monotonic() > deadline:
-            raise GuestError(f"was not told when to begin in {ALL_READY_S:.0f} s")
+            raise GuestError(f"learned no start time within {ALL_READY_S:.0f} s")
         report_progress()
         time.sleep(0.1)
     return int(json.loads((RUN / "clock.json").read_text())["offset_ns"])

@@ -70,4 +70,6 @@ def _refuse(path: Path, target: Path) -> None:
     if path.exists() and not path.is_file():
         raise AnalysisError(f"{path}: annotate reads its capture twice: give a plain file")
     if path.exists() and target.exists() and target.samefile(path):
-        raise AnalysisError(f"{target}: is the capture itself\n\nhint: name another file with -o")
+        raise AnalysisError(
+            f"{target}: this is the capture itself\n\nhint: name another file with -o"
+        )

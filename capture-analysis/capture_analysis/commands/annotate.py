@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="the file to write, with a name in .pcapng (default: CAPTURE-annotated.pcapng, here)",
+        help="the file to write; its name ends in .pcapng "
+        "(default: CAPTURE-annotated.pcapng in this folder)",
     )
 
 

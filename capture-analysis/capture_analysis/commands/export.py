@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "target",
         type=Path,
         metavar="FILE",
-        help="the file to write, with a name in .parquet or .csv",
+        help="the file to write; its name ends in .parquet or .csv",
     )
     add_inside(parser)
 

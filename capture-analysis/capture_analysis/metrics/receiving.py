@@ -7,7 +7,7 @@ loop from the tap to the sender and back takes; a tenth less is allowed for:
     repaired_segments  = late segments that came no sooner: lost before the tap, and sent again
     acks_delayed       = ACKs of new data that were sent 10 ms or more after the newest of it / all
     application_reads  = ACKs that raise the window's edge and acknowledge nothing new
-    unread_max         = most by which the announced window was below its widest so far
+    unread_max         = largest shortfall of the announced window from its widest so far
     window_shut        = time for which less than a full segment of window was announced / all
 
 Units: 1, and bytes. Of the holes of a direction the sixteen newest are known; late data of others
@@ -60,7 +60,7 @@ APPLICATION_READS = Definition(
     "application_reads", "1", "ACKs that raise the window's edge and acknowledge nothing new"
 )
 UNREAD_MAX = Definition(
-    "unread_max", "bytes", "most by which the announced window was below its widest so far"
+    "unread_max", "bytes", "largest shortfall of the announced window from its widest so far"
 )
 WINDOW_SHUT = Definition(
     "window_shut", "1", "share of time with less than a full segment of window announced", most=1

@@ -138,7 +138,7 @@ def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:
 
 def _paused(values: Numbers) -> str:
     pauses = _number(values, "pauses")
-    return f" (it was idle for {_short(pauses)} s beside)" if pauses else ""
+    return f" (besides, it was idle for {_short(pauses)} s)" if pauses else ""
 
 
 def _least(values: Numbers) -> str:

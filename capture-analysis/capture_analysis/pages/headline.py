@@ -110,7 +110,7 @@ def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
         why = metrics.get("compression_verdict", {}).get("why", "it was not measured")
         yield f"It cannot be told: {why}."
     if found == "bunched":
-        yield f"{percent(faster)} of them come so."
+        yield f"{percent(faster)} of them come faster than their data can."
     factor, bound = value(metrics, "compression_factor"), value(metrics, "compression_factor_bound")
     if found in ("compressed", "bunched") and factor and value(metrics, "bottleneck_rate"):
         yield f"They are typically {number(factor)} times closer than their data" + (

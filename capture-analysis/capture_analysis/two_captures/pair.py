@@ -90,7 +90,7 @@ class PairOfCaptures:
             if not path.is_file():
                 reason = "is a stream" if str(path) == "-" or path.exists() else "does not exist"
                 raise AnalysisError(
-                    f"{path}: {reason}\n\nhint: two captures are compared in several readings;"
+                    f"{path}: {reason}\n\nhint: each of two captures is read several times;"
                     " give files"
                 )
         return PairOfCaptures(

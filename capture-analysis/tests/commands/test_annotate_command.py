@@ -47,7 +47,7 @@ def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
             f"{capture.parent}: annotate reads its capture twice: give a plain",
         ),
         ([str(capture), "-o", "copy.pcap"], 'the name must end in .pcapng, got ".pcap"'),
-        ([str(capture), "-o", str(link)], f"{link}: is the capture itself"),
+        ([str(capture), "-o", str(link)], f"{link}: this is the capture itself"),
         ([str(capture), "-o", str(tmp_path / "no" / "x.pcapng")], "No such file or directory"),
     ):
         assert main(["annotate", *arguments]) == 2

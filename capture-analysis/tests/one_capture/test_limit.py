@@ -28,7 +28,7 @@ def test_pauses_limit_nothing() -> None:
     assert found.share == pytest.approx(0.6)
     assert found.sentence == (
         "For 60 % of the time in which it sends, the receiver's window is full "
-        "(it was idle for 20 s beside). "
+        "(besides, it was idle for 20 s). "
         "It delivered 7.8 Mbit/s for 20 s: its link carries at least that."
     )
 
@@ -59,7 +59,9 @@ def test_link_shared_with_others_is_full() -> None:
     values = {"bottleneck_rate": 8.07, "efficiency": 0.5, "link_share": 0.97, "pauses": 2}
     found = limit_of(values)
     assert (found.cause, found.share) == (LINK, 0.97)
-    assert found.sentence == ("The link is full: 97 % of 8.07 Mbit/s (it was idle for 2 s beside).")
+    assert found.sentence == (
+        "The link is full: 97 % of 8.07 Mbit/s (besides, it was idle for 2 s)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_known_rate_replaces_the_least_one() -> None:
     found = limit_of(WAITS | {"bottleneck_rate": 80.0, "efficiency": 0.1})
     assert found.sentence == (
         "For 60 % of the time in which it sends, the receiver's window is full "
-        "(it was idle for 20 s beside)."
+        "(besides, it was idle for 20 s)."
     )
 
 

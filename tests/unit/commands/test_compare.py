@@ -6,7 +6,7 @@ from pathlib import Path
 from synthetic_run import edit_json, metrics_of, write_run
 from warm_command import twoway
 
-ALONE = "parameters alone differ: what came out is the same\n"
+ALONE = "only parameters differ: metrics and packets are the same\n"
 
 
 def test_parameters_alone_may_differ(tmp_path: Path) -> None:

@@ -256,7 +256,9 @@ def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
     crossed = dataclasses.replace(
         graph, delays={"forward": graph.delays["reverse"], "reverse": graph.delays["forward"]}
     )
-    sentence = "h1 to h2: its last queue is of forward, and the delay behind it is of {}".format
+    sentence = (
+        "h1 to h2: its last queue is that of forward, but the delay behind it is that of {}".format
+    )
     assert behind_problems(_profile(), crossed, "h1", "h2") == [sentence("reverse")]
     elsewhere = dataclasses.replace(graph, delays={"forward": graph.delays["reverse"]})
     assert behind_problems(_profile(), elsewhere, "h1", "h2") == [sentence("no direction")]

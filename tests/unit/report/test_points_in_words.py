@@ -28,7 +28,8 @@ def test_a_finding_that_is_not_as_stated_is_counted(
     assert judge_points(outcomes) == GOOD
     (page,) = write_sweep_pages(read_results(runs), tmp_path, {})
     sentence = (
-        "3 of 6 points are as their files say; of 3 a finding is not as stated, which fails no run"
+        "3 of 6 points are as their files say; "
+        "3 have a finding that is not as stated, which fails no run"
     )
     assert sentence in capsys.readouterr().err.splitlines()
     assert sentence in page.read_text()

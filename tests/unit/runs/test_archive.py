@@ -109,7 +109,7 @@ def _sparse(_: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (_changed, "one/.*: its checksum differs from that when it was sent"),
+        (_changed, "one/.*: its checksum differs from the one it was sent with"),
         (partial(_with, f"{RUNS[0]}/more"), f"{RUNS[0]}/more: differ from those sent"),
         (partial(_with, "one/more"), "one/more: not allowed"),
         (partial(_with, "latest/of/more"), "latest/of/more: not allowed"),

@@ -51,8 +51,8 @@ def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
     path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
     with pytest.raises(SpecError) as raised:
         load_point(str(path))
-    assert raised.value.hint.startswith("topologies there are: chain, ")
-    assert "; profiles there are: abr-ramp, " in raised.value.hint
+    assert raised.value.hint.startswith("existing topologies: chain, ")
+    assert "; existing profiles: abr-ramp, " in raised.value.hint
 
 
 def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
