@@ -102,10 +102,10 @@ class Measured:
         wanted = view.connection
         data = f"{wanted.source}:{wanted.source_port}", f"{wanted.destination}:{wanted.port}"
         for flow in document["flows"]:
-            for ends, way in ((data, "forward"), (data[::-1], "backward")):
+            for ends, direction in ((data, "forward"), (data[::-1], "backward")):
                 if (flow["source"], flow["destination"]) == ends:
-                    facts = flow.get("facts", {}).get(way)
-                    return {**flow[way], "facts": facts}
+                    facts = flow.get("facts", {}).get(direction)
+                    return {**flow[direction], "facts": facts}
         raise AssertionError(data)
 
 
@@ -185,7 +185,7 @@ def test_one_capture_counts_frames(measured: Measured) -> None:
             value = measured.run[f"{metric}.{name}"]
             agree(metric, value, found[metric], abs(data - 1) + measured.edge)
         ack = view.ack_frame_bytes / link_bytes(view.reverse, view.ack_frame_bytes)
-    used = max(measured.run[f"utilisation.{way}"] for way in Measured.ways)
+    used = max(measured.run[f"utilisation.{direction}"] for direction in Measured.ways)
     for said in measured.one.values():
         found = said["metrics"]["utilisation"]
         agree("utilisation", used, found, abs(ack - 1) + measured.edge)

@@ -17,6 +17,6 @@ def test_the_guides_mean(tmp_path: Path) -> None:
     (mbit,) = re.findall(r"\*\*([0-9.]+) Mbit/s\*\*", (ROOT / "docs/guides/exports.md").read_text())
     with kept("kalampoukas-5.2") as folder:
         found = resultset.load(str(export_run(folder, "flent", tmp_path / "run.flent.gz")))
-    for way in ("download", "upload"):
-        goodputs = found.series(f"TCP {way} BE::1")
+    for direction in ("download", "upload"):
+        goodputs = found.series(f"TCP {direction} BE::1")
         assert f"{sum(goodputs) / len(goodputs):.2f}" == mbit

@@ -189,9 +189,9 @@ def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
         programs.append(_shell("server", "h2", pair.server, exit_code=None, files=files))
     path = _experiment(tmp_path, *programs)
     found = measure(path, tmp_path / "results")["found"]
-    ways = [each[way] for each in found for way in ("forward", "backward")]
-    assert sum(way["payload_bytes"] for way in ways) >= pair.payload
-    assert not any(way["lost"] for way in ways)
+    ways = [each[direction] for each in found for direction in ("forward", "backward")]
+    assert sum(direction["payload_bytes"] for direction in ways) >= pair.payload
+    assert not any(direction["lost"] for direction in ways)
     first, second = (carry_out(path, tmp_path / f"again-{n}") for n in (1, 2))
     assert pair.repeats(first) == pair.repeats(second)
 

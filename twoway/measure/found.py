@@ -85,14 +85,14 @@ def _measured(run: Run, a: str, b: str) -> Measures:
         run.capture_file(a), run.capture_file(b), same_clock=True, flows=len(run.flows)
     )
     return {
-        (each["name"], way): {
+        (each["name"], direction): {
             name: Metric(value=metric["value"], unit=metric["unit"])
-            for name, metric in each[way].items()
+            for name, metric in each[direction].items()
             if isinstance(metric, dict)
         }
         for each in document["flows"]
-        for _, way in _WAYS
-        if each[way]
+        for _, direction in _WAYS
+        if each[direction]
     }
 
 
@@ -116,8 +116,10 @@ def _described(
     mine = [packets.where(packets.flow == flow) for packets in at_ends]
     seen_ns = np.concatenate([packets.time_ns for packets in mine])
     ways = {
-        way: _way(protocol, end, (mine[end], mine[1 - end]), measures.get((name, way), {}))
-        for end, way in _WAYS
+        direction: _way(
+            protocol, end, (mine[end], mine[1 - end]), measures.get((name, direction), {})
+        )
+        for end, direction in _WAYS
     }
     return FoundFlow(
         name=name,

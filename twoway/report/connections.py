@@ -132,11 +132,13 @@ def distributions(analysis: Analysis, metrics: Metrics) -> list[Figure]:
     ):
         if len(connections) > MANY:
             ways = _by_direction(connections)
-            lines = {way: _values(tuple(some), each, metrics) for way, some in ways.items()}
+            lines = {
+                direction: _values(tuple(some), each, metrics) for direction, some in ways.items()
+            }
             name = f"{each.name.replace('_', '-')}-all"
             drawn.append(_distribution(name, title, about, each.unit, lines))
     ways = _by_direction([*analysis.run.connections])
-    lines = {way: _round_trips_ms(analysis, some) for way, some in ways.items()}
+    lines = {direction: _round_trips_ms(analysis, some) for direction, some in ways.items()}
     about = "Each connection's mean of the kernel's smoothed estimate (TCP_INFO)"
     title = "Round-trip times of all connections"
     return [*drawn, _distribution("rtt-all", title, about, "ms", lines)]

@@ -60,15 +60,15 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
     flows = {flow["id"]: flow for flow in document["flows"]}
     made = []
     for position, each in enumerate(selected):
-        flow, way = flows[each.number // 2], _WAYS[each.number % 2]
+        flow, direction = flows[each.number // 2], _WAYS[each.number % 2]
         suffix = f"-{position + 1}" if position else ""
         drawn = [replace(f, id=f"{f.id}{suffix}") for f in figures(each)]
-        metrics, facts = flow[way], flow["facts"][way]
+        metrics, facts = flow[direction], flow["facts"][direction]
         made.append(
             Section(
                 each.direction.name,
                 flow["id"],
-                way,
+                direction,
                 verdict(metrics),
                 headline(metrics, facts),
                 note(each),
@@ -121,7 +121,9 @@ def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str
     if not shown:
         return ["No connection carries data"]
     first = shown[0]
-    listed = [flow[way] for flow in document["flows"] for way in _WAYS if flow[way]]
+    listed = [
+        flow[direction] for flow in document["flows"] for direction in _WAYS if flow[direction]
+    ]
     facts = {flow["id"]: flow["facts"] for flow in document["flows"]}[first.flow]
     of = f"Connection {first.flow}, {first.name}"
     captured = facts[first.way]["vantage"]["value"]
@@ -138,19 +140,19 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [
         {
             "flow": flow["id"],
-            "ends": (flow["source"], flow["destination"])[:: 1 if way == "forward" else -1],
+            "ends": (flow["source"], flow["destination"])[:: 1 if direction == "forward" else -1],
             "vlans": flow.get("vlans", []),
-            "payload": value(flow[way], "payload"),
-            "goodput": value(flow[way], "goodput"),
-            "rtt": value(flow[way], "rtt_median"),
-            "retransmitted": percent(value(flow[way], "retransmitted")),
-            "verdict": word(flow[way]),
+            "payload": value(flow[direction], "payload"),
+            "goodput": value(flow[direction], "goodput"),
+            "rtt": value(flow[direction], "rtt_median"),
+            "retransmitted": percent(value(flow[direction], "retransmitted")),
+            "verdict": word(flow[direction]),
             "filter": flow["wireshark_filter"],
-            "vantage": flow["facts"][way].get("vantage", {}).get("value"),
+            "vantage": flow["facts"][direction].get("vantage", {}).get("value"),
         }
         for flow in document["flows"]
-        for way in _WAYS
-        if flow[way]
+        for direction in _WAYS
+        if flow[direction]
     ]
     return sorted(rows, key=lambda row: -(row["payload"] or 0.0))
 

@@ -74,10 +74,10 @@ def _verdicts(described: Sequence[_Described]) -> list[str]:
 def _carrying(document: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
     """List the connections with "forward" or "backward" where data passed, most packets first."""
     offered = [
-        (value(flow[way], "data_offered") or 0.0, flow, way)
+        (value(flow[direction], "data_offered") or 0.0, flow, direction)
         for flow in document["flows"]
-        for way in _WAYS
-        if flow[way]
+        for direction in _WAYS
+        if flow[direction]
     ]
     return [each[1:] for each in sorted(offered, key=lambda each: -each[0]) if each[0]]
 
@@ -91,12 +91,12 @@ def _described(document: Mapping[str, Any]) -> list[_Described]:
     return [
         _Described(
             flow["id"],
-            " > ".join(_ends(flow, way)),
-            flow[way],
-            pair_verdict(flow[way]),
-            pair_headline(flow[way], document),
+            " > ".join(_ends(flow, direction)),
+            flow[direction],
+            pair_verdict(flow[direction]),
+            pair_headline(flow[direction], document),
         )
-        for flow, way in _carrying(document)[:_DIRECTIONS]
+        for flow, direction in _carrying(document)[:_DIRECTIONS]
     ]
 
 
@@ -104,17 +104,17 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "flow": flow["id"],
-            "ends": _ends(flow, way),
+            "ends": _ends(flow, direction),
             "vlans": flow.get("vlans", []),
-            "way": flow[way]["data_go"].replace("_", " ").replace("a", "A").replace("b", "B"),
-            "offered": value(flow[way], "data_offered"),
-            "lost": value(flow[way], "data_lost"),
-            "compressed": percent(value(flow[way], "acks_compressed")),
-            "factor": value(flow[way], "compression_factor"),
-            "held": value(flow[way], "held_acks"),
+            "way": flow[direction]["data_go"].replace("_", " ").replace("a", "A").replace("b", "B"),
+            "offered": value(flow[direction], "data_offered"),
+            "lost": value(flow[direction], "data_lost"),
+            "compressed": percent(value(flow[direction], "acks_compressed")),
+            "factor": value(flow[direction], "compression_factor"),
+            "held": value(flow[direction], "held_acks"),
             "filter": flow["wireshark_filter"],
         }
-        for flow, way in _carrying(document)
+        for flow, direction in _carrying(document)
     ]
 
 

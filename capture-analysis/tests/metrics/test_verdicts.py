@@ -99,15 +99,17 @@ def test_every_capture_agrees_with_itself(kind: str) -> None:
         measured = measure(case.capture)
         for flow in document(measured)["flows"]:
             listed = flows.row(measured, flow["id"])[-1]
-            ways = [way for way in ("forward", "backward") if flow[way]]
-            main = max(ways, key=lambda way: flow[way]["payload"]["value"], default=None)
-            for way in ways:
-                metrics, facts = flow[way], flow["facts"][way]
+            ways = [direction for direction in ("forward", "backward") if flow[direction]]
+            main = max(
+                ways, key=lambda direction: flow[direction]["payload"]["value"], default=None
+            )
+            for direction in ways:
+                metrics, facts = flow[direction], flow["facts"][direction]
                 for name in ("link_share", "efficiency"):
                     assert (metrics[name]["value"] or 0) <= MOST_UTILISATION
                 found = metrics["compression_verdict"]["value"]
                 word = {1: "compressed", 0: "spaced"}.get(found)
-                if way == main:
+                if direction == main:
                     assert listed == word if word else listed in ("bunched", "cannot tell")
                 answer = dict(headline(metrics, facts))["Are ACKs compressed?"]
                 if word is None:

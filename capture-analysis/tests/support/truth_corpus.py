@@ -88,8 +88,8 @@ def _links(random: Random, **settings: float) -> tuple[Link, Link]:
     rate = float(random.choice(RATES_BIT)) * random.uniform(1, 3)
     delays = np.round(random.uniform(0.05e6, 25e6, 2)).astype(int)
     made = [
-        Link(rate, int(delays[way]), int(delays[1 - way]), **settings)  # type: ignore[arg-type]
-        for way in (0, 1)
+        Link(rate, int(delays[direction]), int(delays[1 - direction]), **settings)  # type: ignore[arg-type]
+        for direction in (0, 1)
     ]
     return made[0], made[1]
 

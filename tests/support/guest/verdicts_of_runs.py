@@ -49,8 +49,8 @@ def _verdict(document: Mapping[str, Any], connection: Connection) -> float | str
     for flow in document["flows"]:
         ends = [int(flow[end].rpartition(":")[2]) for end in ("source", "destination")]
         if {*ends} == ports:
-            way = "forward" if ends[0] == connection.source_port else "backward"
-            found = (flow[way] or {}).get("compression_verdict", {"value": None, "why": None})
+            direction = "forward" if ends[0] == connection.source_port else "backward"
+            found = (flow[direction] or {}).get("compression_verdict", {"value": None, "why": None})
             return found["why"] if found["value"] is None else float(found["value"])
     return None
 

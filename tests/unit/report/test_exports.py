@@ -59,10 +59,10 @@ def test_flent_reads_its_file(run: Path) -> None:
     assert found.meta("TITLE") == "by-hand"
     assert found.meta("TEST_PARAMETERS") == {"download_streams": 1, "upload_streams": 1}
     assert found.x_values == pytest.approx([0.0065, 0.013, 0.0195, 0.026])
-    for way, name in (("download", "first"), ("upload", "second")):
-        series = f"TCP {way} BE::1"
+    for direction, name in (("download", "first"), ("upload", "second")):
+        series = f"TCP {direction} BE::1"
         assert found.series_meta(series, "CONNECTION") == name
-        for each in (series, f"TCP {way} sum", f"TCP {way} avg"):
+        for each in (series, f"TCP {direction} sum", f"TCP {direction} avg"):
             assert found.series(each) == pytest.approx(MBIT[name])
         goodputs = [value for _, value in found.raw_series(series)]
         assert goodputs == found.series(series)

@@ -76,8 +76,8 @@ def _setup(*sizes: int) -> Setup:
     links = {"forward": link, "reverse": replace(link, rate_bit=2e6, data_s=0.004, ack_s=0.00016)}
     ways = {"right-1": ("forward", "reverse"), "left-1": ("reverse", "forward")}
     connections = (
-        connection(name, (way,), (back,), "fast", alpha_packets=10, transfer_bytes=size)
-        for (name, (way, back)), size in zip(ways.items(), sizes, strict=False)
+        connection(name, (direction,), (back,), "fast", alpha_packets=10, transfer_bytes=size)
+        for (name, (direction, back)), size in zip(ways.items(), sizes, strict=False)
     )
     return Setup(links, tuple(connections), 960, True, 0.5, 4.5, {}, {})
 

@@ -115,7 +115,7 @@ def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
     """With 4.3BSD's timer links are 70 % busy, and 132 of 207 epochs have two drops."""
     given = replace(setup("zhang-fig4-5@buffer=20"), modules={"tcp_tahoe": {"timer": "bsd"}})
     outcome = outcome_of(given)
-    busy = [outcome.metrics()[f"utilisation.{way}"] for way in ("forward", "reverse")]
+    busy = [outcome.metrics()[f"utilisation.{direction}"] for direction in ("forward", "reverse")]
     assert busy == pytest.approx([0.7023, 0.7044], abs=0.0001)
     found = victims(outcome)
     assert Counter(map(len, found)) == {2: 132, 3: 75}

@@ -29,19 +29,22 @@ def encode(run: RunSeries) -> bytes:
     of access lines; any other is an upload. Goodput is at the end of its interval. There is no
     ping. Times are those of the run's clock, so that equal runs have equal files.
     """
-    ways = {way: [each for each in run.connections if _way(run, each) == way] for way in WAYS}
+    ways = {
+        direction: [each for each in run.connections if _way(run, each) == direction]
+        for direction in WAYS
+    }
     results: dict[str, list[float]] = {}
     raw, about = {}, {}
-    for way, connections in ways.items():
+    for direction, connections in ways.items():
         for number, series in enumerate(connections, 1):
-            name = f"TCP {way} BE::{number}"
+            name = f"TCP {direction} BE::{number}"
             results[name] = series.goodput_mbit.tolist()
             raw[name] = _raw(run, series)
             about[name] = {"UNITS": UNIT, "CONNECTION": series.connection.name}
         if connections:
             goodputs = [series.goodput_mbit for series in connections]
-            results[f"TCP {way} sum"] = _sum(goodputs).tolist()
-            results[f"TCP {way} avg"] = (_sum(goodputs) / len(goodputs)).tolist()
+            results[f"TCP {direction} sum"] = _sum(goodputs).tolist()
+            results[f"TCP {direction} avg"] = (_sum(goodputs) / len(goodputs)).tolist()
     results["TCP totals"] = _sum([each.goodput_mbit for each in run.connections]).tolist()
     document = {
         "version": VERSION,
@@ -95,7 +98,9 @@ def _metadata(run: RunSeries, ways: dict[str, list[ConnectionSeries]]) -> dict[s
         "IP_VERSION": 6 if ":" in first.source else 4,
         "KERNEL_NAME": "Linux",
         "KERNEL_RELEASE": manifest.kernel.release,
-        "TEST_PARAMETERS": {f"{way}_streams": len(found) for way, found in ways.items()},
+        "TEST_PARAMETERS": {
+            f"{direction}_streams": len(found) for direction, found in ways.items()
+        },
     }
 
 

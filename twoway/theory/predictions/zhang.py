@@ -36,13 +36,13 @@ def printed(setup: Setup) -> dict[str, float]:
         forms = {f"cluster_mean.{c.name}": float(c.window_packets or 0) for c in setup.connections}
     ways = sorted({each.direction for each in setup.connections})
     windows = {
-        way: sum(c.window_packets or 0 for c in setup.connections if c.direction == way)
-        for way in ways
+        direction: sum(c.window_packets or 0 for c in setup.connections if c.direction == direction)
+        for direction in ways
     }
     if len(ways) == 1:
         q = one_way_queue(windows[ways[0]], _pipe(setup.links[ways[0]]))
         return {**forms, f"queue_peak.{ways[0]}": float(q + 1)}
-    larger, smaller = sorted(ways, key=lambda way: -windows[way])
+    larger, smaller = sorted(ways, key=lambda direction: -windows[direction])
     there = _pipe(setup.links[larger])
     w1, w2 = windows[larger], windows[smaller]
     if setup.acks_every_segment and there < 1 and out_of_phase(w1, w2, there):
