@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from ipaddress import IPv6Address, ip_address
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -163,14 +164,6 @@ class Packets:
         """
         return _Later.of(self, change)
 
-    def copy(self) -> "Packets":
-        """Copy the columns."""
-        return Packets(*(getattr(self, f.name).copy() for f in fields(self)))
-
-    def compact(self) -> "Packets":
-        """Store each column with a single value in the memory of one value."""
-        return Packets(*(_compact(getattr(self, f.name)) for f in fields(self)))
-
     def widened(self) -> "Packets":
         """Convert columns to int64, so that differences do not wrap."""
         return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
@@ -179,8 +172,8 @@ class Packets:
         """Renumber connections to those of a common table, as `unify` maps them."""
         return replace(
             self,
-            flow=flow[self.flow].astype(self.flow.dtype),
-            half=self.half ^ turned[self.flow].astype(self.half.dtype),
+            flow=_narrow(flow.astype(np.uint32))[self.flow],
+            half=self.half ^ turned.astype(np.uint8)[self.flow],
         )
 
     def key(self) -> IntArray:
@@ -232,6 +225,12 @@ def _compact(column: IntArray) -> IntArray:
     return np.broadcast_to(column[:1].copy(), column.shape)
 
 
+def _narrow(column: IntArray) -> IntArray:
+    """Copy a column, an unsigned one to the smallest type that holds its values."""
+    signed = column.dtype.kind == "i"
+    return column.astype(column.dtype if signed else np.min_scalar_type(column.max(initial=0)))
+
+
 _COLUMNS = tuple(f.name for f in fields(Packets))
 
 
@@ -245,8 +244,26 @@ def concatenate(parts: Sequence[Packets]) -> Packets:
     return Packets(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Packets)))
 
 
+def compacted(chunks: Iterable[Packets]) -> Packets:
+    """Append the packets of chunks that may be overwritten, in as little memory as they take.
+
+    A column is stored in the smallest type that holds its values. One with a single value, such as
+    the stamps of packets without time stamps, takes no memory and cannot be written to.
+    """
+    parts: dict[str, list[IntArray]] = {name: [] for name in _COLUMNS}
+    for chunk in chain([empty_columns(0)], chunks):
+        for name in _COLUMNS:
+            parts[name].append(_narrow(getattr(chunk, name)))
+    return Packets(*(_compact(np.concatenate(parts.pop(name))) for name in _COLUMNS))
+
+
 def merge(parts: Sequence[Packets]) -> Packets:
-    """Merge captures in time order; equal times keep the order of the parts."""
+    """Merge captures in time order; equal times keep the order of the parts.
+
+    A single part in time order is returned as it is.
+    """
+    if len(parts) == 1 and (parts[0].time_ns[1:] >= parts[0].time_ns[:-1]).all():
+        return parts[0]
     order = np.argsort(np.concatenate([part.time_ns for part in parts]), kind="stable")
     columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)
     return Packets(*(np.concatenate(each)[order] for each in columns))

@@ -92,7 +92,7 @@ def agreement(
     first_ns, last_ns = passed.packets.time_ns, latest_ns(queue, slots, passed, late_ns)
     accepted = rate.count == "accepted"
     counted = ~passed.dropped if accepted else np.full(len(passed.left_ns), True)
-    size = queue.link_bytes(passed.packets.frame_bytes).astype(np.int64)[counted]
+    size = queue.link_bytes(passed.frame_bytes)[counted]
     low, high = _rates(size, first_ns[counted], last_ns[counted], edges, sample_ns)
     held = _held(first_ns[passed.dropped], last_ns[passed.dropped], edges[1:], slots)
     seen, astray = _decisions(slots.wanted, edges, stop_ns, signalling_ns)
@@ -117,7 +117,7 @@ def latest_ns(queue: Queue, slots: Slots, passed: Passage, late_ns: int) -> IntA
     Returns: shape (n,), ns.
     """
     rows = passed.departures
-    size = queue.link_bytes(passed.packets.frame_bytes[rows]).astype(np.int64)
+    size = queue.link_bytes(passed.frame_bytes[rows])
     work = slots.options.byte_work * size
     begun = passed.left_ns[rows] - work // int(slots.slots.max())
     latest = passed.packets.time_ns + late_ns

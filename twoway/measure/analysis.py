@@ -10,6 +10,7 @@ from capture_analysis.ack_compression import AckTimes
 from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.memory import give_back
 
 from twoway.contract.links import Delay
 from twoway.contract.links.impairments import Impairments
@@ -273,8 +274,10 @@ class Analysis:
             for q in self.run.queues
         }
         if not self.run.follows_packets:
-            for queue in self.run.queues:
-                self.run.release(queue.interface)
+            for interface in self.run.manifest.interfaces:
+                if interface.node in self.run.manifest.nodes.routers:
+                    self.run.release(interface.name)
+        give_back()
         return found
 
     @cached_property
@@ -459,7 +462,7 @@ class Analysis:
 
     def _longest_service_ns(self, view: QueueView) -> int:
         """Compute the time of a queue's largest frame; on a half-duplex link, with one back."""
-        largest = view.passed.packets.frame_bytes.max(initial=0)
+        largest = int(view.passed.packets.frame_bytes.max(initial=0))
         medium = medium_of(self.run)
         if medium is None:
             return int(view.queue.service_ns(largest))

@@ -136,7 +136,7 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
-    size = queue.link_bytes(passed.packets.frame_bytes[rows])
+    size = queue.link_bytes(passed.frame_bytes[rows])
     if slots.options.framed:
         size = -(-size // SLOT_BYTES) * SLOT_BYTES
     work = slots.options.byte_work * size
@@ -188,7 +188,7 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
     ticks = np.arange(slots.start_ns + sample_ns, stop_ns + 1, sample_ns)
     edges = np.concatenate(([slots.start_ns], ticks))
     counted = ~passed.dropped if rate.count == "accepted" else np.full(len(passed.left_ns), True)
-    size = queue.link_bytes(passed.packets.frame_bytes)[counted]
+    size = queue.link_bytes(passed.frame_bytes)[counted]
     before = np.concatenate(([0], np.cumsum(size)))
     arrived = np.searchsorted(passed.packets.time_ns[counted], edges, side="left")
     measured = np.diff(before[arrived]) * 8_000_000_000 // sample_ns

@@ -98,7 +98,7 @@ def replay(run: Run, medium: Medium, passed: Mapping[str, Passage]) -> dict[str,
             passed[end.direction].packets.where(mine) for end, mine in zip(ends, rows, strict=True)
         ]
         bits = [
-            bits_ns(end.link_bytes(each.frame_bytes), end.rate_bit)
+            bits_ns(end.link_bytes(each.frame_bytes.astype(np.int64)), end.rate_bit)
             for end, each in zip(ends, packets, strict=True)
         ]
         holds = np.array([*medium.holds([p.time_ns for p in packets], bits)], dtype=np.int64)

@@ -39,6 +39,11 @@ class Passage:
         return self.left_ns < 0
 
     @property
+    def frame_bytes(self) -> IntArray:
+        """Shape (n,), int64: sizes, from which transmission times are computed."""
+        return self.packets.frame_bytes.astype(np.int64)
+
+    @property
     def departures(self) -> IntArray:
         """Rows of the packets that left, in order of departure."""
         rows = np.flatnonzero((self.left_ns >= 0) & (self.left_ns < STILL_QUEUED))
@@ -58,8 +63,15 @@ class Occupancy:
 
     def at(self, time_ns: IntArray) -> IntArray:
         """Look up the occupancy at given times; it is 0 before the first event."""
-        levels = np.concatenate(([0], self.packets))
-        return levels[np.searchsorted(self.time_ns, time_ns, side="right")]
+        return self.after(np.searchsorted(self.time_ns, time_ns, side="right"))
+
+    def after(self, steps: IntArray) -> IntArray:
+        """Look up the occupancy after given numbers of steps."""
+        if not len(self.packets):
+            return np.zeros(len(steps), dtype=np.int64)
+        levels = self.packets.take(steps - 1, mode="clip")
+        levels[steps == 0] = 0
+        return levels
 
     def range(self, start_ns: IntArray, stop_ns: IntArray) -> tuple[IntArray, IntArray]:
         """Find the lowest and highest occupancy in each of several intervals.
@@ -148,11 +160,12 @@ def passage(
     found = left_ns >= 0
     after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
     idle_ns = leaving.time_ns.max(initial=0)
-    begin_ns, size = np.maximum(entering.time_ns[after_last:], idle_ns), entering.frame_bytes
+    begin_ns = np.maximum(entering.time_ns[after_last:], idle_ns)
+    size = entering.frame_bytes[after_last:].astype(np.int64)
     if ends:
-        would_leave = ends(begin_ns, queue.link_bytes(size[after_last:]))
+        would_leave = ends(begin_ns, queue.link_bytes(size))
     else:
-        would_leave = begin_ns + queue.service_ns(size[after_last:])
+        would_leave = begin_ns + queue.service_ns(size)
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
@@ -217,7 +230,7 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
     if not queue.leaves_at_start:
         return seen
     gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
-    service_ns = queue.service_ns(seen.packets.frame_bytes)
+    service_ns = queue.service_ns(seen.frame_bytes)
     return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
 
 
@@ -254,7 +267,7 @@ def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occ
     arrived, left = arrived[counted], left[counted]
     ones = np.ones(len(left), dtype=np.int64)
     time_ns, change = steps(arrived, left, (ones, ones))
-    return Occupancy(time_ns, np.cumsum(change))
+    return Occupancy(time_ns, np.cumsum(change, dtype=np.int32))
 
 
 def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
@@ -277,30 +290,37 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 
     Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
     """
-    edges, levels = _together(first, second, start_ns, stop_ns)
-    weight = np.diff(edges, append=stop_ns)
-    off = [q - np.average(q, weights=weight) for q in levels]
-    spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
-    return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+    return correlation_of(*together(first, second, start_ns, stop_ns))
 
 
-def _together(
+def correlation_of(lasts_ns: IntArray, levels: tuple[IntArray, IntArray]) -> float:
+    """Correlate two queues' lengths that `together` lists; see `correlation`."""
+    off = [level - np.average(level, weights=lasts_ns) for level in levels]
+    spread = np.sqrt(np.prod([np.average(o * o, weights=lasts_ns) for o in off]))
+    return float(np.average(off[0] * off[1], weights=lasts_ns) / spread) if spread else float("nan")
+
+
+def together(
     first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 ) -> tuple[IntArray, tuple[IntArray, IntArray]]:
-    """List a window's start and the times of all steps in it, once each, and both levels there.
+    """List the stretches of a window in which two queues' lengths stay: durations and lengths.
 
     Levels come from the order of the steps: searches for all times take half as long again.
+
+    Returns: shape (n,), ns, the duration of each stretch; and both lengths, of that shape, too.
     """
     ours, theirs = (queue.rows(start_ns, stop_ns) for queue in (first, second))
     time_ns = np.concatenate(([start_ns], first.time_ns[ours], second.time_ns[theirs]))
     order = np.argsort(time_ns, kind="stable")
     time_ns = time_ns[order]
+    is_own = order <= ours.stop - ours.start
+    del order  # every array here has the steps of both queues
     last = np.flatnonzero(np.append(time_ns[1:] > time_ns[:-1], True))
-    own = np.cumsum(order <= ours.stop - ours.start)[last] - 1
-    return time_ns[last], (
-        np.concatenate(([0], first.packets))[ours.start + own],
-        np.concatenate(([0], second.packets))[theirs.start + last - own],
-    )
+    lasts_ns = np.diff(time_ns[last], append=stop_ns)
+    del time_ns
+    own = np.cumsum(is_own, dtype=np.int32)[last] - 1
+    last -= own
+    return lasts_ns, (first.after(ours.start + own), second.after(theirs.start + last))
 
 
 def last_to_empty_ns(
@@ -377,7 +397,7 @@ def service_error_ns(
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
-    size = passed.packets.frame_bytes[rows]
+    size = passed.frame_bytes[rows]
     if ends:
         return left - ends(arrived, queue.link_bytes(size))
     before = np.concatenate(([0], left[:-1]))

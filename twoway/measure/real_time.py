@@ -144,10 +144,10 @@ def spacing_errors_ns(view: ConnectionView) -> IntArray:
     """
     passed, queue = view.reverse.passed, view.reverse.queue
     rows = passed.departures
-    left, packets = passed.left_ns[rows], passed.packets.where(rows)
+    left, arrived_ns = passed.left_ns[rows], passed.packets.time_ns[rows]
     is_ack = ~passed.is_data[rows]
-    waited = is_ack[1:] & is_ack[:-1] & (packets.time_ns[1:] < left[:-1])
-    gaps = np.diff(left) - queue.service_ns(packets.frame_bytes[1:].astype(np.int64))
+    waited = is_ack[1:] & is_ack[:-1] & (arrived_ns[1:] < left[:-1])
+    gaps = np.diff(left) - queue.service_ns(passed.frame_bytes[rows[1:]])
     return np.asarray(gaps[waited], dtype=np.int64)
 
 

@@ -9,13 +9,14 @@ import io
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from capture_analysis.columns import UDP, BoolArray, FlowTable, IntArray, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.files import open_run_file
@@ -77,9 +78,8 @@ class Run:
             for interface in self.manifest.interfaces
         }
         self._lanes: dict[str, Lanes] = {}
-        self._connection = {each.name: each for each in self.connections}
         self._halves: dict[tuple[str, bool], list[int]] = {}
-        self._selected = lru_cache(maxsize=RECENT_SELECTIONS)(self._select)
+        self._selected: dict[tuple[str, str, bool], Packets] = {}
 
     @property
     def exact_clock(self) -> bool:
@@ -143,6 +143,7 @@ class Run:
             # otherwise the columns that it replaces would stay in memory
             packets, _ = captures.pop(name)
             renumbered[name] = self._on_plan_clock(name, packets.renumbered(*mapping))
+        give_back()
         return common, renumbered
 
     @property
@@ -169,18 +170,16 @@ class Run:
     def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
         """Convert packets' times from the host's clock to the plan's.
 
-        Sizes are widened, because transmission times are computed from them. Frame numbers are not
-        used here, and take no memory.
+        Frame numbers are not used here, and take no memory.
         """
         return replace(
             packets,
             time_ns=self.clock(interface).of_stamps(packets.time_ns),
-            frame_bytes=packets.frame_bytes.astype(np.int64),
             frame=np.broadcast_to(np.zeros((), packets.frame.dtype), packets.frame.shape),
         )
 
     def capture(self, interface: str) -> Packets:
-        """Return all packets captured on an interface, in types that `widened` makes int64."""
+        """Return all packets captured on an interface; `widened` makes them int64."""
         _, captures = self._read
         if interface not in captures:
             raise AnalysisError(f"{self.folder}/manifest.json: captures: no {interface}")
@@ -237,13 +236,18 @@ class Run:
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
-        return self._selected(interface, connection.name, forward)
+        wanted = (interface, connection.name, forward)
+        if wanted not in self._selected:
+            if len(self._selected) == RECENT_SELECTIONS:
+                self._selected.pop(next(iter(self._selected)))
+            self._selected[wanted] = self._select(interface, connection, forward)
+        return self._selected[wanted]
 
-    def _select(self, interface: str, name: str, forward: bool) -> Packets:
+    def _select(self, interface: str, connection: Connection, forward: bool) -> Packets:
         packets = self.capture(interface)
         if interface not in self._lanes:
             self._lanes[interface] = Lanes(lanes_of(packets))
-        rows = self.rows(self._lanes[interface], self._connection[name], forward=forward)
+        rows = self.rows(self._lanes[interface], connection, forward=forward)
         return packets.later(lambda column: column[rows].astype(np.int64))
 
     def rows(self, lanes: Lanes, connection: Connection, *, forward: bool) -> IntArray:

@@ -13,6 +13,7 @@ from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.comparison import Comparison
+from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.run_summary import RunSummary
 from twoway.contract.statements import in_words
@@ -45,10 +46,9 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
 
 
 def write_report_page(
-    analysis: Analysis, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
+    manifest: Manifest, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
 ) -> None:
     """Write report.html, whole or not at all."""
-    manifest = analysis.run.manifest
     shown = shown_names(manifest.connections, document)
     hidden = [each.name for each in manifest.connections if each.name not in shown]
     left_out = metrics_of(hidden)

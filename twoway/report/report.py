@@ -5,7 +5,7 @@ from pathlib import Path
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.manifest import without_captures
-from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.metrics import METRICS
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -41,7 +41,9 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
     metrics.write(folder / METRICS)
     verdicts = judge_run(folder, Measured(analysis.run.manifest, metrics))
     if page:
-        _write_page(analysis, metrics, verdicts, folder)
+        manifest, figures = analysis.run.manifest, all_figures(analysis, metrics)
+        del analysis  # its packets take more memory than the page
+        write_report_page(manifest, metrics, verdicts, figures, folder)
     verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete
     return verdicts
 
@@ -91,7 +93,3 @@ def rejudge(folder: Path) -> Verdicts:
     (folder / PAGE).unlink(missing_ok=True)
     verdicts.write(folder / VERDICTS)
     return verdicts
-
-
-def _write_page(analysis: Analysis, metrics: Metrics, verdicts: Verdicts, folder: Path) -> None:
-    write_report_page(analysis, metrics, verdicts, all_figures(analysis, metrics), folder)

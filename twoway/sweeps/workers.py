@@ -4,7 +4,6 @@ If a process is killed, only its own point is tried again: every worker has a se
 a pool fails all of its work when one of its processes dies.
 """
 
-import ctypes
 import gc
 import multiprocessing
 import os
@@ -16,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from queue import SimpleQueue
 
+from capture_analysis.one_capture.memory import give_back
 from capture_analysis.scale import RETRIES
 
 from twoway.errors import DiskFullError
@@ -129,4 +129,4 @@ def give_back_memory() -> None:
     guest ran. With this function it holds 35 MB.
     """
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
+    give_back()

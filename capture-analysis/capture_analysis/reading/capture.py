@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
+from capture_analysis.columns import FLOW, FlowTable, Packets, compacted, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.buffer import Buffer
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
@@ -169,10 +169,7 @@ def _refuse_many(connections: int, most: int) -> None:
 
 
 def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
-    """Read a whole capture in the types of COLUMN_TYPES, with its connections.
-
-    A column with a single value, such as the stamps of packets without time stamps, takes no memory
-    and cannot be written to.
+    """Read a whole capture, its packets `compacted`, with its connections.
 
     Args:
         path: the file.
@@ -183,7 +180,7 @@ def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, 
         kept too little of a frame to identify it.
     """
     capture = Capture(path, every_protocol=every_protocol)
-    parts = [chunk.copy() for chunk in capture.chunks()]
+    packets = compacted(capture.chunks())
     if capture.damage:
         raise AnalysisError(f"{path}: {capture.damage}")
     if capture.counts.too_short:
@@ -191,4 +188,4 @@ def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, 
             f"{path}: of {capture.counts.too_short} frames too little was kept to tell what they"
             f" are; the snapshot length must be at least {_LEAST_KEPT_BYTES}"
         )
-    return concatenate(parts or [empty_columns(0)]).compact(), capture.flows
+    return packets, capture.flows

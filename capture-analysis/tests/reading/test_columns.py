@@ -1,13 +1,25 @@
 """Packets as columns, and connections numbered alike in several captures."""
 
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import hand_built as built
 import numpy as np
 import pytest
-from capture_analysis.columns import TCP, UDP, FlowTable, IntArray, Packets, merge, unify
+from capture_analysis.columns import (
+    COLUMN_TYPES,
+    TCP,
+    UDP,
+    FlowTable,
+    IntArray,
+    Packets,
+    compacted,
+    empty_columns,
+    merge,
+    unify,
+)
 from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
 from packet_columns import packets
@@ -113,12 +125,43 @@ def test_merge_is_stable() -> None:
 
 def test_a_column_of_one_value_takes_its_memory() -> None:
     """A column with one value is one value in memory, and reads the same."""
-    seen = packets(seq=[1, 2, 3], ack=[7, 7, 7])
-    small = seen.compact()
+    small = compacted([packets(seq=[1, 2], ack=[7, 7]), packets(seq=[3], ack=[7])])
     assert small.ack.tolist() == [7, 7, 7]
     assert (small.ack.strides, small.seq.strides) == ((0,), (8,))
     assert small.where(np.array([2])).ack.tolist() == [7]
-    assert len(packets(seq=[]).compact()) == 0
+    assert len(compacted([])) == 0
+
+
+def test_a_column_has_the_smallest_type_of_its_values() -> None:
+    """A column of unsigned numbers takes the bytes of its largest; the chunks are copied."""
+    chunk = empty_columns(2)
+    for name in COLUMN_TYPES:
+        getattr(chunk, name)[:] = [1, 2]
+    whole = compacted(_overwritten(chunk, seq=[(1, 255), (256, 2), (3, 1 << 16)]))
+    assert whole.seq.tolist() == [1, 255, 256, 2, 3, 1 << 16]
+    assert whole.ack.tolist() == [1, 2] * 3
+    assert (whole.time_ns.itemsize, whole.seq.itemsize, whole.ack.itemsize) == (8, 4, 1)
+
+
+def _overwritten(chunk: Packets, seq: list[tuple[int, int]]) -> Iterator[Packets]:
+    """Yield a chunk again and again, as a reader does, with other sequence numbers."""
+    for numbers in seq:
+        chunk.seq[:] = numbers
+        yield chunk
+
+
+def test_common_numbers_beyond_a_capture_s_own() -> None:
+    """A connection whose common number needs more bytes than its own keeps that number."""
+    seen = compacted([packets(flow=[0, 1, 1], half=[0, 1, 0])])
+    found = seen.renumbered(np.array([7, 70_000]), np.array([0, 1]))
+    assert (found.flow.tolist(), found.half.tolist()) == ([7, 70_000, 70_000], [0, 0, 1])
+
+
+def test_one_sorted_capture_is_merged_without_a_copy() -> None:
+    """Merging takes no memory for one capture in time order; one out of order is sorted."""
+    seen = packets(time_ns=[1, 5, 5], seq=[1, 2, 3])
+    assert merge([seen]) is seen
+    assert merge([packets(time_ns=[5, 1], seq=[1, 2])]).seq.tolist() == [2, 1]
 
 
 def test_where_takes_rows_or_mask() -> None:

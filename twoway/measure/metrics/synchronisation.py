@@ -22,7 +22,7 @@ from capture_analysis.metrics.pendulum import (
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.queues import Occupancy, correlation, merged
+from twoway.measure.queues import Occupancy, correlation, correlation_of, together
 
 SYNCHRONISATION = Definition(
     "synchronisation",
@@ -89,12 +89,13 @@ def pendulum(analysis: Analysis) -> tuple[float, ...]:
     queues = _two_queues(analysis)
     if queues is None:
         return math.nan, math.nan, math.nan
-    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
-    first, second = (Occupancy(q.time_ns, np.minimum(q.packets, 1)) for q in queues)
-    edges = merged(first.time_ns, second.time_ns)
-    both = Occupancy(edges, first.at(edges) * second.at(edges)).mean(*steady)
-    neither = 1 - first.mean(*steady) - second.mean(*steady) + both
-    return correlation(first, second, *steady), both, neither
+    lasts_ns, levels = together(*queues, analysis.run.steady_ns, analysis.run.stop_ns)
+    first, second = (np.minimum(level, 1) for level in levels)
+    busy, other, both = (
+        int((lasts_ns * each).sum()) / analysis.run.window_ns
+        for each in (first, second, first * second)
+    )
+    return correlation_of(lasts_ns, (first, second)), both, 1 - busy - other + both
 
 
 def _two_queues(analysis: Analysis) -> tuple[Occupancy, Occupancy] | None:
