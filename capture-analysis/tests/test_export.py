@@ -50,7 +50,7 @@ def test_read_table_has_addresses_and_nulls(capture: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_both_formats_hold_the_table(capture: Path, tmp_path: Path, ending: str) -> None:
-    """Both formats hold the table."""
+    """Parquet and CSV files hold the same table."""
     target = tmp_path / f"packets{ending}"
     assert main(["export", str(capture), str(target)]) == 0
     read = pa.parquet.read_table(target) if ending == ".parquet" else pa.csv.read_csv(target)

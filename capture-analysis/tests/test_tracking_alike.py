@@ -83,7 +83,7 @@ def test_any_connection_alone(packets: list[dict[str, int]], flow: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_rough_path(seed: int) -> None:
-    """Both agree on thousands of packets lost before or after, reordered, copied, acknowledged."""
+    """Both trackers agree on thousands of packets: lost, reordered, copied, acknowledged."""
     rows = rough_path(seed, 8000)
     python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 8000))

@@ -87,7 +87,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return who could choose which of our controls, and the fate of taken names."""
+    """Return which user could choose which of our controls, and what became of taken names."""
     folder = tmp_path_factory.mktemp("names") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())

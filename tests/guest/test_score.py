@@ -165,7 +165,7 @@ def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_what_does_not_compile_stops_the_suite(tmp_path: Path, scored: Path) -> None:
-    """The compiler's errors come before any run, with exit code 2; the card stays as it was."""
+    """The compiler's errors come before any run, with exit code 2; the old card is unchanged."""
     before = (scored / "results/score/small/card.json").read_bytes()
     (tmp_path / "tcp_bad.c").write_text(AIMD.read_text() + "}\n")
     done = _score(scored, tmp_path / "tcp_bad.c")

@@ -171,7 +171,7 @@ class _Changer(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Change numpy's methods likewise."""
+        """Change numpy's `min` to `max`, `any` to `all`, and back."""
         other = _NAMED.get(node.attr)
         if other and self._is_chosen(node, f".{node.attr} -> .{other}"):
             node.attr = other

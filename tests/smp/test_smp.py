@@ -142,7 +142,7 @@ def test_requests_and_traffic_at_once(smp: StockKernel, tmp_path: Path) -> None:
 
 
 def test_stress_without_data_races(kcsan: StockKernel, tmp_path: Path) -> None:
-    """In the same test no two processors access our modules' memory without a lock."""
+    """In the stress test no two processors access our modules' memory without a lock."""
     folder = tmp_path / "run"
     modules = congestion_modules(kcsan.programs)
     assert run_beside_races(kcsan, folder, "stress.py", str(REQUESTS), *modules) == []

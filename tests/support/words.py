@@ -13,8 +13,20 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/unit/refused_words.tsv"
 # Phrases that make a reader decode a sentence, in any place.
 PHRASES = ("so many", "is told", "are told", "is said", "of which", "nobody", "held against")
-# First words of docstrings without a subject, or with one far behind.
-OPENERS = ("What", "How", "Of", "Where", "Whether", "Whose", "Have")
+# First words of docstrings without a subject, or with one far behind or in the line above.
+OPENERS = (
+    "What",
+    "How",
+    "Of",
+    "Where",
+    "Whether",
+    "Whose",
+    "Have",
+    "Who",
+    "Its",
+    "Such",
+    "Likewise.",
+)
 # Parts of names in Python for which the glossary has other words: direction, point.
 _NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")

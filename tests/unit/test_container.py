@@ -36,7 +36,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def image(refused: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - for its effect
-    """Make the same in our image."""
+    """Make a machine that refuses the sandbox, in our image."""
     monkeypatch.setenv(SETTING, "container")
 
 

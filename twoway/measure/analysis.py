@@ -172,14 +172,14 @@ class ConnectionView:
 
     @property
     def queued(self) -> Occupancy:
-        """Its data in the bottleneck's queue over time."""
+        """The connection's data in the bottleneck's queue over time."""
         passed = self.forward.passed
         rows = self.run.rows(self.forward.lanes, self.connection, forward=True)
         return occupancy(passed, rows[passed.is_data[rows]])
 
     @cached_property
     def window(self) -> Occupancy:
-        """Its flight over time, in full segments."""
+        """The connection's flight over time, in full segments."""
         data, acks = self.sent.data(), self.acks_in
         if not len(data) or not len(acks):
             return Occupancy(data.time_ns[:0], data.time_ns[:0])

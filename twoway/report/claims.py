@@ -66,7 +66,7 @@ class Said(Generic[RowT_co]):
 
     @property
     def gap_percent(self) -> float | None:
-        """The same in per cent of the value or bound; None if that is zero."""
+        """The gap in per cent of the value or bound; None if that is zero."""
         return _percent(self.measured, self.edge)
 
     @property

@@ -61,7 +61,7 @@ class PaperFigure:
 
     @property
     def title(self) -> str:
-        """Its name and its content."""
+        """The figure's name and its content."""
         return f"{self.asked.heading}: {self.asked.shows}"
 
     @property
@@ -111,7 +111,7 @@ class PaperFigure:
 
     @property
     def counted(self) -> str:
-        """Its claims and predictions, counted."""
+        """The figure's claims and predictions, counted."""
         found = Counter(claim.verdict.value for claim in self.claims)
         words = [f"{n} claim{'s' if n > 1 else ''}: {each}" for each, n in found.items()]
         if predicted := [said for said in self.predictions if not said.row.of_testbed]:

@@ -54,7 +54,7 @@ class Redrawn(Model):
 
     @property
     def heading(self) -> str:
-        """Its name at the start of a sentence."""
+        """The figure's name at the start of a sentence."""
         return self.name[0].upper() + self.name[1:]
 
     @property

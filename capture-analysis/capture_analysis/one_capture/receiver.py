@@ -28,7 +28,7 @@ def receiver_sentence(values: Numbers) -> str:
 
 
 def receiver_words(values: Numbers) -> str:
-    """Say the same for a table: "lost 12, delayed 40%"; NOTHING, or "-" if made elsewhere."""
+    """Describe the receiver in a table: "lost 12, delayed 40%"; NOTHING, or "-" if not near it."""
     words = [word for word, _ in _findings(values)]
     return (", ".join(words) or NOTHING) if _seen(values) else "-"
 

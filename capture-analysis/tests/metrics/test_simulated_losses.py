@@ -40,7 +40,7 @@ def test_codel_drops_what_waits() -> None:
 
 
 def test_handover_changes_rate_and_delay() -> None:
-    """From its time on a link has another rate and a longer delay, and reorders nothing."""
+    """After a handover a link has another rate and a longer delay, and reorders nothing."""
     changed = Link(1e7, change_ns=10**9, changed_bit=2e6, changed_ns=30_000_000)
     capture, transfer = run(changed, window=4)
     assert changed.rate_bit == 2e6

@@ -68,7 +68,7 @@ def test_clocks_that_drift_make_no_queue() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Without far time stamps, the tap's place or enough round trips there is a reason."""
+    """A reason replaces the share without time stamps, the tap's place or enough round trips."""
     assert standing(captured("far", tick_ns=0)) == NO_STAMPS
     assert standing(captured("near", segments=20)) == TOO_FEW
     alone = captured("far")

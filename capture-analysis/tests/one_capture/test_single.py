@@ -119,7 +119,7 @@ def test_most_payload_first() -> None:
 
 
 def test_larger_direction_decides() -> None:
-    """Connections are in the order of their larger directions, whatever the other ones carry."""
+    """Connections are ordered by the direction that carries more, whatever the other carries."""
     assert by_larger_direction(np.array([60, 60, 0, 100, 0, 0, 60, 0])) == [1, 0, 3, 2]
 
 

@@ -254,7 +254,7 @@ def test_open_shows_the_page(
     capsys: pytest.CaptureFixture[str],
     starts: bool,
 ) -> None:
-    """With --open a browser shows the page; if none starts a sentence says so."""
+    """With --open a browser shows the page; if no browser starts, a sentence says so."""
     shown: list[str] = []
 
     def opens(page: str) -> bool:

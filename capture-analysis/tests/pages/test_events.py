@@ -48,7 +48,7 @@ def shown(path: Path, display_filter: str, *fields: str) -> list[list[str]]:
 
 
 def of_kind(rows: Sequence[Row], words: str) -> list[Row]:
-    """Return the events whose words begin so; there are some."""
+    """Return the events whose words begin with a text, at least one."""
     found = [row for row in rows if row[1].startswith(words)]
     assert found
     return found

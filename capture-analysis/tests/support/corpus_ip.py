@@ -109,7 +109,7 @@ def _fragmented(datagram: Datagram, piece: int) -> list[Datagram]:
 
 
 def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
-    """Make the same for IPv6."""
+    """Make IPv6 fragments, if the payload of IP is longer than a piece."""
     whole_ip = IPv6(datagram.octets)
     content = bytes(whole_ip.payload)
     if len(content) <= piece:

@@ -123,7 +123,7 @@ def _probes(talk: Conversation) -> None:
 
 
 def _ports_again(talk: Conversation) -> None:
-    """Connect the same ends again, with other ISNs, and once more at once."""
+    """Connect the same ends again, with other ISNs, and then again at once."""
     for _ in range(3):
         talk.exchange(6)
         talk.closing()

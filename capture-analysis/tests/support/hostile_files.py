@@ -102,7 +102,7 @@ def _zstd_window() -> bytes:
 
 
 def files() -> Iterator[Hostile]:
-    """Return all of them."""
+    """Return all hostile files."""
     record = struct.pack("<IIII", 1, 0, HUGE, HUGE)
     yield Hostile("empty", lambda: b"", None, "empty")
     yield Hostile("a byte", lambda: b"\xd4", None, "too short")

@@ -39,7 +39,7 @@ class Case:
 
     @cached_property
     def streams(self) -> list[int]:
-        """Return their streams, numbered in order of appearance."""
+        """Return the streams of TCP frames, numbered in order of appearance."""
         numbers: dict[str, int] = {}
         return [numbers.setdefault(row["stream"], len(numbers)) for row in self.tcp]
 
@@ -59,7 +59,7 @@ class Case:
 
 
 def cases(specimens: Iterable[Specimen]) -> list[Case]:
-    """Return all of them read, with tshark's answers."""
+    """Read the captures of a corpus; return each with tshark's fields."""
     known = list(specimens)
     answers = ask_all(each.asked or each.path for each in known)
     return [_case(each, rows) for each, rows in zip(known, answers, strict=True)]

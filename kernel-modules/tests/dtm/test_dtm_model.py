@@ -663,7 +663,7 @@ def test_trace_allocator(library: Path) -> None:
 
 
 def test_signalling_delay(library: Path) -> None:
-    """A decision takes effect after the signalling delay, and no other is made in between."""
+    """A decision takes effect after the signalling delay, and no decision is made in between."""
     link = Link(library)
     link.join(
         0, config("buffer", initial=1, change_ns=0, rise_ns=0, high=100, signalling_ns=20 * MS)

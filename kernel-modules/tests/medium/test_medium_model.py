@@ -42,7 +42,7 @@ def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int
 
 
 def replayed(medium: Medium, packets: Packets) -> list[Hold]:
-    """Compute the same with the Python model of the theory."""
+    """Compute ends and departures with the Python model of the theory."""
     arrived, bits = [], []
     for end in (0, 1):
         mine = np.array([(t, size) for t, e, size in packets if e == end], dtype=np.int64)
@@ -75,7 +75,7 @@ def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) ->
 
 
 def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> None:
-    """Two ends that get packets at the same ns send as if the other had been first."""
+    """If both ends get packets at the same ns, departures do not depend on which is first."""
     packets = [(MS, end, 1500) for end in (0, 1, 0, 1)]
     turned = [(MS, end, 1500) for end in (1, 1, 0, 0)]
     assert told(program, Medium(US, 2), packets) == told(program, Medium(US, 2), turned)

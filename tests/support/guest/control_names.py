@@ -1,4 +1,4 @@
-"""Who may choose our congestion controls, and the fate of taken names.
+"""Which users may choose our congestion controls, and what becomes of taken names.
 
 Runs in the guest as root; leaves /mnt/run/names.json.
 """
@@ -45,7 +45,7 @@ def attempt_as_nobody() -> dict[str, str]:
 
 
 def namespace_default(congestion: str) -> bool:
-    """Make it the default of a network namespace, as root; return whether that worked."""
+    """Make a control the default of a network namespace, as root; return whether that worked."""
     try:
         sysctl("a", "net.ipv4.tcp_congestion_control", congestion)
     except PermissionError:

@@ -70,7 +70,7 @@ def without_death_signal() -> str:
 
 
 def outlast(mark: str, linked: str = "") -> str:
-    """Do all of it, and return in the remaining process; return the result of the first part."""
+    """Try to outlive the sandbox; in the process that remains, return the first part's result."""
     said = without_death_signal()
     for number in range(3, 64):
         with contextlib.suppress(OSError):

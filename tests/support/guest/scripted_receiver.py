@@ -286,7 +286,7 @@ class Play:
         assert [flags for flags, *_ in self.wire.arriving(self.port)] == [_ACK]
 
     def run(self) -> list[Step]:
-        """Play all of it; return the sender's actions, step by step."""
+        """Play the whole scenario; return the sender's actions, step by step."""
         receiver = Receiver()
         written = 0
         for segments in self.scenario.writes:

@@ -199,7 +199,7 @@ class Connection:
             self.samples.append(self.info())
 
     def close(self, first: str = "sender") -> None:
-        """Close it as applications do: either closes first, or "half": the sender's half does."""
+        """Close the connection: either end first, or "half": the sender closes only its half."""
         if first == "half":
             self.sender.shutdown(socket.SHUT_WR)
             time.sleep(0.5)
@@ -210,7 +210,7 @@ class Connection:
         time.sleep(1)
 
     def abort(self) -> None:
-        """End it by a reset, so that no data is left to send."""
+        """End the connection by a reset, so that no data is left to send."""
         linger = struct.pack("ii", 1, 0)
         for end in (self.sender, self.receiver):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

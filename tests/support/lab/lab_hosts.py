@@ -60,11 +60,11 @@ class LabHost:
 
     @property
     def root(self) -> Path:
-        """Return its root folder, as seen from outside."""
+        """Return the host's root folder, as seen from outside."""
         return Path(f"/proc/{self.first_process()}/root")
 
     def changes(self) -> dict[str, str]:
-        """Describe its files that differ from a bare host's, by path."""
+        """Describe the host's files that differ from a bare host's, by path."""
         upper = self.root / "run/lab/disk/changes"
         found = {}
         for path in sorted(upper.rglob("*")):
@@ -76,7 +76,7 @@ class LabHost:
         return found
 
     def _bare(self, inside: str) -> Path:
-        """Return a file of a bare host: this machine's, in /etc as it was when the host started."""
+        """Return a file as on a bare host: this machine's; of /etc, from when the host started."""
         copied = inside == "/etc" or inside.startswith("/etc/")
         return (self.root / "run/lab/disk/machine" if copied else Path("/")) / inside[1:]
 

@@ -75,7 +75,7 @@ class Machine:
         return done.stdout
 
     def state(self) -> set[str]:
-        """Describe its state: packages, units, sysctls, our modules, files."""
+        """Describe the machine's state: packages, units, sysctls, our modules, files."""
         return set(self.run("sh", "-s", text=_STATE).splitlines())
 
     def inventory(self, **variables: Any) -> Path:

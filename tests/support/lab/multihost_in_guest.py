@@ -81,7 +81,7 @@ def state(host: LabHost) -> str:
 
 
 def carry_out_shares(machines: Lab) -> None:
-    """Do the same as multihost.yml without SSH: once called off, once to the end."""
+    """Do what multihost.yml does, but without SSH: once called off, once to the end."""
     folders, jobs = ready(machines)
     for folder in folders.values():
         (folder / "called-off").touch()
@@ -161,7 +161,7 @@ def play(machines: Lab) -> None:
 
 
 def main() -> int:
-    """Run one of the two, and report its changes."""
+    """Carry out the shares or play the playbook, and report changes."""
     prepare()
     hosts = {name: {"prepare": PREPARE, **place} for name, place in PLACES.items()}
     with lab(Path("/tmp/lab"), hosts) as machines:

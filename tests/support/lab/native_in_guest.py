@@ -90,7 +90,7 @@ def _acked(path: Path) -> int:
 
 
 def main() -> int:
-    """Run both, and report the changes of each."""
+    """Make a run that ends and one that is killed; report the changes of each."""
     experiment = RUN / "experiment.yml"
     prepare(experiment)
     before = state()

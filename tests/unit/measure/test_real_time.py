@@ -223,7 +223,7 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
-    """Decisions are judged by what is possible; in virtual time they would differ."""
+    """On a real clock decisions pass if they are possible; in virtual time these would fail."""
     row = reallocations(channel)
     assert (row.value, row.verdict) == (0, Verdict.PASS)
     assert row.bound.startswith("real time: 0 impossible or missing, estimates known to ")

@@ -272,7 +272,7 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
 
 
 def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
-    """A connection's bottleneck is the slowest queue of its path; likewise its ACKs'."""
+    """The bottleneck of a connection, and that of its ACKs, is the slowest queue of the path."""
     (connection,) = load_point("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 

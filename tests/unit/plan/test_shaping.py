@@ -251,7 +251,7 @@ def test_managed_queue_has_no_cells() -> None:
 
 
 def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
-    """Behind its last queue a flow has the delay of that queue's direction, and no other."""
+    """Behind its last queue a flow has only the delay of that queue's direction."""
     assert behind_problems(_profile(), graph, "h1", "h2") == []
     crossed = dataclasses.replace(
         graph, delays={"forward": graph.delays["reverse"], "reverse": graph.delays["forward"]}

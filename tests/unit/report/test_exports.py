@@ -108,7 +108,7 @@ def test_export_prints_the_file_path(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["out", "out.flent", "out.flent.gz"])
 def test_a_target_gets_its_suffix(name: str, run: Path, tmp_path: Path) -> None:
-    """A target without the format's suffix, or with a part of it, is completed, and printed so."""
+    """A target without the format's suffix, or with a part of it, is completed and printed."""
     done = twoway("export", run, "--format", "flent", "--to", tmp_path / name)
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/out.flent.gz\n"), done.stderr
     assert (tmp_path / "out.flent.gz").is_file()

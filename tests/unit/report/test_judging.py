@@ -428,7 +428,7 @@ def test_claim_about_a_difference(
 
 
 def test_claim_against_a_run_with_an_error_of_its_own() -> None:
-    """Both runs' errors count: 0.5 and 0.5 are within a precision of 1, 0.5 and 0.6 are not."""
+    """Both runs' errors count: together 1 is within a precision of 1, and 1.1 is not."""
     said = claim(PEAK, 1, tolerance=1, against=OTHER)
     for error, verdict in ((0.5, Verdict.AGREES), (0.6, Verdict.CANNOT_TELL)):
         there = {(OTHER, PEAK): Metric(value=3, unit="packets", error=error)}

@@ -18,7 +18,7 @@ OTHERS = ["one/.running-20260105-000000-000000", "two/notes", "papers/tables"]
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Make three runs, 30, 20 and 10 days old, a failed one, one half removed, and no runs."""
+    """Make runs 30, 20 and 10 days old, one failed, one half removed, and folders without runs."""
     folder = tmp_path / "results"
     for name in (*RUNS, FAILED, HALF, *OTHERS):
         (folder / name).mkdir(parents=True)

@@ -136,7 +136,7 @@ def test_any_experiment(data: st.DataObject, tmp_path: Path) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_any_text(data: st.DataObject, tmp_path: Path) -> None:
-    """An experiment's text with any bytes removed or added has a plan, or is refused likewise."""
+    """An experiment's text with any bytes removed or added has a plan, or is refused in words."""
     text = yaml.safe_dump(FULL, sort_keys=False).encode()
     at = data.draw(st.integers(0, len(text)))
     until = data.draw(st.integers(at, min(at + 40, len(text))))
@@ -152,7 +152,7 @@ def test_any_text(data: st.DataObject, tmp_path: Path) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_any_profile(data: st.DataObject, tmp_path: Path) -> None:
-    """A link profile with any parts replaced is read, or refused likewise."""
+    """A link profile with any parts replaced is read, or refused in printable words."""
     known = data.draw(st.sampled_from(sorted(PROFILES.glob("*.yml"))))
     path = tmp_path / "any.yml"
     document = yaml.safe_load(known.read_text(encoding="utf-8"))

@@ -335,7 +335,7 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
 
 
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
-    """Parameters of a module not in use, or of a value that flows set, are refused by name."""
+    """A parameter is refused by name if no flow uses its module, or flows set it themselves."""
     said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
     assert "modules.tcp_fast: no flow uses it; in use: tcp_fixed" in said
     assert "modules.tcp_fixed.windows: set by the flows' window_packets" in said

@@ -137,7 +137,7 @@ def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> N
 
 
 def test_history_may_cost_a_slot() -> None:
-    """The same 5 Mbit/s end with 11 slots from below and 12 from a start at the rate itself."""
+    """A flow of 5 Mbit/s ends with 11 slots from below, and with 12 from a start at its rate."""
     decided = [slots_for(5_000_000 + off, _channel()) for off in (-512_000, 0, 512_000)]
     assert decided == [11, 12, 13]
     assert allocate([5_000_000] * 200, _channel())[-1][1] == 11

@@ -192,7 +192,7 @@ def test_refuses_no_capacity(capacity: tuple[float, float]) -> None:
 def test_bunches_cost_more_on_longer_and_more_balanced_links(
     propagation_s: float, third: int, share: float
 ) -> None:
-    """Example 4 loses nothing; longer paths do, the more the closer both directions are to full."""
+    """Example 4 loses nothing; longer paths do, and more if both directions are nearly full."""
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
     settled = equilibrium(flows, (100e6, 10e6))
     found = bunched(settled, flows, (100e6, 10e6), propagation_s)

@@ -29,7 +29,7 @@ def _predicted(name: str, **changes: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
 def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
-    """A data packet and its ACK, or half of one, have one gap each."""
+    """Each data packet has a gap, and so has its ACK, or half of one with delayed ACKs."""
     found = _predicted(f"half-duplex@gap_us=200,acks={acks},traffic=one-way")
     both = DATA + GAP + share * (ACK + GAP)
     assert found["throughput.download"] == pytest.approx(0.012 / both)
@@ -38,7 +38,7 @@ def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
 
 
 def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
-    """Both connections together have as much as one alone."""
+    """Two opposite connections together have as much as one alone."""
     name = "half-duplex@gap_us=200,acks=delayed,traffic="
     alone, found = _predicted(f"{name}one-way"), _predicted(f"{name}two-way")
     assert found["throughput.download"] == found["throughput.upload"]

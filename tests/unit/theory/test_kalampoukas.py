@@ -93,7 +93,7 @@ def test_alone_a_window_waits_for_its_first_ack() -> None:
 
 
 def test_acks_that_go_first_wait_for_one_segment() -> None:
-    """Such windows have the efficiency of one connection alone, minus at most a segment's time."""
+    """If ACKs go first, efficiency is that of one connection alone, minus at most a segment."""
     side = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
     watched = 100 * kalampoukas.one_way_cycle(side, side)
     outcome, _ = simulate((side, side), (watched, 2 * watched))
@@ -140,7 +140,7 @@ def test_model_is_busy_as_the_closed_form_says(
 def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
     windows: tuple[int, int], rate: Fraction, delay: Fraction
 ) -> None:
-    """Both nodes have one cycle, that of the longer round trip even without compression."""
+    """Both nodes have the same cycle; without compression it is that of the longer round trip."""
     ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
     one = Side(windows[0], 1 / rate, ack / rate, delay)
     two = Side(windows[1], Fraction(1), ack, delay)

@@ -54,7 +54,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def printed(setup: Setup) -> dict[str, float]:
-    """Compute the same, which is the RFC's own form.
+    """Compute the values again as printed forms: the theory is the RFC's own.
 
     Raises: ValueError as `predict`.
     """

@@ -94,7 +94,7 @@ class BsdTimer:
     timed: tuple[int, int] | None = None
 
     def sent(self, segment: int, now: int) -> None:
-        """Time it if no other is being timed."""
+        """Time the segment if no other is being timed."""
         if self.timed is None:
             self.timed = segment, now // self.tick
 

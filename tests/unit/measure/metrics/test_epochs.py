@@ -24,7 +24,7 @@ def _analysis(drops: Packets) -> Analysis:
 
 
 def test_epochs_of_a_queue() -> None:
-    """Three epochs of two drops, two thirds of an ACK in each, five with half the gap, 50 ns."""
+    """A queue has three epochs, each of two drops with 2/3 of an ACK; with half the gap, five."""
     analysis = _analysis(DROPS)
     found = queue_epochs.measure(analysis, analysis.queues["forward"])
     assert found == pytest.approx((3, 2, 2 / 3, 6 / 5, 50e-9), rel=1e-12)
