@@ -28,8 +28,8 @@ Are acknowledgements compressed, by how much, and what does it cost? Measured fr
 captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
 EXIT_STATUS = """\
 exit status: 0 on success, 2 if the command line or the input cannot be used.
-A capture of more than 1000000 connections, or CAPTURE_ANALYSIS_CONNECTIONS, is refused: a
-connection takes 3 kB of memory, a million 3 GB."""
+A capture of more connections than memory is left for, or than 1000000, is refused: each takes
+3 kB. CAPTURE_ANALYSIS_CONNECTIONS in the environment sets another limit."""
 EXAMPLES = """\
 examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at

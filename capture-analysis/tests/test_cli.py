@@ -7,6 +7,7 @@ from pathlib import Path
 import hand_built as built
 import pytest
 from capture_analysis.cli import COMMANDS, main
+from capture_analysis.reading import capture as reader
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_help_explains_exit_statuses(
 def test_too_many_connections(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A capture of more connections than the limit is one line with file and limit, status 2."""
+    """More connections than the limit, or than memory is left for, are one line, status 2."""
     path = tmp_path / "scan.pcap"
     frames = [built.ethernet(built.ipv4(built.tcp(source=port))) for port in range(1000, 1011)]
     path.write_bytes(built.pcap(frames))
@@ -70,6 +71,22 @@ def test_too_many_connections(
         assert main([command, str(path)]) == 2
         said = capsys.readouterr()
         assert said.err.startswith(f"capture-analysis: {path}: more than 10 connections, and each")
+    monkeypatch.delenv("CAPTURE_ANALYSIS_CONNECTIONS")
+    monkeypatch.setattr(reader, "MEMORY_OF_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(reader, "MEMORY_OF_GROUP", tmp_path)
+    assert main(["flows", str(path)]) == 0
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable: 33 kB\n")
+    assert main(["flows", str(path)]) == 0
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("70000\n")
+    assert main(["flows", str(path)]) == 0
+    (tmp_path / "memory.max").write_text("100000\n")
+    assert main(["flows", str(path)]) == 2
+    (tmp_path / "memory.max").unlink()
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable: 31 kB\n")
+    capsys.readouterr()
+    assert main(["flows", str(path)]) == 2
+    assert f"{path}: more than 10 connections, and each takes 3 kB" in capsys.readouterr().err
     monkeypatch.setenv("CAPTURE_ANALYSIS_CONNECTIONS", "many")
     assert main(["flows", str(path)]) == 2
     assert "must be a number of connections, got 'many'" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,13 @@ CHUNK_PACKETS = 1 << 15
 # Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
 
-# A connection takes 1.9 kB, even a single SYN, and 3 kB with data: the limit takes 3 GB.
+# A connection takes 1.9 kB, even a single SYN, and 3 kB with data: a million take 3 GB.
+CONNECTION_BYTES = 3000
 MOST_CONNECTIONS = 1_000_000
 LIMIT = "CAPTURE_ANALYSIS_CONNECTIONS"
+# The memory that the system, and a container by control groups version 2, has left.
+MEMORY_OF_SYSTEM = Path("/proc/meminfo")
+MEMORY_OF_GROUP = Path("/sys/fs/cgroup")
 
 
 class Capture:
@@ -154,17 +159,34 @@ class Capture:
 
 
 def _most_connections() -> int:
-    given = os.environ.get(LIMIT, str(MOST_CONNECTIONS))
+    """Return the limit that the environment has; else as many as memory is left for."""
+    given = os.environ.get(LIMIT)
+    if given is None:
+        return min([MOST_CONNECTIONS, *(left // CONNECTION_BYTES for left in _memory_left())])
     if not given.isdecimal():
         raise AnalysisError(f"{LIMIT}: must be a number of connections, got {given!r}")
     return int(given)
+
+
+def _memory_left() -> Iterator[int]:
+    """Yield the bytes that the system has left, and those that the container has, if known."""
+    with suppress(OSError):
+        for line in MEMORY_OF_SYSTEM.read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                yield 1024 * int(line.split()[1])
+    with suppress(OSError, ValueError):  # "max": no limit
+        most, used = (
+            int((MEMORY_OF_GROUP / name).read_text("ascii"))
+            for name in ("memory.max", "memory.current")
+        )
+        yield max(most - used, 0)
 
 
 def _refuse_many(connections: int, most: int) -> None:
     if connections > most:
         raise AnalysisError(
             f"more than {most} connections, and each takes 3 kB of memory; "
-            f"{LIMIT} in the environment is the limit"
+            f"{LIMIT} in the environment sets another limit"
         )
 
 
