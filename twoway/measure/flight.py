@@ -1,27 +1,36 @@
 """The flight of a connection: data sent and not yet acknowledged."""
 
 import numpy as np
-from capture_analysis.columns import Packets
+from capture_analysis.columns import IntArray, Packets
 
 from twoway.measure.analysis import ConnectionView
 from twoway.measure.run_folder import Run
 
 
-def most_in_flight(run: Run, view: ConnectionView) -> int | None:
-    """Compute the largest flight in the steady window, in full segments.
+def flights(run: Run, view: ConnectionView) -> tuple[IntArray, IntArray, int]:
+    """Compute the flight when each segment of the steady window was sent.
 
-    The flight is the span from the oldest unacknowledged to the newest sent byte.
+    The flight is the span from the oldest unacknowledged to the newest sent byte. Segments before
+    the first ACK are left out.
 
-    Returns: None if no data was sent in the window, or none after an ACK.
+    Returns: times in ns, flights in bytes, and the payload of a full segment; empty arrays and 0 if
+        no data was sent.
     """
     data = run.steady(view.sent.data())
     acks = run.between(view.connection.source_interface, view.connection, forward=False)
     before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
     known = before >= 0
-    if not known.any():
-        return None
     span = (data.seq[known] + data.payload_bytes[known] - acks.ack[before[known]]) % (1 << 32)
-    return int(-(-span.max() // data.payload_bytes.max()))
+    return data.time_ns[known], span, int(data.payload_bytes.max(initial=0))
+
+
+def most_in_flight(run: Run, view: ConnectionView) -> int | None:
+    """Compute the largest flight in the steady window, in full segments.
+
+    Returns: None if no data was sent in the window, or none after an ACK.
+    """
+    _, span, full = flights(run, view)
+    return int(-(-span.max() // full)) if len(span) else None
 
 
 def window_at_first(lost: Packets, run: Run, view: ConnectionView) -> int | None:

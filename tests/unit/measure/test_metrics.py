@@ -114,6 +114,9 @@ CONNECTIONS = {
     **dict.fromkeys(("window_growth.first", "window_growth.second")),
     "congestion_window_max.first": 5,
     "congestion_window_max.second": 5,
+    # The product is 2 ms of 0.5 ms a packet; the third and the fourth segment have 60 and 90 %.
+    **{f"flight_time_{share}.first": 0 for share in (60, 80, 90)},
+    **{f"flight_time_{share}.second": 0.0014 for share in (60, 80, 90)},
     "first_loss_window.first": 5,  # segments 1 to 5
     "first_loss_window.second": None,
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
@@ -296,6 +299,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
+        *("flight_time_60.first", "flight_time_80.first", "flight_time_90.first"),
         "completion_time.first",
         *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
         *("link_jitter.first", "link_overtaking.first", "link_copies.first"),
@@ -328,6 +332,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
+        *("flight_time_60.first", "flight_time_80.first", "flight_time_90.first"),
         "clusters_per_window.first",
         "efficiency.first",
         "completion_time.first",

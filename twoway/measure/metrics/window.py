@@ -21,7 +21,7 @@ from capture_analysis.definition import Definition
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
-from twoway.measure.flight import most_in_flight, window_at_first
+from twoway.measure.flight import flights, most_in_flight, window_at_first
 from twoway.measure.metric import Scope, estimates
 
 SAWTOOTH_PERIOD = Definition(
@@ -47,6 +47,16 @@ FIRST_LOSS_WINDOW = Definition(
     "segments",
     "segments from the oldest unacknowledged to the first lost one, when that is sent",
     "Barakat, Altman 2000",
+)
+FLIGHT_PERCENTAGES = (60, 80, 90)
+FLIGHT_TIMES = tuple(
+    Definition(
+        f"flight_time_{share}",
+        "s",
+        f"time from the end of warm-up until {share} % of the bandwidth-delay product is in flight",
+        "draft-irtf-iccrg-tcpeval-01",
+    )
+    for share in FLIGHT_PERCENTAGES
 )
 
 
@@ -86,6 +96,22 @@ def effective_pipe(analysis: Analysis, view: ConnectionView) -> tuple[float, ...
         return (math.nan,)
     trip_ns = view.forward.queue.delay_ns + float(back_ns.mean())
     return (trip_ns / view.data_service_ns,)
+
+
+@estimates(Scope.CONNECTION, *FLIGHT_TIMES)
+def flight_times(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Measure when the flight first has each share of the product; NaN if it never has.
+
+    The product is the propagation of both directions in transmission times of a data packet.
+    """
+    sent_ns, span, full = flights(analysis.run, view)
+    delay_ns = view.forward.queue.delay_ns + view.reverse.queue.delay_ns
+    if not full or not view.data_service_ns:
+        return (math.nan,) * len(FLIGHT_TIMES)
+    share = span / full * view.data_service_ns / max(delay_ns, 1)
+    reached = [np.flatnonzero(share >= each / 100) for each in FLIGHT_PERCENTAGES]
+    since = (sent_ns - analysis.run.steady_ns) / 1e9
+    return tuple(float(since[each[0]]) if len(each) else math.nan for each in reached)
 
 
 def cycle_losses_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
