@@ -48,7 +48,7 @@ struct timetable {
 
 /* 0, or refuse a table by which a packet might never leave, or need too many steps. */
 int timetable_check(const struct timetable *tt, struct netlink_ext_ack *extack);
-/* Start at a time. Before it a repeated table repeats, too; of another the first step holds. */
+/* Start at a time. Earlier, a repeated table is repeated backwards, another has its first step. */
 void timetable_start(struct timetable *tt, u64 start, u64 now);
 /* A packet arrives; returns when it leaves, or NEVER if that is too late, and ignores it. */
 u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes);

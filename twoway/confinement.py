@@ -115,7 +115,7 @@ def _in_sandbox(
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     words += ["--dev", "/dev", "--size", str(shm_mib << 20), "--perms", "1777"]
     words += ["--tmpfs", _SHM]
-    if ROOT.is_relative_to("/usr"):  # it gets another name, and overlayfs takes only one
+    if ROOT.is_relative_to("/usr"):  # ROOT gets another name, and overlayfs takes only one
         words += ["--tmpfs", str(ROOT)]
     for inside, outside in places.items():
         words += ["--dir", str(Path(inside).parent), "--ro-bind", str(outside), inside]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bugs on purpose, one per load: insmod planted.ko bug=NAME. What shows that the sanitised kernel
- * sees them also shows that its silence about the other modules means something.
+ * Bugs on purpose, one per load: insmod planted.ko bug=NAME. The sanitised kernel must report each:
+ * only then does its silence about the other modules mean something.
  */
 
 #include <linux/kmemleak.h>

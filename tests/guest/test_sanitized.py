@@ -153,7 +153,7 @@ def test_a_qdisc_survives_any_request(guest: Guest, tmp_path: Path, qdisc: str) 
 
 
 def _short(experiment: Path) -> dict[str, Any]:
-    """Return the experiment with little of its time, without statements."""
+    """Return the experiment shortened to a few seconds, without statements."""
     document: dict[str, Any] = yaml.safe_load(experiment.read_text())
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix", "figures"):
         document.pop(field, None)

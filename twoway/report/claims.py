@@ -122,7 +122,7 @@ class Claim:
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments that measure it."""
+        """The experiments that measure the claim."""
         return list(dict.fromkeys(said.result.id.partition("@")[0] for said in self.rows))
 
     @property

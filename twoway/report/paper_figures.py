@@ -66,18 +66,18 @@ class PaperFigure:
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments of its runs."""
+        """The experiments whose runs the figure shows."""
         return list(dict.fromkeys(result.experiment_id for result in self.results))
 
     @property
     def pictured(self) -> Result | None:
-        """The run whose captures it is drawn from; None if it needs metrics only."""
+        """The run whose captures the figure is drawn from; None if it needs metrics only."""
         from_captures = self.asked.picture and self.asked.picture not in _OWN
         return self.results[0] if from_captures and self.results else None
 
     @property
     def left_out(self) -> str:
-        """Write which captures it needs were left out, and how to make them; "" if none."""
+        """Write which captures were left out that the figure needs, and how to make them; or ""."""
         if not self.pictured or not without_captures(self.pictured.folder):
             return ""
         return captures_left_out(self.pictured.folder, self.pictured.id)
@@ -90,7 +90,7 @@ class PaperFigure:
 
     @property
     def verdict(self) -> str:
-        """The verdict on it in a few words."""
+        """The verdict on the figure in a few words."""
         if not self.results:
             return NO_RUN
         if not all(result.metrics.sound for result in self.results):

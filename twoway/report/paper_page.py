@@ -42,12 +42,12 @@ class Section:
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """The claims that it measures."""
+        """The claims that the experiment measures."""
         return claims([self.experiment])
 
     @cached_property
     def predictions(self) -> list[Said[PredictionRow]]:
-        """The predictions for its points."""
+        """The predictions for the experiment's points."""
         return [said for said in predictions(self.experiment) if not said.row.of_testbed]
 
     @cached_property
@@ -57,7 +57,7 @@ class Section:
 
     @cached_property
     def findings(self) -> list[Said[FindingRow]]:
-        """The findings about its points."""
+        """The findings about the experiment's points."""
         return list(findings(self.experiment))
 
     @property

@@ -29,7 +29,7 @@ class OwnModule:
 
     @cached_property
     def controls(self) -> tuple[str, ...]:
-        """The congestion controls that it registers, as its source names them."""
+        """The congestion controls that the module registers, as its source names them."""
         return tuple(
             name
             for text in self.sources.values()

@@ -77,8 +77,8 @@ class BusyPeriods(FromPair):
         self._last_ack = [False, False]
         self._cycles = Histogram()
         self._starts = [np.zeros(0, dtype=np.int64)] * 2
-        # For each direction's busy periods, the start of the first and of the latest an even number
-        # later.
+        # Per direction: when its first busy period starts, and the latest one that follows it by an
+        # even number.
         self._first = [0, 0]
         self._even = [0, 0]
         self._count = [0, 0]

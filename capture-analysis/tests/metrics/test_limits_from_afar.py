@@ -67,7 +67,7 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """There is a reason instead near the sender, and without the handshake's window scale."""
+    """Near the sender, or without a known window scale, a reason replaces the metric."""
     near = limits(captured("near"))
     assert near.afar_sender == limits_from_afar.NOT_FAR
     unscaled = captured("far")

@@ -116,7 +116,7 @@ def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_cannot_be_told() -> None:
-    """There is a reason instead far from the receiver, and without the handshake's window scale."""
+    """Far from the receiver, or without a known window scale, a reason replaces the metric."""
     for place in ("near", "middle"):
         assert said(simulated(place)).acks_delayed == NOT_NEAR_RECEIVER
     capture = simulated().captured()

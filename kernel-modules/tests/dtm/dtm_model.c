@@ -32,7 +32,7 @@ static bool joined[CHANNELS];
 static u64 signalled_ns[CHANNELS];	/* when the request that was last seen takes effect */
 static u32 held[CHANNELS];		/* slots when it was decided */
 static bool early;			/* slots came while a request for them was signalled */
-static u64 work;		/* done since the link was made */
+static u64 work;		/* done since the link was created */
 static u32 longest_hold;	/* of the lock, in what is done */
 static u32 places;		/* channels above this number never joined */
 static void (*on_event)(const struct model_event *event);
@@ -82,7 +82,7 @@ static struct packet *first_packet(u32 i)
 	return &queues[i][head[i]];
 }
 
-/* Hold after hold of the lock. */
+/* Advance the pool in as many holds of the lock as it takes. */
 static void advance(u64 now)
 {
 	bool done;
@@ -94,7 +94,7 @@ static void advance(u64 now)
 	} while (!done);
 }
 
-/* Look at all channels: what has been sent leaves. */
+/* Look at all channels: packets that have been sent leave. */
 void model_poll(u64 now)
 {
 	advance(now);
@@ -174,7 +174,7 @@ bool model_arrive(u32 i, u64 now, u32 bytes)
 	return true;
 }
 
-/* Other options, as of a change by the operator; `slots`: from now on, 0: not given. */
+/* Change options, as the operator does; `slots`: from now on, 0 if not given. */
 bool model_reconfigure(u32 i, const struct dtm_config *config, u64 now, bool restart, u32 slots)
 {
 	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
@@ -224,7 +224,7 @@ bool model_is_consistent(void)
 		used += ch->slots;
 		guaranteed += dtm_guaranteed(ch->config);
 	}
-	/* The last event may take from each member, and give to each. */
+	/* The last event may take slots from each member and give slots to each. */
 	return !early && longest_hold < DTM_MOST_WORK + 3 * (places + 1) &&
 	       members == pool.members && used == pool.used && used <= pool.size &&
 	       guaranteed == pool.guaranteed && guaranteed <= pool.size;

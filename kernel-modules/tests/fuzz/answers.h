@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel's answers, and what it shows of a qdisc. */
+/* The kernel's answers to requests, and its dumps of qdiscs. */
 #ifndef ANSWERS_H
 #define ANSWERS_H
 
@@ -15,7 +15,7 @@
 #define MOST_SHOWN 16
 #define REPLY_BYTES (1 << 20)
 
-/* What came of requests. */
+/* How requests ended, and how many of them. */
 struct outcome {
 	unsigned long count;
 	int error;
@@ -23,7 +23,7 @@ struct outcome {
 	char text[160];
 };
 
-/* A qdisc of the tested kind in a dump. */
+/* A qdisc of the tested kind, as a dump shows it. */
 struct shown {
 	struct tcmsg tc;
 	const struct nlattr *options;
@@ -107,7 +107,7 @@ struct answer {
 	bool said;
 };
 
-/* Wait for the answers to `n` requests, numbered from `first` on; tell those without a word. */
+/* Wait for the answers to `n` requests, numbered from `first` on; report wordless refusals. */
 static void collect(uint32_t first, unsigned int n, struct answer *answers, bool tally)
 {
 	unsigned int seen = 0;
@@ -185,7 +185,7 @@ static void parse(struct shown *now, const struct nlmsghdr *h)
 			 now->options->nla_len - NLA_HDRLEN);
 }
 
-/* Every qdisc of the kind there is, copied out of the dump. */
+/* Copy every qdisc of the tested kind out of a dump. */
 static unsigned int dump(struct shown *shown, uint8_t *copies, size_t copy_bytes)
 {
 	struct {
@@ -231,7 +231,7 @@ static bool only_dumped(uint16_t type)
 	return false;
 }
 
-/* Options without padding, which only receivers may see, that of lists' entries included. */
+/* Copy options and lists' entries without the padding, which only receivers may see. */
 static unsigned int without_padding(uint8_t *to, const struct nlattr *options, uint16_t pad)
 {
 	const uint8_t *at = (const uint8_t *)(options + 1);

@@ -11,7 +11,7 @@
 #include "answers.h"
 #include "dtm_requests.h"
 
-/* Slots of a pool, as its channels or as its dump has them. */
+/* Slots of a pool: the sum of its channels', or those in its own dump. */
 struct pool {
 	bool exists;
 	uint64_t size;
@@ -59,7 +59,7 @@ static void check_channel(const struct shown *ch)
 		     now->slots);
 }
 
-/* What the channels of the pool hold, added up. */
+/* Add up what the channels of the pool hold. */
 static struct pool add_up(const struct shown *channels, unsigned int n)
 {
 	struct pool pool = { 0 };
@@ -120,7 +120,7 @@ static struct pool dump_pool(void)
 	}
 }
 
-/* The channels have just been dumped; time has moved by microseconds since. */
+/* Check a dump of the channels, made microseconds ago. */
 static void check_dtm(const struct shown *channels, unsigned int n)
 {
 	struct pool sum = add_up(channels, n), pool = dump_pool();
@@ -143,7 +143,7 @@ static void check_dtm(const struct shown *channels, unsigned int n)
 		     pool.size - pool.used);
 }
 
-/* The answer to a request; its sentence is counted. */
+/* Receive the answer to a request, and count its sentence. */
 static struct answer genl_answer(void)
 {
 	for (;;) {
@@ -175,7 +175,7 @@ static unsigned int own_netns(void)
 	return own.st_ino;
 }
 
-/* Forget the events that have come; how many of a channel's were an operator's, or a start. */
+/* Forget all events so far; returns how many of a channel's were an operator's or a start. */
 static unsigned int take_events(const struct shown *ch, unsigned int *all)
 {
 	static char *line;
@@ -227,7 +227,7 @@ static void same_channel(const struct shown *before, const struct shown *after)
 
 	if (take_events(before, &events_since))
 		fail("%x was changed by its own options", before->tc.tcm_handle);
-	/* Meanwhile any channel may have decided something. */
+	/* Any channel may have decided something since then. */
 	if (!events_since && (was->slots != now->slots ||
 			      was->target != now->target ||
 			      was->denied != now->denied))
@@ -248,14 +248,14 @@ static void genl_request(void)
 	if (send(genl, batch, end - batch, 0) < 0)
 		fail("send: %s", strerror(errno));
 	answer = genl_answer();
-	/* Generic netlink itself has no sentence for what is no command. */
+	/* Generic netlink itself refuses an unknown command without a sentence. */
 	if (answer.error && !answer.said)
 		count(answer.error, answer.error == EOPNOTSUPP ? "core" : "ours",
 		      command > DTM_CMD_POOL_GET ? "no command" : "a command");
 	done++;
 }
 
-/* Make the pool that requests name, if it is not there. */
+/* Make the pool that requests name, unless it exists. */
 static void keep_pool(void)
 {
 	static uint8_t batch[1 << 10];
@@ -276,7 +276,7 @@ static void keep_pool(void)
 		fail("no pool: %s", strerror(answer.error));
 }
 
-/* The events of all channels, in a buffer of their own. */
+/* Trace the events of all channels into a separate buffer. */
 static void open_events(void)
 {
 	char path[128];
@@ -298,7 +298,7 @@ static void open_events(void)
 	close(fd);
 }
 
-/* The family's number. */
+/* Ask for the family's number. */
 static void open_genl(void)
 {
 	static uint8_t batch[1 << 10];

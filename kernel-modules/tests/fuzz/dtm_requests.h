@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Requests for dtm: options as pkt_dtm.h describes them, and what breaks only those. */
+/* Requests for dtm: its options, as pkt_dtm.h describes them, and mutations of only those. */
 #ifndef DTM_REQUESTS_H
 #define DTM_REQUESTS_H
 
@@ -105,7 +105,7 @@ static void make_levels(struct level *levels, unsigned int n)
 	unsigned int k;
 
 	for (k = 0; k < n; k++) {
-		/* Each must be left at less than what its predecessor is left for. */
+		/* Each level's `down` must be below its predecessor's `up`. */
 		levels[k] = (struct level){ slots, up, k ? below(levels[k - 1].up) : 0 };
 		slots += 1 + below(200);
 		up += below(3000);
@@ -152,7 +152,7 @@ static void choose_dtm_options(struct request *r)
 		const struct option *option = &dtm_options[below(ARRAY_SIZE(dtm_options))];
 
 		if (option->type == TCA_DTM_SLOT_RATE && !one_in(4)) {
-			/* All of them divide. */
+			/* Of any two of these rates one divides the other. */
 			if (!pooled && !find(r, option->type))
 				add_value(r, option, 1000 << below(10));
 			continue;
@@ -236,7 +236,7 @@ static void odd_list(struct request *r)
 	add(r, type, list, put_odd_entries(list, n) - list);
 }
 
-/* Entries that have nothing but one good member. */
+/* Entries with one valid member and no other. */
 static void half_list(struct request *r)
 {
 	static const uint16_t members[] = {
@@ -280,7 +280,7 @@ static void contradiction(struct request *r)
 		add_value(r, option_of(pair[1]), most);
 }
 
-/* More than a pool has, or a pool that is not there. */
+/* Ask for more than the pool has, or of a pool that does not exist. */
 static void too_much(struct request *r)
 {
 	static const uint16_t types[] = { TCA_DTM_SLOTS, TCA_DTM_OWNED, TCA_DTM_MIN_SLOTS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Requests for medium: options as pkt_medium.h describes them, of media that queues share. */
+/* Requests for medium: its options, as pkt_medium.h describes them, for shared media. */
 #ifndef MEDIUM_REQUESTS_H
 #define MEDIUM_REQUESTS_H
 
@@ -41,7 +41,7 @@ static void choose_medium_options(struct request *r)
 		add(r, TCA_MEDIUM_NETNS_FD, &own_net, sizeof(own_net));
 }
 
-/* Any gap, turn or number: not those of a medium that is there. */
+/* Any gap, turn or number: other than those of an existing medium. */
 static void conflict(struct request *r)
 {
 	r->has_options = true;

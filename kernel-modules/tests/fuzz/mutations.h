@@ -74,7 +74,7 @@ static void unknown(struct request *r)
 
 static void reserved(struct request *r)
 {
-	/* Also 0, behind the last of them. */
+	/* Also 0, which follows the last of them. */
 	uint16_t type = tested->dumped[below(ARRAY_SIZE(tested->dumped))];
 
 	r->has_options = true;
@@ -129,7 +129,7 @@ static void wrong_place(struct request *r)
 	}
 }
 
-/* A size table makes of packets' lengths whatever it likes. */
+/* A size table, which turns packets' lengths into any others. */
 static void size_table(struct request *r)
 {
 	r->has_stab = true;

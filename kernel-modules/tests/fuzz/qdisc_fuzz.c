@@ -41,7 +41,7 @@
 
 #define BATCH 32
 #define MOST_LOOKS 1000	/* of 10 ms, in which a qdisc is to send its queue */
-/* Where time passes while the kernel works: not in virtual time. */
+/* 1 if time passes while the kernel works, as it does not in virtual time. */
 #ifndef CLOCK_GOES_ON
 #define CLOCK_GOES_ON 0
 #endif
@@ -62,7 +62,7 @@ static void same_options(const struct shown *before, const struct shown *after)
 		fail("%x took its own options and shows others", before->tc.tcm_handle);
 }
 
-/* What a qdisc shows, it takes; and then it is as before. */
+/* A qdisc accepts its own dump as a change, and is then as before. */
 static void give_back(void)
 {
 	static uint8_t message[1 << 17], copies[2][1 << 18];
@@ -121,7 +121,7 @@ static int udp_socket(const char *device, const char *address)
 
 static const int priorities[] = { 0, 2, 6 };
 
-/* What becomes of a packet is the queue's affair, which may tell the socket that it is full. */
+/* The queue may drop the packet or tell the socket that it is full: neither is an error. */
 static void send_packet(int fd, size_t bytes, int segment)
 {
 	int priority = priorities[below(ARRAY_SIZE(priorities))];
@@ -164,7 +164,7 @@ static bool lone_packets(uint64_t *packets)
 	return false;
 }
 
-/* A packet enters a qdisc as one, and a buffer of many as many. */
+/* A packet counts as one in a qdisc, and a GSO buffer as its number of segments. */
 static void count_segments(int fd)
 {
 	const struct timespec a_while = { 0, 10000000 };
@@ -200,7 +200,7 @@ static void let_time_pass(void)
 
 /* Rounds */
 
-/* A refusal without a word: does tbf get the same? */
+/* A refusal without a sentence: does tbf refuse in the same way? */
 static void compare_with_tbf(struct request *r, int error)
 {
 	struct answer answer;
@@ -268,7 +268,7 @@ static void open_tested(const char *kind)
 		tested->begin();
 }
 
-/* A batch, and one request besides, with traffic and time behind them. */
+/* Send a batch and one more request, then traffic, and let time pass. */
 static void round_with_traffic(unsigned long left, int lone_traffic, int parent_traffic)
 {
 	static uint8_t copies[1 << 18];

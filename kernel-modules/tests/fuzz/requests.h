@@ -3,7 +3,8 @@
  * Netlink requests for a qdisc: as tc would make them, and broken in one of many ways.
  *
  * A request is made from what the qdisc's header allows, then mutations spoil it (or none, or
- * several), and serialise() writes it down, wrong lengths and all. All chance comes from one seed.
+ * several), and serialise() writes it down, wrong lengths and all. All random numbers come from one
+ * seed.
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H
@@ -74,20 +75,20 @@ struct mutation {
  * @options: its options that are numbers
  * @n_options: of @options
  * @last: the highest attribute
- * @pad: the attribute that pads others
+ * @pad: the attribute that aligns others
  * @entry_pad: the same in entries of a list
  * @dumped: attributes that no request may have; the fuzzer gives back a dump without them
  * @overhead: the attribute of a packet's overhead
  * @choose: add options as tc would
- * @mutations: how a request can be broken that only this qdisc knows
+ * @mutations: ways to break a request that apply to this qdisc only
  * @n_mutations: of @mutations
- * @begin: once; NULL: there is nothing to do, as with all that follow
- * @prepare: before the requests of a round
+ * @begin: called once; as with all below, NULL if there is nothing to do
+ * @prepare: called before the requests of a round
  * @besides: send one request of another kind
- * @check: what must always be true, of all that a dump has shown
- * @settle: before a dump that is going to be given back
- * @compare: what else must be as before, once a dump was given back
- * @end: once, after the last request
+ * @check: check what must always be true, given all that a dump has shown
+ * @settle: called before a dump that is going to be given back
+ * @compare: check what else must be as before, once a dump was given back
+ * @end: called once, after the last request
  */
 struct fuzzed {
 	const char *kind;
@@ -115,7 +116,7 @@ static uint8_t noise[LARGEST];
 static uint64_t state;			/* of the random numbers */
 static unsigned int lone, parent;	/* devices: see qdisc_fuzz.c */
 
-/* Chance */
+/* Random numbers */
 
 /* splitmix64: any seed will do. */
 static uint64_t draw(void)
@@ -228,7 +229,7 @@ static uint8_t *new_list(struct request *r)
 	return r->n_lists < MOST_LISTS ? r->lists[r->n_lists++] : NULL;
 }
 
-/* Entries of a list with members that are missing, unknown, too long or of any value; their end. */
+/* Write a list's entries, members missing, unknown, too long or random; returns their end. */
 static uint8_t *put_odd_entries(uint8_t *list, unsigned int n)
 {
 	uint8_t *end = list;
@@ -250,7 +251,7 @@ static uint8_t *put_odd_entries(uint8_t *list, unsigned int n)
 	return end;
 }
 
-/* Some of the numbers, each once. */
+/* Add some of the numbers, each once. */
 static void add_numbers(struct request *r, unsigned int n)
 {
 	while (n--) {
@@ -333,7 +334,7 @@ static uint8_t *serialise(uint8_t *start, struct request *r, uint32_t sequence)
 		put(nest, r->flat ? TCA_OPTIONS : TCA_OPTIONS | NLA_F_NESTED, NULL, 0, end - nest);
 	}
 	length = end - start;
-	/* Less than a tcmsg's family is not a request at all, and never answered. */
+	/* A message cut before a tcmsg's family ends is no request, and never answered. */
 	length -= r->cut < length - 20 ? r->cut : length - 20;
 	r->header.nlmsg_len = length;
 	r->header.nlmsg_seq = sequence;

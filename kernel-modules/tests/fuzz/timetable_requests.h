@@ -16,7 +16,7 @@ static const struct option timetable_options[] = {
 	{ TCA_TIMETABLE_PERIOD, 8, ANY, 0, 1LL << 60 },
 };
 
-/* A step's value that is as large as the kind's are. */
+/* A random value for a step, of a size that is usual for its kind. */
 static uint64_t any_value(unsigned int kind)
 {
 	static const uint64_t most[] = {
@@ -42,7 +42,7 @@ static void add_timetable(struct request *r, const uint8_t *list, const uint8_t 
 	add(r, TCA_TIMETABLE_STEPS | NLA_F_NESTED, list, end - list);
 }
 
-/* Steps from a time on; when the last of them begins. */
+/* Add steps from a time on; returns when the last of them begins. */
 static uint64_t add_table(struct request *r, unsigned int kind, uint64_t at, unsigned int n)
 {
 	uint8_t *list = new_list(r), *end = list;
@@ -125,7 +125,7 @@ static void one_step(struct request *r, unsigned int kind, uint64_t at, uint64_t
 	add_timetable(r, list, put_timetable_step(list, at, value));
 }
 
-/* A table that is in order but for one thing. */
+/* A table with exactly one mistake. */
 static void bad_table(struct request *r)
 {
 	switch (below(6)) {

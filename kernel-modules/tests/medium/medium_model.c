@@ -19,7 +19,7 @@
 static u32 waiting[2][MOST];	/* sizes, of all that have come */
 static unsigned int come[2], gone[2];
 
-/* As sch_medium: what starts before now is sent. */
+/* Send, as sch_medium does, whatever starts before now. */
 static void advance(struct medium_turns *m, const uint64_t *rate, uint64_t now)
 {
 	int end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* qdisc_fuzz for a clock that goes on by itself: it sleeps for a millionth of what it says. */
+/* qdisc_fuzz on a clock that goes on by itself: each sleep lasts a millionth. */
 #include <time.h>
 
 static int sleep_less(const struct timespec *span)

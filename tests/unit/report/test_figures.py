@@ -54,7 +54,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_words_on_an_axis_of_paper() -> None:
-    """In a picture of a file, too, words stand at 0 and 1 of x."""
+    """A picture in a file, too, has its words at x = 0 and x = 1."""
     figure = Figure("", "", "", "aqm", "", [Line("delay", np.arange(2.0), np.ones(2))])
     (axes,) = draw(replace(figure, x_names=("pie", "cake"))).axes
     assert [(at.get_position()[0], at.get_text()) for at in axes.get_xticklabels()] == [

@@ -88,7 +88,7 @@ def test_ack_queues_bring_one_way_efficiency_back() -> None:
 
 
 def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:
-    """Of four connections' 28 ACKs 23 leave in one bunch, and in phase 19 (section 5.4)."""
+    """23 of four connections' 28 ACKs leave in one bunch; in phase, 19 do (section 5.4)."""
     for phase, expected in (("0.006738", 23), ("0", 19)):
         values = predict("kalampoukas", _setup(f"kalampoukas-5.4@phase={phase},probe=off"))
         assert values["queue_ack_bunch_max.long-reverse-1"] == expected

@@ -42,7 +42,7 @@ class Element(links.Element):
 
     @property
     def needs_guest(self) -> bool:
-        """True if it needs the guest of user-mode Linux.
+        """True if the element needs the guest of user-mode Linux.
 
         In user-mode Linux the traffic's start is known before set-up, and captures are exact to the
         nanosecond.
@@ -51,12 +51,12 @@ class Element(links.Element):
 
     @property
     def has_own_delay(self) -> bool:
-        """True if it needs a direction with one queue and with delays of its own."""
+        """True if the element needs a direction with one queue and with delays of its own."""
         return False
 
     @property
     def has_one_delay(self) -> bool:
-        """True if it needs a direction with one delay."""
+        """True if the element needs a direction with one delay."""
         return False
 
 
@@ -82,7 +82,7 @@ class BeforeQueue(Element):
     """An element before the queue of an interface."""
 
     def lines(self, dev: str) -> tuple[str, ...]:
-        """List the tc batch lines that add it to an interface."""
+        """List the tc batch lines that add the element to an interface."""
         raise NotImplementedError
 
 

@@ -50,7 +50,7 @@ class LinuxTimer:
         self.times.pop(segment, None)
 
     def acked(self, first: int, end: int, highest: int, now: int) -> None:
-        """Take a sample from the first acknowledged, if none was sent again."""
+        """Take a sample from the first acknowledged segment, if none was retransmitted."""
         times = [self.times.pop(segment, None) for segment in range(first, end)]
         if None in times or times[0] is None:
             return

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the pure files of the modules use of the kernel, for a build in user space. */
+/* The types and macros of the kernel that the modules' pure files use, for user space. */
 #ifndef USERSPACE_LINUX_TYPES_H
 #define USERSPACE_LINUX_TYPES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What of the kernel's header pure files need, for user space: refusals. */
+/* The part of the kernel's header that pure files need, for user space: refusals. */
 #ifndef USERSPACE_NET_NETLINK_H
 #define USERSPACE_NET_NETLINK_H
 
