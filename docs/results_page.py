@@ -4,12 +4,16 @@ import csv
 import json
 from collections import Counter
 from itertools import groupby
+from math import comb
 from pathlib import Path
 from statistics import median
 
 from twoway.commands.options import all_ids
 from twoway.runs.points import load_point
-from twoway.spec.point import point_names
+from twoway.spec.matrix import full_name, points, without
+from twoway.spec.point import find_experiment, point_names
+from twoway.spec.reading import load_experiment
+from twoway.spec.statements import said_at
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS / "README.md"
@@ -47,12 +51,13 @@ def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     (kernel,), (revision,) = (summary["provenance"][key] for key in ("kernel", "git"))
-    points = sum(len(point_names(name)) for name in all_ids())
+    count = sum(len(point_names(name)) for name in all_ids())
     parts = [
-        _HEAD.format(points=points, kernel=kernel, revision=revision),
+        _HEAD.format(points=count, kernel=kernel, revision=revision),
         *_claims(),
         *_sharpness(),
         *_witness(),
+        *_spread(),
         *_missed(),
     ]
     return "\n".join(parts) + "\n"
@@ -146,6 +151,47 @@ def _witness() -> list[str]:
         cells = (f"`{point}`", kept, untold, told or "none", claimed[_VERDICTS[-1]])
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return [*lines, ""]
+
+
+def _spread() -> list[str]:
+    """Give the spread of each result over seeds or starts, by the findings that are over them."""
+    numbers = [row for path in (RESULTS / "numbers").glob("*.csv") for row in _rows(str(path))]
+    measured = {(row["point"], row["metric"]): row["measured"] for row in numbers}
+    lines = [
+        "## Where there is chance",
+        "",
+        "Draws of the kernel's random numbers, or starts half a millisecond apart where",
+        "microseconds decide. The interval holds the median of all possible draws, with a",
+        "confidence of 95 % or more, whatever their distribution: from one draw to another.",
+        "",
+        "| point | metric | draws | median | its interval | least | most |",
+        "|---" * 7 + "|",
+    ]
+    for name in all_ids():
+        experiment = load_experiment(find_experiment(name))
+        by_point: dict[tuple[str, str], list[float]] = {}
+        for point in points(experiment.matrix):
+            for _, finding, metric in said_at(point, experiment.findings):
+                if finding.over is not None:
+                    key = full_name(name, without(finding.over, point)), metric
+                    found = float(measured[full_name(name, point), metric])
+                    by_point.setdefault(key, []).append(found)
+        for (rest, metric), drawn in by_point.items():
+            values = sorted(drawn)
+            low, high = _median_interval(values)
+            least, middle, most = (f"{x:.4g}" for x in (values[0], median(values), values[-1]))
+            cells = (f"`{rest}`", f"`{metric}`", len(values), middle, f"{low:.4g} to {high:.4g}")
+            lines.append(f"| {' | '.join(map(str, (*cells, least, most)))} |")
+    return [*lines, ""]
+
+
+def _median_interval(values: list[float]) -> tuple[float, float]:
+    """Find the sorted values between which the median of all is, with a chance of 95 % and more."""
+    outside, rank, count = 1, 0, len(values)
+    while 2 * (outside + comb(count, rank + 1)) <= 0.05 * 2**count:
+        rank += 1
+        outside += comb(count, rank)
+    return values[rank], values[-1 - rank]
 
 
 def _missed() -> list[str]:

@@ -77,6 +77,11 @@ def point_name(point: AxisValues) -> str:
     return ",".join(f"{axis}={label(value)}" for axis, value in point.items())
 
 
+def without(axis: str, point: AxisValues) -> AxisValues:
+    """Return a point's values without that of one axis."""
+    return {name: value for name, value in point.items() if name != axis}
+
+
 def full_name(name: str, point: AxisValues) -> str:
     """Build the id of an experiment's point, for folders and command lines."""
     return f"{name}@{point_name(point)}" if point else name

@@ -309,7 +309,7 @@ def make_point(
         predictions=tuple(predictions_at(where, experiment, said_point, setup)),
         claims=tuple(claims_at(where, name, experiment, said_point, setup)),
         findings=tuple(
-            each.of(metric, said_point)
+            each.of(metric, said_point, experiment.matrix)
             for _, each, metric in said_at(said_point, experiment.findings)
         ),
         metrics=tuple(known),

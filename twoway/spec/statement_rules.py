@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from twoway.contract.statements import label
 from twoway.spec.experiment import Experiment
-from twoway.spec.matrix import AxisValues, matches, point_name, points
+from twoway.spec.matrix import AxisValues, matches, point_name, points, without
 from twoway.spec.statements import At, Claimed, Found, Known, Predicted, Statement
 
 
@@ -110,17 +110,37 @@ def _known_problems(
 
 def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
     here = [p for p in points(experiment.matrix) if matches(finding.at, p)]
+    if finding.over is not None and (problem := _over_problem(finding, experiment)):
+        yield problem
+        return
     if isinstance(finding.measured, dict):
-        known = {point_name(point) for point in here}
+        known = {point_name(without(finding.over, p) if finding.over else p) for p in here}
         for name in finding.measured.keys() - known:
             yield f".measured.{name}: no such point, or not one of `at`"
         if missing := sorted(known - finding.measured.keys()):
             yield f".measured: no result for {', '.join(missing)}"
+            return
     for point in here:
-        got = finding.measured_at(point)
+        got = finding.measured_at(point, experiment.matrix)
         if isinstance(got, list) and len(got) != len(finding.metrics):
             yield f".measured: {len(got)} values for {len(finding.metrics)} metrics"
             return
+
+
+def _over_problem(finding: Found, experiment: Experiment) -> str | None:
+    """Find a contradiction in a finding over an axis, whose points it has all of."""
+    axis = experiment.matrix.get(str(finding.over))
+    if axis is None:
+        return f'.over: no axis "{finding.over}" in matrix'
+    if finding.over in finding.at:
+        return f".over: has all values of {finding.over}, which `at` leaves out"
+    if not isinstance(finding.measured, dict):
+        return ".measured: with `over`, results by the names of points without that axis"
+    for name, drawn in finding.measured.items():
+        count = len(drawn) if isinstance(drawn, list) else 1
+        if count != len(axis.to) or not isinstance(drawn, list):
+            return f".measured.{name}: {count} results for {len(axis.to)} values of {finding.over}"
+    return None
 
 
 def _silent_points(experiment: Experiment) -> Iterator[str]:

@@ -6,13 +6,13 @@ computes their numbers. Claims are the paper's. Findings were written after look
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, text
 from twoway.contract.statements import Claim, Contradicted, Differs, Finding, Prediction, label
-from twoway.spec.matrix import AxisValues, Label, matches, point_name
+from twoway.spec.matrix import AxisValues, Label, Matrix, matches, point_name, without
 
 At = dict[Name, Label | list[Label]]
 # A run to compare with: an experiment's id, with "@" and the point's name for a sweep.
@@ -35,6 +35,8 @@ Percent = Annotated[str, text(r"^[0-9]+(\.[0-9]+)? ?%$", "a number and %", most=
 Sentence = Annotated[str, text(r"\S", "more than spaces")]
 # A metric's value; None if it is undefined.
 Number = float | None
+# The values of a statement's metrics: the same for all, or one for each.
+Result = Number | list[Number]
 # A theory's values by the metric's name: the prediction, and the paper's printed form.
 Computed = tuple[Mapping[str, float], Mapping[str, float]]
 
@@ -245,20 +247,29 @@ class Found(Statement):
     """A result of runs, written after looking, for every point of the sweep."""
 
     finding: Sentence = Field(description="the finding, as a sentence")
-    measured: Number | list[Number] | dict[str, Number | list[Number]] = Field(
+    measured: Result | dict[str, Result | list[Result]] = Field(
         description="the result: a number, one for each metric, or either by the point's name"
+    )
+    over: Name | None = Field(
+        default=None,
+        description="an axis of seeds or starts: names in `measured` leave it out, and have a list "
+        "of results, one for each of its values; the report gives their spread",
     )
     tolerance: NonNegative = Field(description="half of the last digit given")
 
-    def measured_at(self, point: AxisValues) -> Number | list[Number]:
+    def measured_at(self, point: AxisValues, matrix: Matrix) -> Result:
         """Return the result at a point; None if it is undefined or missing."""
-        if isinstance(self.measured, dict):
-            return self.measured.get(point_name(point))
-        return self.measured
+        if not isinstance(self.measured, dict):
+            return self.measured
+        if self.over is None:
+            return cast("Result", self.measured.get(point_name(point)))
+        drawn = self.measured[point_name(without(self.over, point))]
+        assert isinstance(drawn, list)
+        return drawn[[*matrix[self.over].to].index(point[self.over])]
 
-    def of(self, metric: str, point: AxisValues) -> Finding:
+    def of(self, metric: str, point: AxisValues, matrix: Matrix) -> Finding:
         """Return the finding on one metric at one point."""
-        found = self.measured_at(point)
+        found = self.measured_at(point, matrix)
         value = found[self.metrics.index(metric)] if isinstance(found, list) else found
         return Finding(
             finding=_line(self.finding),

@@ -27,6 +27,8 @@ FOUND: dict[str, Any] = {
     "measured": {"window=4": [0.5, 0.6], "window=8": 0.7},
     "tolerance": 0.05,
 }
+# The same over the axis: a list of results, one for each window.
+DRAWN: dict[str, Any] = {**FOUND, "over": "window", "measured": {"": [[0.5, 0.6], 0.7]}}
 TIMES = ["experiment.duration_s", "experiment.warm_up_s"]
 ISOLATED = {"why": "x", "removes": ["experiment.flows"]}
 AT_8 = {"at": {"window": 8}}
@@ -183,12 +185,40 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             {"findings": [{**FOUND, "measured": [0.5]}]},
             "findings.0.measured: 1 values for 2 metrics",
         ),
+        ({"findings": [{**DRAWN, "over": "seed"}]}, 'findings.0.over: no axis "seed" in matrix'),
+        (
+            {"findings": [{**DRAWN, "at": {"window": 4}, "elsewhere": "x"}]},
+            "findings.0.over: has all values of window, which `at` leaves out",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": 0.5}]},
+            "findings.0.measured: with `over`, results by the names of points without that axis",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": {"": [0.5]}}]},
+            "findings.0.measured.: 1 results for 2 values of window",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": {"window=4": [0.5, 0.6]}}]},
+            "findings.0.measured.window=4: no such point, or not one of `at`",
+        ),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """Each mistake in a statement is reported by its field; omitted points need a reason."""
     problems = problems_of(_swept(tmp_path, **fields))
     assert any(found.startswith(problem) for found in problems), problems
+
+
+def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> None:
+    """A finding over an axis says at each point what its own list has at that value's place."""
+    here, drawn = tmp_path / "here", tmp_path / "drawn"
+    values = []
+    for folder, found in ((here, FOUND), (drawn, DRAWN)):
+        folder.mkdir()
+        path = _swept(folder, findings=[found])
+        values.append([[f.value for f in load_point(n).findings] for n in point_names(path)])
+    assert values == [[[0.5, 0.6], [0.7, 0.7]]] * 2
 
 
 def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
