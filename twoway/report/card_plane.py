@@ -38,7 +38,8 @@ def _plane(spots: Sequence[Spot], columns: Sequence[str]) -> Markup:
         f'<text x="{_LEFT}" y="{_BOTTOM + 14}">0</text>',
     ]
     labels: list[tuple[float, float]] = []
-    for spot in sorted(spots, key=lambda each: -each.goodput):
+    # Labels give way towards the middle, so those at the top and at the bottom are placed first.
+    for spot in sorted(spots, key=lambda each: -abs(each.goodput / most - 0.5)):
         colour = COLOURS[columns.index(spot.control) % len(COLOURS)]
         ink = "currentColor" if colour == "#000000" else colour
         x = _LEFT + (_RIGHT - _LEFT) * spot.rtt_p95 / longest
@@ -46,7 +47,7 @@ def _plane(spots: Sequence[Spot], columns: Sequence[str]) -> Markup:
         place = f'x="{x - 8:.1f}" class="end"' if x > _MIDDLE else f'x="{x + 8:.1f}"'
         line = y
         while any(abs(x - a) < _WORD and abs(line - b) < _LINE for a, b in labels):
-            line += _LINE / 2
+            line += _LINE / 2 if spot.goodput > most / 2 else -_LINE / 2
         labels.append((x, line))
         shapes += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{ink}"/>',

@@ -1,6 +1,7 @@
 """Cards: a number compared with the best, and the card in the guide."""
 
 import re
+from pathlib import Path
 
 import pytest
 from capture_analysis.pages.page_template import number
@@ -8,8 +9,10 @@ from running import ROOT
 
 from twoway.contract.judge import Verdict
 from twoway.report.card import Card, card_table, printed_table, standing
+from twoway.report.card_harm import harm_tables
+from twoway.spec.suite import load_suite
 
-SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn")
+SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn", "quic")
 # The rows of a suite that the guide shows, if not all.
 SHOWN = {
     "two-way": "goodput.down",
@@ -55,6 +58,15 @@ def test_the_guide_shows_the_cards_that_are_kept() -> None:
     assert [block.splitlines() for block in shown] == expected
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs/results/score").glob("*.json")), ids=lambda path: path.stem
+)
+def test_kept_cards_are_of_todays_suites(path: Path) -> None:
+    """Each kept card names the digest that its suite's files have."""
+    card = Card.read(path)
+    assert card.suite_sha256 == load_suite(card.suite).sha256
+
+
 def test_the_guide_counts_what_is_in_print() -> None:
     """The guide says how many printed numbers quick's card meets, and how many it misses."""
     verdicts = [
@@ -79,18 +91,37 @@ def test_the_guide_speaks_of_every_row() -> None:
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ("quick", GUIDE.partition("## What it says")[2]),
+        ("quick", GUIDE.partition("## What it says")[2].partition("\nWho harms")[0]),
+        ("quick-more", GUIDE.partition("quick-more.json`")[2]),
         ("two-way", GUIDE.partition("at two-way's card")[2].partition("\n## ")[0]),
         ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\n## ")[0]),
         ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
-        ("share", GUIDE.partition("at share's card")[2].partition("\n## ")[0]),
+        ("share", GUIDE.partition("at share's card")[2].partition("- **The kernel")[0]),
+        ("share-newest", GUIDE.partition("share-newest.json")[2].partition("- **The verdict")[0]),
         ("tcpeval", GUIDE.partition("at tcpeval's card")[2].partition("\n## ")[0]),
+        ("quic", GUIDE.partition("at quic's card")[2].partition("\n## ")[0]),
         ("ecn", GUIDE.partition("at ecn's card")[2].partition("\n## ")[0]),
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
     """Each number with a point or a comma in the guide's findings is a cell of the card."""
-    cells = {number(cell.value) for line in KEPT[suite].lines for cell in line.cells.values()}
+    card = Card.read(ROOT / f"docs/results/score/{suite}.json")
+    cells = {number(cell.value) for line in card.lines for cell in line.cells.values()}
     numbers = set(re.findall(r"\d+[.,]\d+", said))
-    assert len(numbers) > 8
+    assert len(numbers) > 4
     assert numbers <= cells
+
+
+def test_what_the_guide_says_of_harm() -> None:
+    """Each share in the guide's paragraph on harm is in the matrix of quick's card."""
+    said = GUIDE.partition("\nWho harms whom, from")[2].partition("\n`twoway score")[0]
+    found = {
+        f"{harm:.2f}"
+        for table in harm_tables(KEPT["quick"])
+        for row in table.harm.values()
+        for harm in row.values()
+        if harm is not None
+    }
+    shares = set(re.findall(r"\d\.\d\d", said))
+    assert len(shares) > 8
+    assert shares <= found

@@ -15,9 +15,9 @@ KEPT = ROOT / "docs/results/score/quick.json"
 
 def test_what_the_guide_says_of_the_toy_module() -> None:
     """The toy module differs from Reno where losses are random, DCTCP and other columns nowhere."""
-    toy = read_card(KEPT.with_name("quick-toy.json"))
+    toy = read_card(KEPT.with_name("quick-more.json"))
     module = compare_columns(toy, "aimd", "reno")
-    assert len(toy.lines) == 41
+    assert len(toy.lines) == 57
     assert [each.row for each in module.cells] == ["quick-random-loss"] * 3
     assert compare_columns(toy, "dctcp", "reno").same
     assert compare_cards(read_card(KEPT), toy).same
