@@ -1,5 +1,6 @@
 """All measurements of one run, shared by metrics, figures and report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -57,7 +58,7 @@ class QueueView:
         table: the table of its changing rate; None for other queues.
         holds: the times at which its packets had the medium of a half-duplex link; None for other
             queues.
-        error_ns: shape (m,), lateness of each departure.
+        late_ns: a function that computes the lateness of each departure.
     """
 
     queue: Queue
@@ -69,7 +70,7 @@ class QueueView:
     slots: channel.Slots | None
     table: Timetable | None
     holds: Holds | None
-    error_ns: IntArray
+    late_ns: Callable[[], IntArray]
 
     def rate_bit(self, start_ns: int, stop_ns: int) -> float:
         """Compute the link's mean rate between two times, bit/s."""
@@ -84,6 +85,11 @@ class QueueView:
     def has_one_rate(self) -> bool:
         """True if the link's rate, and so each transmission time, never changes."""
         return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
+
+    @property
+    def error_ns(self) -> IntArray:
+        """Shape (m,), lateness of each departure, computed at each reading."""
+        return self.late_ns()
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -191,7 +197,7 @@ class ConnectionView:
         time_ns = merged(data.time_ns, acks.time_ns)
         newest = np.concatenate(([0], sent))[np.searchsorted(data.time_ns, time_ns, side="right")]
         oldest = np.concatenate(([0], acked))[np.searchsorted(acks.time_ns, time_ns, side="right")]
-        return Occupancy(time_ns, -(-(newest - oldest) // segment))
+        return Occupancy(time_ns, (-(-(newest - oldest) // segment)).astype(np.int32))
 
     @cached_property
     def segment_frame_bytes(self) -> int:
@@ -368,12 +374,12 @@ class Analysis:
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         if slots:
-            error_ns = channel.service_error_ns(queue, slots, passed)
+            late_ns = partial(channel.service_error_ns, queue, slots, passed)
         elif holds:
-            error_ns = holds.error_ns(passed)
+            late_ns = partial(holds.error_ns, passed)
         else:
             ends = partial(table.leaves, START_NS) if table else None
-            error_ns = service_error_ns(queue, passed, ends)
+            late_ns = partial(service_error_ns, queue, passed, ends)
         all_packets = occupancy(passed)
         return QueueView(
             queue=queue,
@@ -385,7 +391,7 @@ class Analysis:
             slots=slots,
             table=table,
             holds=holds,
-            error_ns=error_ns,
+            late_ns=late_ns,
         )
 
     def _connection(self, connection: Connection) -> ConnectionView:

@@ -35,9 +35,6 @@ from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 
-# Size of the cache of selections of a connection's packets: a connection has four, and most of its
-# metrics are computed one after the other.
-RECENT_SELECTIONS = 6
 _Kind = TypeVar("_Kind")
 
 
@@ -237,9 +234,9 @@ class Run:
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
         wanted = (interface, connection.name, forward)
+        if not any(name == connection.name for _, name, _ in self._selected):
+            self._selected.clear()  # metrics are computed connection by connection
         if wanted not in self._selected:
-            if len(self._selected) == RECENT_SELECTIONS:
-                self._selected.pop(next(iter(self._selected)))
             self._selected[wanted] = self._select(interface, connection, forward)
         return self._selected[wanted]
 

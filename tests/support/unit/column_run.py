@@ -102,7 +102,7 @@ def queue_view(
         "data_packets": occupancy(passed, passed.is_data),
         **dict.fromkeys(("all_packets", "kernel_least", "kernel_most"), length),
         **dict.fromkeys(("slots", "table", "holds")),
-        "error_ns": np.zeros(len(passed.departures), dtype=np.int64),
+        "late_ns": lambda: np.zeros(len(passed.departures), dtype=np.int64),
     }
     return QueueView(**{**found, **fields})
 

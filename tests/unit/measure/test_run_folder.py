@@ -173,13 +173,28 @@ def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
         run.numbers("x.csv", "b")
 
 
-def test_captures_behind_queues_are_freed(tmp_path: Path) -> None:
-    """Departures are not kept once the queue is known, and still count as captured."""
+def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
+    """A selection is made once, until another connection's is asked for."""
+    run = Run(write_run(tmp_path))
+    first, second = run.connections
+    data, acks = (run.between("h1-eth0", first, forward=forward) for forward in (True, False))
+    assert run.between("h1-eth0", first, forward=True) is data
+    assert run.between("h1-eth0", first, forward=False) is acks
+    run.between("h1-eth0", second, forward=True)
+    again = run.between("h1-eth0", first, forward=True)
+    assert again is not data
+    assert again.seq.tolist() == data.seq.tolist()
+
+
+def test_captures_at_routers_are_freed(tmp_path: Path) -> None:
+    """Captures at routers are not kept once queues are known, and still count as captured."""
     analysis = Analysis(write_run(tmp_path))
     seen = analysis.run.capture("r1-eth1")
     last_ns, largest = int(seen.time_ns.max()), int(seen.frame_bytes.max())
     _ = analysis.queues
-    with pytest.raises(AnalysisError, match="captures: no r1-eth1"):
-        analysis.run.capture("r1-eth1")
+    for interface in (each for each in analysis.run.manifest.captures if each[0] == "r"):
+        with pytest.raises(AnalysisError, match=f"captures: no {interface}"):
+            analysis.run.capture(interface)
+    assert len(analysis.run.capture("h1-eth0"))
     assert analysis.run.last_seen_ns >= last_ns
     assert analysis.run.largest_frame_bytes >= largest
