@@ -105,7 +105,7 @@ class Claim(Statement):
 
     @property
     def form(self) -> Form:
-        """The claim's kind: a printed number, the paper's formula, or words with a bound of ours."""
+        """The claim's kind: a printed number, the paper's formula, or words and a bound of ours."""
         if self.value is None:
             return "words"
         return "formula" if self.formula else "number"
