@@ -13,7 +13,7 @@ _DOWN, _SECOND, _LEFT = "acks_compressed.down", "acks_compressed.second", "effic
 
 
 class Row(NamedTuple):
-    """A bar: what it is of, and where its number is."""
+    """A bar: its label, and the point and metric of its number."""
 
     label: str
     point: str

@@ -94,7 +94,7 @@ def build(channels: int, options: str) -> str:
     if channels > 1:
         leaf = f"qdisc replace dev {device} parent 1:%x {options}"
         lines = [f"{root} mq", *(leaf % number for number in range(1, channels + 1))]
-    # While it is down: otherwise the kernel waits for packets under way, for each channel.
+    # The device is still down: otherwise the kernel would wait, per channel, for packets under way.
     sh("tc -batch -", "\n".join(lines) + "\n")
     sh(f"ip link set {device} up")
     return device

@@ -72,7 +72,7 @@ def test_seeds(tmp_path: Path) -> None:
     page = (results / "lossy/index.html").read_text("utf-8")
     assert len(said) == 1
     assert said[0] in page
-    assert set(re.findall(r'"style": "(\w+)"', page)) == {"points"}  # a seed is no scale
+    assert set(re.findall(r'"style": "(\w+)"', page)) == {"points"}  # seeds are not joined by lines
     table = pyarrow.parquet.read_table(results / "lossy/points.parquet")
     assert table["seed"].to_pylist() == [1, 2, 3]
     assert len(set(table["link_loss.one"].to_pylist())) == 3

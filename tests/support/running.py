@@ -47,7 +47,7 @@ SMALL: dict[str, Any] = {
     "duration_s": 1.5,
     "warm_up_s": 0.5,
 }
-# A share: a claim that every run meets.
+# A claim that every run meets, because every efficiency is a share.
 CLAIMED: dict[str, Any] = {
     "claim": "The efficiency is a share.",
     "where": "nowhere",

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/unit/refused_words.tsv"
 # Phrases that make a reader decode a sentence, in any place.
 PHRASES = ("so many", "is told", "are told", "is said", "of which", "nobody", "held against")
-# First words of docstrings without a subject, or with one far behind or in the line above.
+# First words of docstrings whose subject is missing, comes late, or is in the line above.
 OPENERS = (
     "What",
     "How",

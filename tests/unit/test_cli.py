@@ -155,7 +155,7 @@ def test_words_of_others(tmp_path: Path) -> None:
 
 
 def test_colours_of_ours() -> None:
-    """A console has the colours of twoway's own words, and no control character of others."""
+    """Twoway's own texts are coloured on a console; control characters in values are escaped."""
     code = "from twoway.messages import say; say('[red]hi[/] \\x1b[2J')"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -116,7 +116,7 @@ def _links(links: dict[str, float]) -> str:
 
 
 def _largest_bunch(manifest: Manifest, metrics: Metrics) -> float:
-    """Find the largest bunch of ACKs that is larger than its receiver sent it; else 0."""
+    """Find the largest bunch of ACKs that grew after the receiver sent them; 0 if none did."""
     found = 0.0
     for each in manifest.connections:
         arrived = _value(metrics, f"{ACK_BUNCH_MAX.name}.{each.name}") or 0.0

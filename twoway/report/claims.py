@@ -71,7 +71,7 @@ class Said(Generic[RowT_co]):
 
     @property
     def off(self) -> float:
-        """The size of the miss: from a value in precisions, beyond a bound in the metric's unit."""
+        """How far a claim misses: its value in precisions, its bound in the metric's unit."""
         row, gap = self.row, self.gap
         if gap is None:
             return math.inf

@@ -42,7 +42,7 @@ CongestionName = Annotated[
 ]
 
 
-# As for the fields of traffic below.
+# Computed fields: mypy does not accept a computed base (as for Flow below).
 if TYPE_CHECKING:
     LinkFields = Link
 else:

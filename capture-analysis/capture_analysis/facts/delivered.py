@@ -46,7 +46,7 @@ class Delivered:
         # both.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
-        # Bytes of both sides' frames, then of their payload acknowledged.
+        # Bytes of each side's frames, then bytes of each side's payload that were acknowledged.
         self._together = BinnedSums(4, shift)
 
     def add(self, block: "Block") -> None:

@@ -27,7 +27,7 @@ def standing(capture: ColumnCapture) -> Any:
 
 @pytest.mark.parametrize("place", ["near", "middle", "far"])
 def test_window_beyond_the_pipe(place: Place) -> None:
-    """A window of ten pipes keeps a queue, one of a pipe none, seen from any place."""
+    """From any place, a window of ten pipes shows a standing queue, a window of one pipe none."""
     assert standing(captured(place)) > 0.95
     assert standing(captured(place, announced=PIPE)) == 0
 

@@ -96,7 +96,7 @@ class _Half:
     segments: deque[tuple[int, int]] = field(default_factory=deque)  # end, time; not acknowledged
     recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
     heard_ns: int | None = None  # last data or pure ACK of its direction
-    told: bool = False  # of a gap, by the last ACKs
+    told: bool = False  # True if the last ACKs report a gap
     repair: tuple[int, Repair] | None = None  # under way: until which acknowledgement, and why
     last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
 

@@ -10,7 +10,7 @@ from dtm_uapi import refusals
 from twoway.paths import KERNEL_MODULES
 from twoway.spec.congestion import CONTROLS
 
-# Sentences on tables longer than a message, which the fuzzer does not make.
+# Refusals of tables that are longer than a message: the fuzzer makes no such tables.
 LONG_TABLES = {
     "a table has at most 1048576 steps",
     "too many steps for the little that the table carries each time",

@@ -377,7 +377,7 @@ def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert [i.name for i in graph.interfaces] == ["a-eth0", "b-eth0"]
     (known,) = (tmp_path / "cache/twoway/topologies").iterdir()
     known.write_text(known.read_text().replace("10.0.0.1/24", "10.0.0.7/24"))
-    monkeypatch.setattr(topology, "_load", topology._load.__wrapped__)  # forgets
+    monkeypatch.setattr(topology, "_load", topology._load.__wrapped__)  # without cache
     assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.7"
     known.write_text("{")
     assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.1"

@@ -36,7 +36,8 @@ def test_directions_are_names() -> None:
     """Turning the link round exchanges the two fractions and the two means."""
     one = fractions(Arrivals(0.4, 0.3, MBIT, MBIT, 2 * MBIT, 0.04), 40)
     other = fractions(Arrivals(0.3, 0.4, MBIT, 2 * MBIT, MBIT, 0.04), 40)
-    assert one.forward == pytest.approx(other.backward)  # no state below 40 is on the line
+    # None of these states lies on the dividing line.
+    assert one.forward == pytest.approx(other.backward)
     assert one.backward == pytest.approx(other.forward)
     assert one.mean_forward == pytest.approx(other.mean_backward)
     assert one.empty == pytest.approx(other.empty)

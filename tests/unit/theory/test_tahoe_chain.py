@@ -67,7 +67,7 @@ def _chain(congestion: str = "tahoe_rto") -> Setup:
 
 
 def test_three_nodes_lose_where_the_inequality_says_they_do_not() -> None:
-    """The printed cycle has no loss in slow start at n = 3; the packets have four."""
+    """At n = 3 the printed cycle has no loss in slow start, the packet model has four."""
     values, forms = predict("tahoe_chain", _chain()), printed("tahoe_chain", _chain())
     assert forms["sawtooth_efficiency.flow"] == pytest.approx(0.785, abs=1e-3)
     assert forms["first_loss_window.flow"] == pytest.approx(114)

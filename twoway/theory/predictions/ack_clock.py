@@ -51,7 +51,7 @@ def predict(setup: Setup) -> dict[str, float]:
     table, data_ns = rate.table, int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     per_ack = 1 if setup.acks_every_segment else 2
-    # As many as there is time for their segments, all of which wait before the window begins.
+    # As many ACKs as the window has time for their segments; all wait before the window begins.
     most = (stop_ns - start_ns) // data_ns // per_ack
     ends_ns = _leaves(table, back, np.full(most, start_ns - 1))
     passed = int(np.count_nonzero(ends_ns < stop_ns))

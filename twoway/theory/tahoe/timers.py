@@ -103,7 +103,7 @@ class BsdTimer:
         self.timed = None
 
     def acked(self, first: int, end: int, highest: int, now: int) -> None:  # noqa: ARG002 - Timer
-        """Take a sample, if the timed segment is among them."""
+        """Take a sample if the timed segment is acknowledged."""
         if self.timed is None or end <= self.timed[0]:
             return
         rtt = now // self.tick - self.timed[1] + 1
