@@ -56,4 +56,4 @@ def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
         if qdisc["kind"] == "dualpi2"
     )
     assert queue["options"]["limit"] == point.profile.directions["forward"].queue_packets
-    assert queue["ecn_mark"] > 0  # of random numbers
+    assert queue["ecn_mark"] > 0  # how many is random

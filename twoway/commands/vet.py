@@ -21,8 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.runs.predicted import shrunk
 
-    # With their hints. A set in order of appearance, so that a problem of every point is printed
-    # once.
+    # Problems with their hints, in order of appearance; one that every point has is printed once.
     problems: dict[tuple[str, str], None] = {}
     warnings: list[str] = []
     names = args.experiments or all_ids()

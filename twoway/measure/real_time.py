@@ -235,7 +235,7 @@ def _acks_late_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
 
 
 def _from(analysis: Analysis, direction: str, directions: Sequence[str]) -> list[QueueView]:
-    """List the queues of a path from one on."""
+    """List the queues of a path from one direction on."""
     return [analysis.queues[name] for name in directions[directions.index(direction) :]]
 
 

@@ -53,7 +53,7 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
 def _calibrate(backend: Backend, named: str, results: Path) -> list[dict[str, Any]]:
     name, beside = named, None
     if named.endswith(".yml"):
-        # As if an experiment beside the file named it.
+        # The profile is looked up as if an experiment beside its file named it.
         name, beside = Path(named).stem, Path(named).with_name("calibrate.yml")
         if not Path(named).is_file():
             raise SpecError([f"{named}: no such profile"])

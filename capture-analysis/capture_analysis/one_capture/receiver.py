@@ -1,8 +1,8 @@
 """The findings of a capture near the data's receiver, in a sentence and in a few words.
 
-Named are segments lost before the tap and sent again, segments that came out of order, and from
-NOTABLE of the ACKs and of the time on delayed ACKs and a shut window (receiving). A window that
-only shrinks is not named: data that wait for a lost segment shrink it, too.
+It names segments lost before the tap and sent again, and segments that came out of order; delayed
+ACKs and a shut window only from a share of NOTABLE on (receiving). A window that only shrinks is
+not named: data that wait for a lost segment shrink it, too.
 """
 
 from collections.abc import Iterator

@@ -62,9 +62,9 @@ def note(selected: Selected) -> str:
     origin_ns = selected.direction.origin_ns
     start, stop = ((time_ns - origin_ns) / 1e9 for time_ns in _drawn_ns(selected))
     return (
-        f"Drawn to the packet are {len(selected.direction.packets):,} of the connection's "
-        f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs come "
-        f"back to back. Of the others, the range in each of {OVERVIEW_BINS:,} intervals."
+        f"{len(selected.direction.packets):,} of the connection's {selected.total:,} packets are "
+        f"drawn one by one, from {start:.6g} to {stop:.6g} s, where most ACKs come back to back. "
+        f"Of the others, the range in each of {OVERVIEW_BINS:,} intervals is drawn."
     )
 
 

@@ -65,7 +65,7 @@ def test_compression_factors(compressed: Selected) -> None:
     assert acks.y[-1] == 100
     assert (acks.x > 0.9 * highest).mean() == pytest.approx(share, abs=0.002)
     assert acks.x[-1] == pytest.approx(highest, rel=0.02)
-    # A link that adds no header to an IP packet could do more.
+    # The bound is that of a link that adds no header to an IP packet.
     assert bound.x[0] == pytest.approx((made.FRAME - 14) / (made.ACK_FRAME - 14), rel=1e-6)
 
 

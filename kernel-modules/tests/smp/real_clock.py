@@ -143,7 +143,7 @@ def constant_rate(gap_ns: int) -> dict[str, int]:
         with load_and_latency() as latest:
             for number in range(frames):
                 if gap_ns and number:
-                    # From shortly before the end of the one before it to long after it.
+                    # Frames start from shortly before the previous frame's end to long after it.
                     until(sender.before_ns[-1] + gap_ns + number * 1000)
                 sender.send(FRAME)
             time.sleep(frames * service_ns(FRAME, slots) / 1e9 + 0.5)

@@ -76,7 +76,7 @@ class LabHost:
         return found
 
     def _bare(self, inside: str) -> Path:
-        """Return a file as on a bare host: this machine's; of /etc, from when the host started."""
+        """Return a file of this machine; a file of /etc is the copy made when the host started."""
         copied = inside == "/etc" or inside.startswith("/etc/")
         return (self.root / "run/lab/disk/machine" if copied else Path("/")) / inside[1:]
 

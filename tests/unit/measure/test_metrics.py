@@ -121,7 +121,7 @@ CONNECTIONS = {
     "first_loss_window.second": None,
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
     "throughput.first": 2.2,  # the same of 500 bytes
-    "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
+    "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # as for the queue, minus the 7 ACKs
     "efficiency.first": 0.275,  # of 7.2 Mbit/s
     "sawtooth_period.first": None,
     "sawtooth_efficiency.first": None,

@@ -58,7 +58,7 @@ def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_loss_is_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With fewer than two losses period and efficiency are undefined; without data the peak."""
+    """Below two losses, period and efficiency are undefined; without data the peak is, too."""
     period, efficiency, peak = _sawtooth(monkeypatch, [10], 7)
     assert np.isnan([period, efficiency]).all()
     assert peak == 7
