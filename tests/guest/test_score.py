@@ -139,6 +139,20 @@ def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
     assert "tcp_broken" in doubt.get_attribute("title")
 
 
+def test_a_button_shows_the_rows_of_a_metric(browser: Any, scored: Path) -> None:
+    """A button says how many rows it shows; what is shown is in the address, and can be undone."""
+    opened(browser, scored / "results/score/small/index.html")
+    button = browser.find_element(By.CSS_SELECTOR, "[data-words=goodput]")
+    count = browser.find_element(By.ID, "count")
+    assert button.text == "goodput 2"
+    button.click()
+    assert count.text == "2 of 6"
+    assert browser.current_url.endswith("#goodput")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert count.text == "6 of 6"
+
+
 def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
     """A row's metric that its experiment does not have is named, and nothing runs."""
     suite = yaml.safe_load((scored / "small.yml").read_text())
