@@ -428,7 +428,7 @@ def main() -> None:
     """Run one trial between two looks for leaks."""
     # User-mode Linux ends every command line with its console.
     name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
-    os.environ["TC_LIB_DIR"] = str(MODULES)  # with tc's plugins
+    os.environ["TC_LIB_DIR"] = str(MODULES)  # the folder of tc's plugins
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {

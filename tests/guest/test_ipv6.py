@@ -88,7 +88,7 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
         {
             **SMALL,
             "stack": {"mtu_bytes": 9180, "ip": 6},
-            # Without two resets in one nanosecond, whose order the scheduler chooses.
+            # One flow ends earlier: two resets in one nanosecond would have no fixed order.
             "flows": [LEFT, {**RIGHT, "stop_s": 1.4}],
         },
     )

@@ -22,7 +22,7 @@ FLOWS = [
     {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
     {"name": "right", "from": "h2", "to": "h1", "congestion": "cubic"},
 ]
-# In the profile's first direction besides or instead of BARE; None removes a field.
+# Fields that are added to BARE or replace it, in the profile's first direction; None removes one.
 LINKS: dict[str, dict[str, Any]] = {
     "overhead": {"overhead_bytes": -14},
     "cells": {"cell_bytes": 48},

@@ -34,7 +34,7 @@ STRICT = ("W=1", "KCFLAGS=-Werror", f"TWOWAY_REVISION={REVISION}")
 
 def say(*argv: str | Path) -> str:
     """Run a program that must succeed; return all of its output, in C's locale."""
-    # Ours, without the variables of a make that runs us.
+    # This process's environment, without the variables of a make that started it.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     environment |= {"LC_ALL": "C", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(

@@ -102,7 +102,7 @@ def test_by_second_as_counted(run: api.Run) -> None:
     assert metrics["jain_index_least"] == pytest.approx(min(jain))
     assert metrics["goodput_least.early"] == min(early) * 8 / 1e6
     assert metrics["goodput_most.late"] == max(late) * 8 / 1e6
-    # From the second of its start, before that of the other, the first has all.
+    # The first connection has the whole link until the other starts.
     assert metrics["share_least.early"] == pytest.approx(
         min(a / (a + b) for a, b in zip(early, late, strict=True))
     )

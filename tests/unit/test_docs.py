@@ -17,7 +17,7 @@ DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
-# Pages of history, whose counts are those of their day.
+# Pages of history: their counts were true when they were written.
 _OF_THEIR_DAY = ("CHANGELOG.md", "docs/decisions/", "docs/lab.md", "vm/patches/upstream/")
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _WORDS += ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]

@@ -16,7 +16,7 @@ CLIB = Path(__file__).parents[2] / "clib"
 FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100
-# Targets besides the parser, which has a corpus.
+# The fuzzer's targets; the parser is left out, because it has a corpus.
 TARGETS = ["track", "histogram", "streaks", "gather", "match", "walk"]
 
 

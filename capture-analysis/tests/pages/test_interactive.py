@@ -106,7 +106,7 @@ def test_page_opens_in_silence(browser: Any, page: Path) -> None:
 def test_what_is_in_sight_is_drawn_first(browser: Any, page: Path) -> None:
     """A page opened at a picture draws that one first, and then the others."""
     script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": ORDER})
-    browser.get("about:blank")  # another fragment of one page would not load it
+    browser.get("about:blank")  # otherwise a new fragment would not load the page again
     opened(browser, page, fragment="#spacing")
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     drawn_one_by_one = browser.execute_script("return window.order")

@@ -211,7 +211,7 @@ def cases(count: int, seed: int = 1) -> Iterator[Said]:
 
 
 def _asked(kind: str, simulation: Simulation, plan: Plan) -> Iterator[Said]:
-    if not simulation.rows:  # all was lost
+    if not simulation.rows:  # every packet was lost
         return
     measured = measure(simulation.captured(plan.clock_ns, plan.merge))
     for flow, number in enumerate(sorted({row[1] for row in simulation.rows})):

@@ -115,7 +115,7 @@ class Link:
             self.above_ns = now_ns + CODEL_NS
         if now_ns < self.above_ns:
             return False
-        if self.drop_ns < 0:  # begins to drop, nearly as fast as before if that was recent
+        if self.drop_ns < 0:  # begins to drop; if it did recently, nearly as fast
             self.drops = max(self.drops - 2, 1)
             self.drop_ns = now_ns
         elif now_ns < self.drop_ns:

@@ -151,7 +151,7 @@ class Traffic:
         shape = (self.flows, self.cycles, 1 + WINDOW_SEGMENTS)
         slot = np.arange(shape[2]) - 1
         cycle = np.arange(self.cycles)[:, None]
-        hole = self._holes(shape[:2])[:, :, None]  # slot that is lost, or WINDOW_SEGMENTS
+        hole = self._holes(shape[:2])[:, :, None]  # the lost slot; WINDOW_SEGMENTS if none
         before = np.roll(hole, 1, axis=1)  # no segment of the last cycle is lost
         again = (slot < 0) & (before < WINDOW_SEGMENTS)
         phase = self.random.integers(0, CYCLE_NS // 4, (self.flows, self.cycles, 1))

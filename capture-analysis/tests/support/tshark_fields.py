@@ -61,7 +61,7 @@ def count_differences(case: Case) -> Iterator[str]:
     ours = vars(case.counts)
     theirs = {name: fates.count(name) for name in _FATES} | {"frames": len(fates)}
     theirs["too_short"] += theirs.pop("malformed")
-    theirs["no_timestamp"] -= ours["beyond_2262"]  # tshark has no time for either
+    theirs["no_timestamp"] -= ours["beyond_2262"]  # tshark shows no time for either kind
     for name, count in theirs.items():
         mine = ours[name] + sum(ours[each] for each in _ELSEWHERE.get(name, ()))
         if mine != count:

@@ -103,7 +103,7 @@ def causes() -> None:
             (a, "11:", "start", 5, 5, 5),
             (b, "12:", "operator", 0, 15, 15),
             (b, "12:", "start", 15, 15, 15),
-            # Two were free; eight more belong to the owner.
+            # The owner takes two free slots and reclaims eight of its own.
             (a + second, "12:", "reclaimed", 15, 7, 15),
             (a + second, "11:", "allocator", 5, 15, 15),
             (a + 2 * second, "11:", "allocator", 15, 12, 12),

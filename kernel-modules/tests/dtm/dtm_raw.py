@@ -189,7 +189,7 @@ CASES = [
     Raw("a step after more than an hour", TRACE + steps((3600 * SECOND + 1, 9)), OUT_OF_RANGE),
     Raw("a change refused for its second attribute leaves the first as it was",
         tca("SLOTS", u32(9)) + tca("STEP", u32(0)), OUT_OF_RANGE, verb="change",
-        setup=(ADD + "slots 7 min 7 allocator buffer",)),  # nor does time change it
+        setup=(ADD + "slots 7 min 7 allocator buffer",)),  # and time does not change it
     Raw("a pool without slots", attribute(POOL, b"bus\0"),
         (errno.EINVAL, "a new pool needs a name and slots"), command="DTM_CMD_POOL_NEW"),
     Raw("a pool without a name", POOL_SLOTS,

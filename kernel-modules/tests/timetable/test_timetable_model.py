@@ -115,7 +115,7 @@ def test_the_longest_table_is_taken(program: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "bytes_", "lasts_ns"),
     [
-        # Sizes as a stab makes the kernel count: 1 MiB, at a byte a second.
+        # A stab can make a packet count as 1 MiB; here at a byte a second.
         (Timetable("rates", ((0, 1),)), 2**20, 2**20 * S),
         (Timetable("opportunities", ((0, 1500),), 2**59), 1500, 2**59),
     ],

@@ -157,7 +157,7 @@ def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
     """
     folder.mkdir(exist_ok=True)
     nth = next(_LABS)
-    wires = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # with "-10" a name of a link
+    wires = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # plus "-10": the name of a link
     subnet = (os.getpid() + nth) % 256
     made = Lab(folder, {})
     with ExitStack() as stack:

@@ -300,10 +300,10 @@ LATER_NS = 10**9
     ("low", "high", "at_ns", "good"),
     [
         (2_500_000, 2_600_000, LATER_NS, True),  # within the corridor
-        (2_000_000, 3_000_000, LATER_NS, True),  # its edges are within
-        (2_900_000, 3_100_000, LATER_NS, True),  # perhaps
+        (2_000_000, 3_000_000, LATER_NS, True),  # both bounds are within
+        (2_900_000, 3_100_000, LATER_NS, True),  # may be within
         (3_000_001, 3_100_000, LATER_NS, False),  # certainly outside
-        (3_000_001, 3_100_000, 99_999_999, True),  # but before it may decide
+        (3_000_001, 3_100_000, 99_999_999, True),  # outside, but too early for a decision
         (1_900_000, 1_999_999, LATER_NS, False),
         (1_900_000, 2_000_000, LATER_NS, True),
     ],

@@ -51,7 +51,7 @@ def test_no_busy_periods_no_peaks() -> None:
     ("segments", "expected"),
     [
         ([2, 4, 8, 16, 28, 28, 28], 2),  # doubled three times, then up to the window
-        ([2, 6, 3, 6], 3),  # only up to the first of the longest
+        ([2, 6, 3, 6], 3),  # counts up to the first longest one
         ([28, 28, 27], math.nan),
         ([], math.nan),
     ],

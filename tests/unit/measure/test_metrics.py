@@ -43,7 +43,7 @@ QUEUES = {
     "sojourn_p99.reverse": 2.415,
     "busy_periods.forward": 3,  # from segments 1, 6 and 10; that from 11 is the last
     "busy_period_segments.forward": 4,  # of 4, 5 and 1
-    "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
+    "busy_period_cycle.forward": 0.0065,  # two cycles from 10500 to 23500 us
     "drops_data.forward": 1,
     "drops_ack.forward": 0,
     "utilisation_data.reverse": 3500 / 20000,
@@ -166,7 +166,7 @@ CONNECTIONS = {
     "rtt_p95.first": 5.04,
     "rtt_p99.first": 5.048,
     "retransmissions.first": 1,
-    "retransmitted.first": 1 / 12,  # of segments 1 to 11, one of them twice
+    "retransmitted.first": 1 / 12,  # segments 1 to 11 were sent, one of them twice
     "retransmissions_needless.first": 0,
     "rtt_min.second": 2.55,
     "rtt_median.second": 3.05,

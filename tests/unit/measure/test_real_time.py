@@ -353,7 +353,7 @@ def test_errors_of_a_fast_machine(tmp_path: Path) -> None:
     assert found["queue_mean.forward"] == 0
     assert found["goodput.first"] == 0
     assert found["busy_period_cycle.forward"] == 0
-    assert found["compression_factor.second"] == 0  # it has no value
+    assert found["compression_factor.second"] == 0  # this metric has no value
 
 
 def test_errors_of_a_slow_machine(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_large_acks_have_an_estimate_for_a_bound() -> None:
     assert one.error == pytest.approx(steps / 1.16 / (1 - 0.16), rel=1e-12)
     heavy = fractions(Arrivals(0.5, 1, 1, 1, 2, 0), 1)
     assert not heavy.is_proved  # 1/2 + 1/2 is no less than 1
-    assert heavy.error == 1  # of 3.25: no fraction is off by more
+    assert heavy.error == 1  # the bound is 3.25, but no fraction is off by more than 1
 
 
 def test_loads_count_acks() -> None:

@@ -195,7 +195,7 @@ def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
 def _distinct(words: UintArray) -> tuple[IntArray, IntArray]:
     """Return the first of each distinct row of (n, k), and for each row its number."""
     _, first, number = np.unique(_mixed(words), return_index=True, return_inverse=True)
-    if not (words == words[first][number]).all():  # different ones were mixed into the same
+    if not (words == words[first][number]).all():  # two rows got one hash
         _, first, number = np.unique(words, axis=0, return_index=True, return_inverse=True)
     return first, number.ravel()
 

@@ -94,7 +94,7 @@ def read_options(segments: Cursor) -> Options:
     captured_end = np.minimum(end, start + segments.captured())
     rows = _read_usual(data, options, at, end, captured_end)
     while len(rows):
-        # These have another option; it may not have been captured.
+        # These segments have another option, which may not have been captured.
         there = at[rows] < captured_end[rows]
         kind = np.where(there, data[np.minimum(at[rows], len(data) - 1)], _NOP)
         following = np.minimum(at[rows] + 1, captured_end[rows] - 1)

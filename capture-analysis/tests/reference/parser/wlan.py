@@ -5,7 +5,7 @@ import struct
 from reference.parser.frames import Fate
 
 WLAN, RADIOTAP = 105, 127
-_DATA, _QOS_DATA = 0x08, 0x88  # first bytes but for what is added to data (bits 4 and 5)
+_DATA, _QOS_DATA = 0x08, 0x88  # first bytes, without the bits 4 and 5
 
 
 def llc(frame: bytes, link_type: int) -> tuple[Fate, int]:

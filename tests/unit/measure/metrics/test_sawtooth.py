@@ -15,10 +15,10 @@ S = 1_000_000_000
 @pytest.mark.parametrize(
     ("loss_s", "ends_s"),
     [
-        ([50, 150, 250], [150, 250]),  # each ends avoidance
-        ([50, 150, 155, 250, 255], [150, 250]),  # slow start loses as well
-        ([55, 105, 155, 255, 305], [155, 255, 305]),  # half as long still is one
-        ([150, 205, 300], [150, 300]),  # a bit more than a third as long is none
+        ([50, 150, 250], [150, 250]),  # each loss ends a congestion avoidance
+        ([50, 150, 155, 250, 255], [150, 250]),  # losses at 155 and 255 belong to slow start
+        ([55, 105, 155, 255, 305], [155, 255, 305]),  # a cycle may be half the longest
+        ([150, 205, 300], [150, 300]),  # but not little more than a third
         ([110, 210, 400], [110, 210]),  # the window includes its start, not its end
         ([120], [120]),
         ([], []),

@@ -107,6 +107,6 @@ def test_sizes_of_three_distributions() -> None:
         error = 4 * deviation / len(sizes[name]) ** 0.5
         assert sizes[name].mean() == pytest.approx(50_000, rel=error)
     assert sizes["pareto"].min() >= 50_000 * 2 / 3
-    # One in eight is at least twice the least.
+    # One size in eight is at least twice the smallest.
     share = np.mean(sizes["pareto"] > 2 * 50_000 * 2 / 3)
     assert share == pytest.approx(1 / 8, rel=4 * (7 / len(starts[0])) ** 0.5)
