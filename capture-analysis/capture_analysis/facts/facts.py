@@ -91,6 +91,7 @@ class Facts:
             frames a second, NaN if unknown; its ACKs pass that of the opposite direction.
         rate_share: share of the gaps that lie within AGREES of that rate.
         rate_gaps: number of all gaps behind rate_share.
+        rate_other_pace: share of the time in which packets came evenly, slower than at that rate.
         rate_source: a RateSource.
         rate_evidence: an Evidence.
         delivered_bit: most bits a second that passed over a window of time (delivered.py).
@@ -119,6 +120,7 @@ class Facts:
     rate_bit: FloatArray
     rate_share: FloatArray
     rate_gaps: IntArray
+    rate_other_pace: FloatArray
     rate_source: IntArray
     rate_evidence: IntArray
     delivered_bit: FloatArray

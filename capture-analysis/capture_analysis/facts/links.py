@@ -125,6 +125,7 @@ class _Choice:
                 rate_bit=np.where(better, found.rate_bit, facts.rate_bit),
                 rate_share=np.where(better, found.share, facts.rate_share),
                 rate_gaps=np.where(better, found.gaps, facts.rate_gaps),
+                rate_other_pace=np.where(better, found.other_pace, facts.rate_other_pace),
                 rate_source=np.where(better, source, facts.rate_source),
                 rate_evidence=np.where(better, evidence, facts.rate_evidence),
             )

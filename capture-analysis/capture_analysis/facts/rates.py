@@ -20,6 +20,8 @@ _LEAST_SHARE, _CHANCE = 0.1, 2.0
 _NEIGHBOURHOOD, _MODE_SHARE = 0.2, 0.5
 # A pace without this many pauses may be the application's; a pause is a multiple of the pace.
 _PAUSES, _PAUSE = 3, 2.0
+# Number of gaps in a row that are alike by more than chance.
+EVEN = 16
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
 _BINS = 512
 _SPAN = 64 * _BINS
@@ -35,6 +37,7 @@ class Modes:
         gaps: number of gaps.
         true: True for a true mode, which random gaps hardly show.
         paused: True if there were pauses, so that the mode is not just the mean.
+        other_pace: share of the time in which packets came evenly at a slower pace, EVEN in a row.
     """
 
     rate_bit: FloatArray
@@ -42,6 +45,7 @@ class Modes:
     gaps: IntArray
     true: BoolArray
     paused: BoolArray
+    other_pace: FloatArray
 
 
 def modes(
@@ -71,7 +75,9 @@ def modes(
         (rate >= _BELOW_MEAN * mean.take(group)) & (gaps.take(group) >= MIN_SAMPLES)
     )
     none = np.zeros((2, groups), dtype=np.bool_)
-    result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps, *none)
+    result = Modes(
+        np.full(groups, np.nan), np.zeros(groups), gaps, none[0], none[1], np.zeros(groups)
+    )
     if not len(fast):
         return result
     bins, counts = occurrences(key.take(fast))
@@ -94,7 +100,22 @@ def modes(
     result.true[:] = result.share >= _LEAST_SHARE + _CHANCE / np.sqrt(np.maximum(gaps, 1))
     result.true[:] &= agreeing >= _MODE_SHARE * around
     result.paused[:] = pauses >= _PAUSES
+    slower = away > _NEIGHBOURHOOD * _BINS
+    even_ns = np.bincount(group, weights=gap_ns * _evenly(key, group, slower), minlength=groups)
+    result.other_pace[:] = even_ns / np.maximum(time_ns, 1)
     return result
+
+
+def _evenly(key: IntArray, group: IntArray, slower: BoolArray) -> BoolArray:
+    """Mark gaps in runs of EVEN or more of a group that hardly differ, all slower than its mode."""
+    order = np.argsort(group, kind="stable")
+    row = key.take(order)
+    alike = np.abs(np.diff(row, prepend=-_SPAN)) <= AGREES * _BINS
+    alike &= slower.take(order)
+    run = np.cumsum(~alike)
+    even = np.zeros(len(key), dtype=np.bool_)
+    even[order] = alike & (np.bincount(run) > EVEN).take(run)
+    return even
 
 
 def _top(bins: IntArray, counts: IntArray, peak: FloatArray) -> IntArray:

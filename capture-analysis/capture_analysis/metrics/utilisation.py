@@ -2,8 +2,8 @@
 
     utilisation = (time in which the link transmits) / (time); pauses are left out in captures
     link_share = 8 * (bytes of all of a connection's frames in a direction) / (rate * time of data)
-    efficiency = goodput / (rate * payload of a full segment / its frame) link_use = 8 * (bytes of
-    the frames of all with the rate in a direction) / (rate * their time)
+    efficiency = goodput / (rate * payload of a full segment / its frame)
+    link_use = 8 * (bytes of the frames of all with the rate in a direction) / (rate * their time)
 
 Efficiency is 1 for a connection alone on a link that it keeps full of data (Kalampoukas, Varma,
 Ramakrishnan 1998: 2/3 for two with adequate windows, one in each direction). Connections that share
@@ -21,9 +21,12 @@ from capture_analysis.facts.delivered import MOST_UTILISATION
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
 from capture_analysis.one_capture.evidence import missing_rate
-from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
+# From this share of the time on an even pace other than the link's leaves its rate in doubt.
+_MOST_OTHER_PACE = 0.25
+OTHER_PACE = "packets came evenly at a slower pace, too: the link's rate may have changed"
 TOO_SHORT = "sent into the link's queue faster than the link carries, and too short to tell"
 
 
@@ -56,7 +59,9 @@ class LinkShare(FromOne):
 
     Vantage: any. Frames are as captured; pauses are left out of the time. The rate must be measured
     or given (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value: before the queue a
-    short transfer comes faster than the link carries it.
+    short transfer comes faster than the link carries it. If packets came evenly at a slower pace,
+    too, for more than a quarter of the time at the capture's start, sixteen and more in a row, the
+    link may have had another rate then, and its use is unknown.
     """
 
     title = "Share of the link, and efficiency"
@@ -81,14 +86,20 @@ class LinkShare(FromOne):
             EFFICIENCY: goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
             LINK_USE: _bits(direction, tally, facts) / rate_bit,
         }
-        return {name: TOO_SHORT if v > MOST_UTILISATION else v for name, v in found.items()}
+        values: dict[Definition, Value] = {
+            name: TOO_SHORT if v > MOST_UTILISATION else v for name, v in found.items()
+        }
+        if facts.rate_other_pace[direction] > _MOST_OTHER_PACE:
+            values[LINK_USE] = OTHER_PACE
+        return values
 
 
 def _bits(direction: int, tally: Tally, facts: Facts) -> float:
     """Compute the rate of all connections that share a direction's link, bit/s.
 
     Connections share it if their data goes in the same direction at the same rate; their time is
-    from the first data of any to the last, without the direction's pauses.
+    from the first data of any to the last, without the pauses of the one that pauses least. If
+    the link cannot have carried that, they did not pause together, and all the time counts.
     """
     rows = np.flatnonzero(
         (facts.origin == facts.origin[direction])
@@ -96,5 +107,9 @@ def _bits(direction: int, tally: Tally, facts: Facts) -> float:
         & (facts.segment_bytes > 0)
     )
     sent = tally.data_frame_bytes.at(rows).sum() + tally.ack_frame_bytes.at(rows ^ 1).sum()
-    time_ns = tally.last_ns.at(rows).max() - tally.first_ns.at(rows).min()
-    return 8e9 * int(sent) / max(int(time_ns - tally.pause_ns.of(direction)), 1)
+    time_ns = int(tally.last_ns.at(rows).max() - tally.first_ns.at(rows).min())
+    active_ns = time_ns - int(tally.pause_ns.at(rows).min())
+    bits = 8e9 * int(sent)
+    if len(rows) > 1 and bits > MOST_UTILISATION * facts.rate_bit[direction] * active_ns:
+        active_ns = time_ns
+    return bits / max(active_ns, 1)

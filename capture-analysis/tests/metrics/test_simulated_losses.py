@@ -1,17 +1,21 @@
-"""Simulated paths with losses: the effects of a policer, CoDel, a handover and SACK."""
+"""Simulated paths with losses: policer, AQMs, handover, SACK, CUBIC and BBR act as such."""
+
+from typing import Any
 
 import numpy as np
 from measured_captures import ColumnCapture
+from simulated_controls import Bbr, Cubic
 from simulated_path import Connection, Link, Simulation
+from simulated_queues import Codel, FairQueues
 
 WIDE = 1 << 20
 SEGMENT_NS = round(8e9 * 1514 / 1e7)
 
 
-def run(link: Link, **settings: float) -> tuple[ColumnCapture, Connection]:
+def run(link: Link, **settings: Any) -> tuple[ColumnCapture, Connection]:
     """Simulate a transfer in congestion avoidance over a path of 4 ms, seen at its receiver."""
-    made = {"window": WIDE, "announced": WIDE, "segments": 3000, "avoids": True} | settings
-    transfer = Connection(**made)  # type: ignore[arg-type]
+    made: dict[str, Any] = {"window": WIDE, "announced": WIDE, "segments": 3000, "avoids": True}
+    transfer = Connection(**(made | settings))
     return Simulation((link, Link(1e9)), [transfer], "far").run().captured(), transfer
 
 
@@ -33,7 +37,7 @@ def test_policer_delays_nothing() -> None:
 
 def test_codel_drops_what_waits() -> None:
     """CoDel's queue is short after slow start; without CoDel a wide window fills the buffer."""
-    capture, transfer = run(Link(1e7, target_ns=5_000_000))
+    capture, transfer = run(Link(1e7, codel=Codel(5_000_000)))
     assert transfer.waited_ns["recovery"] > 0
     assert longest_ns(capture) < 100_000_000
     assert longest_ns(run(Link(1e7))[0]) > 1_000_000_000
@@ -58,3 +62,45 @@ def test_sack_repairs_sooner() -> None:
         assert transfer.acked == transfer.segments
         spent_ns.append(transfer.waited_ns["recovery"])
     assert spent_ns[1] < 0.8 * spent_ns[0]
+
+
+def test_fair_queues_keep_a_small_window_from_waiting() -> None:
+    """Behind FQ-CoDel a window of one segment never waits long for a transfer that fills the link.
+
+    In a FIFO of the same size it waits for the whole queue.
+    """
+    longest = []
+    for link in (
+        Link(1e7, fair=FairQueues(5_000_000)),
+        Link(1e7, buffer_bytes=150_000),
+    ):
+        wide = Connection(window=WIDE, announced=WIDE, segments=3000, avoids=True, hidden=True)
+        small = Connection(announced=1, segments=200)
+        simulation = Simulation((link, Link(1e9)), [small, wide], "far").run()
+        longest.append(longest_ns(simulation.captured()))
+        assert {row[1] for row in simulation.rows} == {0}  # the other is hidden
+        assert small.acked == small.segments
+    assert longest[0] < 5_000_000  # a segment of each, and a stamp's tick
+    assert longest[1] > 50_000_000
+
+
+def test_cubic_returns_to_its_window_after_a_loss() -> None:
+    """CUBIC falls to 0.7 of its window, and is back after the cube root of 0.3 of it over 0.4 s."""
+    cubic = Cubic()
+    window = cubic.lost(100.0, 0)
+    assert window == 70
+    back_ns = round((0.3 * 100 / 0.4) ** (1 / 3) * 1e9)
+    for time_ns in range(0, back_ns, 4_000_000):
+        window = cubic.grown(window, 1, time_ns)
+    assert 97 < window < 103
+
+
+def test_bbr_fills_the_link_with_a_short_queue() -> None:
+    """BBR keeps the link busy, and its queue under two round trips, where Reno fills the buffer."""
+    links = Link(1e7, 20_000_000, buffer_bytes=600_000)
+    capture, transfer = run(links, bbr=Bbr())
+    spent_ns = transfer.data_ns[1] - transfer.data_ns[0]
+    assert sum(end - begin for begin, end in links.busy_ns) > 0.95 * spent_ns
+    assert longest_ns(capture) < 60_000_000
+    reno = run(Link(1e7, 20_000_000, buffer_bytes=600_000))[0]
+    assert longest_ns(reno) > 300_000_000

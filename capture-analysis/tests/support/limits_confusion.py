@@ -14,7 +14,9 @@ import numpy as np
 from capture_analysis.one_capture.limit import CANNOT_TELL, FULL, LINK, limit_of
 from capture_analysis.one_capture.single import measure
 from measured_captures import values
+from simulated_controls import Bbr, Cubic
 from simulated_path import Link, Simulation
+from simulated_queues import Codel, FairQueues
 from truth_corpus import (
     KINDS,
     PLACES,
@@ -150,9 +152,60 @@ def policer(random: Random) -> Plan:
 def codel(random: Random) -> Plan:
     """Make one or two transfers in congestion avoidance through CoDel of 5 ms or two packets."""
     links = _links(random)
-    links[0].target_ns = round(max(5e6, 2 * 12112e9 / links[0].rate_bit))
+    links[0].codel = Codel(_target_ns(links[0]))
     made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, avoids=True)
     return Plan(links, made, 8000)
+
+
+def _target_ns(link: Link) -> int:
+    """Return CoDel's target: 5 ms, or two packets of a slow link."""
+    return round(max(5e6, 2 * 12112e9 / link.rate_bit))
+
+
+def fq_codel(random: Random) -> Plan:
+    """Make one to four transfers in congestion avoidance through FQ-CoDel."""
+    links = _links(random)
+    links[0].fair = FairQueues(_target_ns(links[0]))
+    count = int(random.choice((1, 2, 4)))
+    return Plan(links, _connections(random, count, links, window=WIDE, avoids=True), 8000)
+
+
+def cubic(random: Random) -> Plan:
+    """Make one or two CUBIC transfers with SACK through a queue of a third to three pipes."""
+    links = _links(random)
+    links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 3)))
+    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
+    for each in made:
+        each.cubic = Cubic()
+    return Plan(links, made, 8000)
+
+
+def bbr(random: Random) -> Plan:
+    """Make one or two BBR transfers with SACK through a queue of two to eight pipes."""
+    links = _links(random)
+    links[0].buffer_bytes = round(1514 * max(16, _pipe(links) * random.uniform(2, 8)))
+    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
+    for each in made:
+        each.bbr = Bbr()
+    return Plan(links, made, 8000)
+
+
+def others(random: Random) -> Plan:
+    """Make a small window through a queue that one to four unseen CUBIC transfers fill.
+
+    The link has 5 Mbit/s at most: on a faster one the unseen packets would take minutes.
+    """
+    links = _links(random)
+    for link in links:
+        link.rate_bit = min(link.rate_bit, 5e6)
+    links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(1, 4)))
+    count = int(random.choice((1, 2, 4)))
+    unseen = _connections(random, count, links, window=WIDE, sacks=True, hidden=True)
+    for each in unseen:
+        each.segments, each.cubic = 100_000, Cubic()
+    mine = _connections(random, 1, links, window=WIDE, segments=150)
+    mine[0].announced = int(random.choice((4, 10, 20)))
+    return Plan(links, [*mine, *unseen])
 
 
 def handover(random: Random) -> Plan:
@@ -192,6 +245,7 @@ LIMITED: dict[str, Callable[[Random], Plan]] = {
     **{each.__name__: each for each in (window, short, shared, bloated, lossy, drop_tail)},
     **{name: KINDS[name] for name in ("held", "merged", "jitter", "offload")},
     **{each.__name__: each for each in (policer, codel, handover, timeouts, sack)},
+    **{each.__name__: each for each in (fq_codel, cubic, bbr, others)},
 }
 
 

@@ -9,7 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from capture_analysis.columns import (
@@ -24,6 +24,8 @@ from capture_analysis.columns import (
     Seen,
 )
 from measured_captures import START_NS, ColumnCapture
+from simulated_controls import Bbr, Cubic
+from simulated_queues import Codel, FairQueues, Waiting
 
 Place = Literal["near", "middle", "far"]
 DELAYED_ACK_NS = 40_000_000
@@ -31,7 +33,6 @@ FIRST_WINDOW = 10
 WINDOW_BYTES = 60_000
 WINDOW_SHIFT = 8
 PAUSE_NS = 1_000_000_000
-CODEL_NS = 100_000_000
 
 
 @dataclass
@@ -49,7 +50,9 @@ class Link:
         polices: True to drop packets that would wait too long (policer).
         overtaken: share of packets that those behind them overtake.
         overtaken_ns: delay of these on top.
-        target_ns: CoDel drops packets that waited longer, if all did for CODEL_NS; 0 for none.
+        codel: drops packets that leave the queue; None for none.
+        fair: queues that serve connections in turns, in place of a FIFO; None for none. Of the
+            other attributes only rate and delays count then.
         change_ns: time at which its rate becomes changed_bit, and its delay longer by changed_ns
             (handover).
         busy_ns: times in which it transmitted, or waited for its medium with packets in the queue.
@@ -66,18 +69,16 @@ class Link:
     polices: bool = False
     overtaken: float = 0.0
     overtaken_ns: int = 2_000_000
-    target_ns: int = 0
+    codel: Codel | None = None
+    fair: FairQueues | None = None
     change_ns: int = 1 << 62
     changed_bit: float = 0.0
     changed_ns: int = 0
-    # State: of the queue, then of CoDel.
+    # State of the queue.
     free_ns: int = 0
     room: int = 0
     last_ns: int = 0
     now_later_ns: int = 0
-    above_ns: int = -1
-    drop_ns: int = -1
-    drops: int = 0
     busy_ns: list[tuple[int, int]] = field(default_factory=list)
 
     def left_ns(self, entered_ns: int, frame: int, random: np.random.Generator) -> int | None:
@@ -88,7 +89,7 @@ class Link:
         waiting_ns = self.free_ns - entered_ns
         if waiting_ns * self.rate_bit > 8e9 * self.buffer_bytes or random.random() < self.loss:
             return None
-        if self.target_ns and self._codel_drops(max(self.free_ns, entered_ns), waiting_ns):
+        if self.codel and self.codel.dropped(max(self.free_ns, entered_ns), waiting_ns):
             return None
         begins_ns = max(self.free_ns, entered_ns)
         if self.burst and (waiting_ns < 0 or not self.room):
@@ -105,25 +106,6 @@ class Link:
         if self.overtaken and random.random() < self.overtaken:
             return self.last_ns + self.overtaken_ns
         return self.last_ns
-
-    def _codel_drops(self, now_ns: int, waited_ns: int) -> bool:
-        """Tell whether CoDel drops a packet that leaves the queue (RFC 8289, 5.5)."""
-        if waited_ns < self.target_ns:
-            self.above_ns = self.drop_ns = -1
-            return False
-        if self.above_ns < 0:
-            self.above_ns = now_ns + CODEL_NS
-        if now_ns < self.above_ns:
-            return False
-        if self.drop_ns < 0:  # begins to drop; if it did recently, nearly as fast
-            self.drops = max(self.drops - 2, 1)
-            self.drop_ns = now_ns
-        elif now_ns < self.drop_ns:
-            return False
-        else:
-            self.drops += 1
-        self.drop_ns += round(CODEL_NS / self.drops**0.5)
-        return True
 
 
 @dataclass
@@ -146,6 +128,8 @@ class Connection:
         announced: segments of room that its receiver announces; 0 for WINDOW_BYTES, which its
             sender ignores.
         avoids: True to grow by a segment a round trip after a loss, as in congestion avoidance.
+        cubic, bbr: its congestion control in place of avoids; None for none.
+        hidden: True if no tap sees its packets: they only fill queues.
         sacks: True for ACKs with SACK blocks, by which the sender finds missing segments.
         reads_ns, reads: interval at which its application reads, and segments at a time; the
             rest takes room of the announced window; 0: it reads all at once.
@@ -168,6 +152,9 @@ class Connection:
     reads_ns: int = 0
     reads: int = 1
     sacks: bool = False
+    cubic: Cubic | None = None
+    bbr: Bbr | None = None
+    hidden: bool = False
     # State: of the sender, then of the receiver.
     now_window: float = FIRST_WINDOW
     next: int = 0
@@ -280,7 +267,7 @@ class Simulation:
         self.rows: list[tuple[int, ...]] = []
         self.acks: list[tuple[int, int, int]] = []  # connection, sent, seen
         self.dropped: set[tuple[int, int]] = set()  # connection, sequence number
-        self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
+        self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
 
     def run(self, packets: int = 20_000) -> "Simulation":
@@ -292,7 +279,7 @@ class Simulation:
             act(now_ns, *arguments)
         return self
 
-    def _at(self, time_ns: int, act: Callable[..., None], *arguments: int) -> None:
+    def _at(self, time_ns: int, act: Callable[..., None], *arguments: Any) -> None:
         self._count += 1
         heapq.heappush(self._events, (time_ns, self._count, act, arguments))
 
@@ -303,26 +290,55 @@ class Simulation:
         each = self.connections[number]
         way, frame = sent.way, sent.payload + each.header
         link = self.links[way]
-        left_ns = link.left_ns(now_ns + link.before_ns, frame, self.random)
-        arrives_ns = None if left_ns is None else left_ns + link.behind_ns
-        seen_ns: int | None = now_ns
-        if self.place == "middle":
-            seen_ns = left_ns if way == 0 else now_ns + link.behind_ns
-        elif (self.place == "near") != (way == 0):
-            seen_ns = arrives_ns
-        half = int(way != each.sender)
-        if seen_ns is not None:
-            stamp = now_ns // each.tick_ns if each.tick_ns else 0
-            numbers = sent.flags, sent.seq, sent.ack, sent.payload
-            self.rows.append(
-                (seen_ns, number, half, *numbers, frame, stamp, *sent.sack, sent.unread)
-            )
-            if half and not sent.payload and not sent.flags & FLAG_SYN:
-                self.acks.append((number, now_ns, seen_ns))
-        if arrives_ns is None:
-            self.dropped.add((number, sent.seq))
+        entered_ns = now_ns + link.before_ns
+
+        def left(left_ns: int | None) -> None:
+            arrives_ns = None if left_ns is None else left_ns + link.behind_ns
+            seen_ns: int | None = now_ns
+            if self.place == "middle":
+                seen_ns = left_ns if way == 0 else now_ns + link.behind_ns
+            elif (self.place == "near") != (way == 0):
+                seen_ns = arrives_ns
+            if seen_ns is not None and not each.hidden:
+                self._seen(seen_ns, now_ns, number, sent)
+            if arrives_ns is None:
+                self.dropped.add((number, sent.seq))
+            else:
+                self._at(arrives_ns, act, number, *arguments)
+
+        if link.fair is None:
+            left(link.left_ns(entered_ns, frame, self.random))
         else:
-            self._at(arrives_ns, act, number, *arguments)
+            self._at(entered_ns, self._enter, link, number, Waiting(entered_ns, frame, left))
+
+    def _seen(self, seen_ns: int, now_ns: int, number: int, sent: Sent) -> None:
+        """Capture a packet that left its host at `now_ns`."""
+        each = self.connections[number]
+        half, frame = int(sent.way != each.sender), sent.payload + each.header
+        stamp = now_ns // each.tick_ns if each.tick_ns else 0
+        numbers = sent.flags, sent.seq, sent.ack, sent.payload
+        self.rows.append((seen_ns, number, half, *numbers, frame, stamp, *sent.sack, sent.unread))
+        if half and not sent.payload and not sent.flags & FLAG_SYN:
+            self.acks.append((number, now_ns, seen_ns))
+
+    def _enter(self, now_ns: int, link: Link, number: int, packet: Waiting) -> None:
+        """Put a packet into fair queues."""
+        assert link.fair is not None
+        link.fair.add(number, packet)
+        if not link.fair.sends:
+            self._leave(now_ns, link)
+
+    def _leave(self, now_ns: int, link: Link) -> None:
+        """Transmit the next packet of fair queues."""
+        assert link.fair is not None
+        packet = link.fair.next(now_ns)
+        link.fair.sends = packet is not None
+        if packet is None:
+            return
+        end_ns = now_ns + round(8e9 * packet.frame / link.rate_bit)
+        link.busy_ns.append((now_ns, end_ns))
+        packet.left(end_ns)
+        self._at(end_ns, self._leave, link)
 
     def _open(self, now_ns: int, number: int, step: int) -> None:
         """Send the handshake's packets, then the data."""
@@ -347,11 +363,24 @@ class Simulation:
             if again and written < each.segments:
                 self._at(now_ns + each.write_ns, self._pump, number)
         while each.next < min(written, each.acked + each.room):
+            if each.bbr and now_ns < each.bbr.next_ns:
+                if not each.bbr.waits:
+                    each.bbr.waits = True
+                    self._at(each.bbr.next_ns, self._paced, number)
+                break
+            if each.bbr:
+                each.bbr.sent(each.next, each.acked, now_ns)
             self._segment(now_ns, number, each.next)
             each.next += 1
         each.note(now_ns, written)
         if again == 0:
             self._at(now_ns + 1_000_000_000, self._late, number, each.acked)
+
+    def _paced(self, now_ns: int, number: int) -> None:
+        bbr = self.connections[number].bbr
+        assert bbr is not None
+        bbr.waits = False
+        self._pump(now_ns, number)
 
     def _segment(self, now_ns: int, number: int, which: int) -> None:
         each = self.connections[number]
@@ -452,11 +481,7 @@ class Simulation:
         opens, each.edge = edge > each.edge, max(edge, each.edge)
         each.sacked = {n for n in each.sacked if n > expected} | set(range(left, end))
         if expected > each.acked:
-            if each.now_window < each.window:
-                more = expected - each.acked
-                slow = each.avoids and each.now_window >= each.threshold
-                grown = each.now_window + (more / each.now_window if slow else more)
-                each.now_window = min(each.window, grown)
+            self._grow(each, expected, now_ns)
             each.acked, each.repeats = expected, 0
             if expected < each.recover:
                 self._repair(now_ns, number)
@@ -467,11 +492,28 @@ class Simulation:
             each.repeats += 1
             if each.repeats == 3 and expected >= each.recover:
                 each.recover, each.cause = each.next, "recovery"
-                each.now_window = each.threshold = max(each.now_window / 2, 2.0)
+                if each.cubic:
+                    each.now_window = each.threshold = each.cubic.lost(each.now_window, now_ns)
+                elif not each.bbr:
+                    each.now_window = each.threshold = max(each.now_window / 2, 2.0)
                 each.resent = set()
                 self._repair(now_ns, number)
             elif each.sacks and expected < each.recover:
                 self._repair(now_ns, number)
+
+    def _grow(self, each: Connection, expected: int, now_ns: int) -> None:
+        """Let a sender's window grow by an ACK."""
+        more, slow = expected - each.acked, each.now_window >= each.threshold
+        if each.bbr:
+            grown = each.bbr.acked(expected, each.next - expected, now_ns)
+        elif each.cubic and slow:
+            grown = each.cubic.grown(each.now_window, more, now_ns)
+        elif each.now_window >= each.window:
+            return
+        else:
+            by_round = each.avoids and slow
+            grown = each.now_window + (more / each.now_window if by_round else more)
+        each.now_window = min(each.window, grown)
 
     def _repair(self, now_ns: int, number: int) -> None:
         """Send again the segment that the receiver expects, or by SACK the next hole."""
