@@ -133,7 +133,7 @@ def by_default(qdisc: Ours) -> None:
 
 
 def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
-    """Each packet of a large TCP buffer takes its own time; all qdiscs above count alike."""
+    """Each packet of a large TCP buffer takes its own time; all parent qdiscs count the same."""
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         if ":" in address:
             speak_ipv6()

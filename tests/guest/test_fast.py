@@ -141,7 +141,7 @@ def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: 
     outcome = Outcome(guest, tmp_path, document)
     window = PIPE_PACKETS + alpha
     steady = outcome.sockets["cwnd"][outcome.ms >= 2000]
-    # A window is a whole number: it has the one above, the one below, or alternates.
+    # A window is a whole number: it is rounded up, rounded down, or alternates between both.
     assert set(steady.tolist()) <= {math.floor(window), math.ceil(window)}
     assert outcome.metrics["utilisation.forward"] == pytest.approx(1, abs=1e-6)
     # The packet in service does not wait; one packet of window is one of queue.
@@ -281,7 +281,7 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
     """Flows that start one after the other measure the queue into their base, and take more."""
     alpha, apart_s = 50, 4
     names = ["one", "two", "three"][:count]
-    flows = [  # connected when it starts, behind the queue, and not while that is empty
+    flows = [  # each connects at its start, when packets wait, not earlier at an empty queue
         flow(
             alpha,
             name,

@@ -44,7 +44,7 @@ TARGETS = (
     "twoway/measure/links/*.py",
 )
 _FIDELITY = ["tests/unit/measure/test_fidelity.py", "tests/unit/measure/test_real_time.py"]
-# For modules that many tests name: the tests about them.
+# The tests about a module, for modules that many other tests name, too.
 ABOUT = {
     "twoway/contract/judge": ["tests/unit/report/test_judging.py"],
     "twoway/contract/verdicts": ["tests/unit/report/test_judging.py"],

@@ -108,7 +108,7 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
 def test_error_decides_beside_a_value(
     value: float, tolerance: float, error: float | None, verdict: Verdict
 ) -> None:
-    """The error of a measured 4 may leave the verdict on a value with a tolerance open."""
+    """A large error of the measurement leaves the verdict open, also with a tolerance."""
     said = prediction(PEAK, value, tolerance=tolerance)
     assert of_prediction(said, error=error) is verdict
 

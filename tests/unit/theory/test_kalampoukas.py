@@ -39,7 +39,7 @@ def test_section_5_2_has_its_efficiency_and_queue() -> None:
         (4, 2, 1, (3, 1)),  # figure 3.2
         (28, 15, 0, (13, 13)),  # section 5.2
         (28, 15, 3, (16, 10)),
-        (28, 9, 4, (23, 15)),  # section 5.4, with the phase that has its 23
+        (28, 9, 4, (23, 15)),  # section 5.4, whose 23 needs this phase
         (8, 5, 7, (6, 0)),  # no queue is below zero
     ],
 )

@@ -54,7 +54,7 @@ def test_each_stands_alone(name: str) -> None:
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(FEATURES, 2)], ids="-".join)
 def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
-    """Two of different stages combine; the second of one stage is refused."""
+    """Two features combine if they are of different stages; a second of one stage is refused."""
     one, other = pair
     assert (not _problems(*pair)) == (other in TOGETHER.get(one, ()))
 
