@@ -72,6 +72,14 @@ def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
     assert burst["dropped"] > 0
 
 
+def test_a_capture_goes_to_the_host(found: dict[str, Any]) -> None:
+    """A capture takes no page cache, and who reads it while it is written misses no packet."""
+    capture = found["on_the_host"]
+    assert capture["resident"] == 0
+    assert 0 < capture["first"] < capture["captured"]
+    assert capture["in_file"] == capture["captured"]
+
+
 def test_a_vlan_tag_is_put_back(found: dict[str, Any]) -> None:
     """Frames whose VLAN tag the kernel keeps apart are in a capture as in tcpdump's."""
     ours, theirs = found["vlan"]

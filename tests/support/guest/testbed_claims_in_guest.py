@@ -23,6 +23,8 @@ CLONE_NEWNET = 0x40000000
 SO_SNDBUFFORCE = 32
 # Frames of a VLAN: longer than a tap's snap length, about as long, and shorter.
 PAYLOADS = (1000, 80, 70, 46)
+# More than fit into a block of 128 KiB.
+PACKETS_OF_A_BLOCK = 1200
 PCAP_HEADER, PACKET_HEADER = 24, struct.Struct("<4I")
 
 
@@ -109,6 +111,28 @@ def burst() -> dict[str, int]:
         "captured": captured,
         "in_file": records("/tmp/d0.pcap"),
     }
+
+
+def on_the_host() -> dict[str, int]:
+    """Return the packets of a capture on the host, read while it is written and at its end.
+
+    `resident` is the bytes of it in the guest's page cache before the first read.
+    """
+    path = "/mnt/run/lo.pcap"
+    with (
+        instrument(f"tap lo out 96 {path}") as device,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        found: dict[str, int] = {}
+        for _ in range(2):
+            for _ in range(PACKETS_OF_A_BLOCK):
+                sender.sendto(bytes(100), ("127.0.0.1", 9))
+            time.sleep(0.001)
+            if not found:
+                resident = int(call(f"fincore --noheadings --bytes --output RES {path}"))
+                found = {"resident": resident, "first": records(path)}
+        captured = int(os.read(device, 4096).split()[0])
+        return {**found, "captured": captured, "in_file": records(path)}
 
 
 def vlan() -> list[str]:
@@ -224,6 +248,7 @@ def main() -> None:
         "not_ethernet": not_ethernet(),
         "not_regular": not_regular(),
         "burst": burst(),
+        "on_the_host": on_the_host(),
         "vlan": vlan(),
         "multiqueue": multiqueue(),
         "interrupted": interrupted(),
