@@ -50,12 +50,12 @@ class TwoLengths(Topo):
 
     def build(self) -> None:
         """Add the nodes and the links."""
-        for side, (host, first, second) in ((1, "lac"), (2, "rbd")):
-            hosts = {f"10.{side}.{n}.0/24": f"10.{side}.{n + 20}.1" for n in PAIRS}
-            away = f"via 10.0.0.{3 - side}"
-            self.addHost(f"s{side}", ip=None, cls=Router, hosts=hosts, defaultRoute=away)
+        for end, (host, first, second) in ((1, "lac"), (2, "rbd")):
+            hosts = {f"10.{end}.{n}.0/24": f"10.{end}.{n + 20}.1" for n in PAIRS}
+            away = f"via 10.0.0.{3 - end}"
+            self.addHost(f"s{end}", ip=None, cls=Router, hosts=hosts, defaultRoute=away)
             for n in PAIRS:
-                near, middle, far = (f"10.{side}.{n + more}" for more in (0, 10, 20))
+                near, middle, far = (f"10.{end}.{n + more}" for more in (0, 10, 20))
                 self.addHost(f"{host}{n}", ip=f"{near}.2/24", defaultRoute=f"via {near}.1")
                 away = f"via {middle}.2"
                 self.addHost(f"{first}{n}", ip=None, cls=LinuxRouter, defaultRoute=away)
@@ -64,7 +64,7 @@ class TwoLengths(Topo):
                 self.addLink(f"{host}{n}", f"{first}{n}", params2={"ip": f"{near}.1/24"})
                 for one, other, net in (
                     (f"{first}{n}", f"{second}{n}", middle),
-                    (f"{second}{n}", f"s{side}", far),
+                    (f"{second}{n}", f"s{end}", far),
                 ):
                     ends = {"params1": {"ip": f"{net}.1/24"}, "params2": {"ip": f"{net}.2/24"}}
                     self.addLink(one, other, **ends)
