@@ -14,6 +14,8 @@ class TwowayError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # Python prints it below the message
 
 
 class SpecError(TwowayError):

@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.runs.predicted import shrunk
+    from twoway.spec.point import point_names
 
     # Problems with their hints, in order of appearance; one that every point has is printed once.
     problems: dict[tuple[str, str], None] = {}
@@ -38,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
         complain(problem, hint)
     if problems:
         return 2
-    say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound")
+    number = sum(len(point_names(name)) for name in names)
+    points = f": {number} points" if number > len(names) else ""
+    say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound{points}")
     return 0
 
 

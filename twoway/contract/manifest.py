@@ -70,7 +70,10 @@ class Axis(_Quoted):
     to: tuple[Any, ...] | dict[str, Any] = Field(
         description="its values in order, or values by the names that points get"
     )
-    set: tuple[str, ...] = Field(description="the fields that it sets, as flows.NAME.FIELD")
+    set: tuple[str, ...] = Field(
+        default=(),
+        description="the fields that it sets, as flows.NAME.FIELD; empty in older runs",
+    )
 
 
 class Scatter(_Quoted):

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -167,7 +168,9 @@ def main() -> None:
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's
-        answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+        place = f"line {lines[-1]}: " if lines else ""
+        answer = json.dumps({"error": f"{place}{type(error).__name__}: {error}"})
     os.write(answers, answer.encode())
     os._exit(0)  # exit now, whatever the topology would do at the end
 

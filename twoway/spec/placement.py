@@ -105,13 +105,10 @@ def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> li
     due = {last} if profile.directions[last].acts_behind else set()
     if met == due:
         return []
-    found = ", ".join(sorted(met)) or "no direction"
-    return [
-        (
-            f"{start} to {goal}: its last queue is that of {last}, "
-            f"but the delay behind it is that of {found}"
-        )
-    ]
+    queue = f"{start} to {goal}: its last queue is that of {last}"
+    if not met:
+        return [f"{queue}, and no delay is behind it: add an interface there to delays.{last}"]
+    return [f"{queue}, but the delay behind it is that of {', '.join(sorted(met))}"]
 
 
 def _shared_delays(profile: Profile, graph: Graph) -> list[str]:

@@ -126,8 +126,13 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     """
     path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
-        raise SpecError([f"{shown_path(path)}: no such profile"], f"existing profiles: {known}")
+        known = sorted(each.stem for each in PROFILES.glob("*.yml"))
+        close = difflib.get_close_matches(name, known, n=1)
+        meant = f'; did you mean "{close[0]}"?' if close else ""
+        raise SpecError(
+            [f"{shown_path(path)}: no such profile{meant}"],
+            f"existing profiles: {', '.join(known)}",
+        )
     return path
 
 

@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     measured = scale.measure_file(path, given(arguments), arguments.workers)
     found = document(measured, arguments.flows)
     sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
+    for text in found["warnings"]:
+        sys.stderr.write(f"capture-analysis: {text}\n")
     return 0
 
 

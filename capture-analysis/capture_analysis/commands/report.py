@@ -4,6 +4,7 @@ The report is on a capture, or on two captures of one path, in a folder of its o
 """
 
 import argparse
+import json
 import shlex
 import sys
 import webbrowser
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="folder of the report; an earlier report is replaced (default: CAPTURE-report)",
+        help="folder of the report; an earlier report is replaced (default: CAPTURE-report, or "
+        "CAPTURE-SECOND-report)",
     )
     parser.add_argument(
         "--figures",
@@ -57,6 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             drawn=arguments.figures,
         )
     sys.stdout.write(f"{page}\n")
+    document = page.with_name(capture_report.PAIR if arguments.second else capture_report.CAPTURE)
+    for text in json.loads(document.read_text("utf-8"))["warnings"]:
+        sys.stderr.write(f"capture-analysis: {text}\n")
     if arguments.open and not webbrowser.open(page.resolve().as_uri()):
         raise AnalysisError(f"{page}: no browser could be started to show it")
     return 0

@@ -52,7 +52,8 @@ BOTTLENECK_RATE = Definition(
 DELIVERED_PEAK = Definition(
     "delivered_peak",
     "Mbit/s",
-    "highest rate that the data's link delivered over at least five round trips and 0.1 s",
+    "highest rate that the data's link delivered over at least five round trips and 0.1 s; less "
+    "than the goodput of a shorter transfer",
 )
 
 

@@ -258,7 +258,7 @@ def warnings(measured: Measured) -> list[str]:
         found.append(
             f"{merged} packets have more payload than a segment can have, merged by an offload of "
             "the machine that captured: their gaps are not the network's, and there is no verdict "
-            "on their connections"
+            "on their connections; `ethtool -K INTERFACE tso off gso off gro off lro off` ends it"
         )
     unseen, holes = (int(n) for n in measured.tally.unseen.values().sum(axis=0))
     if unseen:

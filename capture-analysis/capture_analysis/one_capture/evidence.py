@@ -31,8 +31,8 @@ AT_RECEIVER = (
 )
 TOO_FEW_ACKS = f"fewer than {LEAST_ACKS} ACKs of new data: a longer transfer would tell"
 MERGED = (
-    "segments are larger than can be sent, merged by an offload: a capture with offloads off, or "
-    "on another machine, would tell"
+    "segments are larger than can be sent, merged by an offload: a capture with offloads off "
+    "(ethtool -K INTERFACE tso off gso off gro off lro off), or on another machine, would tell"
 )
 SMALL = "most segments are small, and no pace of data can be seen: a bulk transfer would tell"
 COARSE_CLOCK = (
@@ -46,10 +46,10 @@ def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
     at = facts.tap_at[direction]
     segments, full = tally.segments(direction), tally.full_segments.of(direction)
     reasons = {
+        MERGED: facts.merged[direction],
         NO_PLACE: np.isnan(at),
         AT_RECEIVER: at >= 1 - NEAR,
         TOO_FEW_ACKS: tally.spaced_acks.of(direction) < LEAST_ACKS,
-        MERGED: facts.merged[direction],
         SMALL: full < _FULL_SHARE * segments or facts.small[direction],
         COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
     }

@@ -14,6 +14,8 @@ from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
 from capture_analysis.reading.capture import Capture
 
+# The documents of a report.
+CAPTURE, PAIR = "capture.json", "pair.json"
 # Number of directions that have pictures on the page.
 DIRECTIONS = 2
 
@@ -51,7 +53,7 @@ def report(
     shown = capture_page.sections(content, select(again, measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
-        _write_common(aside, "capture.json", content, figures if drawn else [])
+        _write_common(aside, CAPTURE, content, figures if drawn else [])
         capture_page.write_page(aside / "report.html", content, shown, command)
     return folder / "report.html"
 
@@ -71,11 +73,11 @@ def report_pair(
     from capture_analysis.pages import pair_page  # noqa: PLC0415 - as above
     from capture_analysis.pictures import pair_pictures  # noqa: PLC0415 - as above
 
-    folder = output or Path(f"{_stem(paths[0])}-report")
+    folder = output or Path(f"{_stem(paths[0])}-{_stem(paths[1])}-report")
     _refuse(paths, folder)
     content, figures, note = pair_pictures.drawn(paths, inside=inside)
     with _written_whole(folder) as aside:
-        _write_common(aside, "pair.json", content, figures if drawn else [])
+        _write_common(aside, PAIR, content, figures if drawn else [])
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
     return folder / "report.html"
 

@@ -174,7 +174,9 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
         f"{percent(bottleneck.get('confidence'))} of {number(bottleneck.get('samples'))} gaps agree"
     )
     peak = value(metrics, "delivered_peak")
-    least = f"; it delivered up to {number(peak)} Mbit/s" if peak else ""
+    # A transfer shorter than the time of the peak has less of it than its goodput.
+    shown = peak and peak >= (value(metrics, "goodput") or 0)
+    least = f"; it delivered up to {number(peak)} Mbit/s" if shown else ""
     if bottleneck.get("value") is None:
         yield f"The bottleneck's rate could not be found{least}."
     elif evidence == "given":

@@ -239,11 +239,28 @@ def test_nothing_is_left_of_a_failure(
 def test_named_for_the_capture(
     captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --output the folder is named after the capture, in the working directory."""
+    """Without --output the folder is named after its captures, in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     assert main(["report", str(captures[0])]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["near-report"]
+    assert main(["report", *map(str, captures)]) == 0
+    assert (tmp_path / "near-far-report/pair.json").is_file()
+
+
+def test_warnings_of_a_report_and_of_metrics(
+    captures: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Both commands print what they warn of, such as a file that was cut off, on standard error."""
+    monkeypatch.chdir(tmp_path)
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(captures[0].read_bytes()[:-7])
+    for command in ("report", "metrics"):
+        assert main([command, str(cut)]) == 0
+        assert "the capture was cut off" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("starts", [True, False])

@@ -17,7 +17,7 @@ def test_a_new_experiment_is_sound(tmp_path: Path) -> None:
     managed = link.partition("management add ")[2].partition("\n")[0]
     (tmp_path / "mine-link.yml").write_text(link.replace("forward: {", f"forward: {{{managed}, "))
     done = twoway("vet", "mine.yml", "swept.yml", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "2 experiments are sound\n")
+    assert (done.returncode, done.stderr) == (0, "2 experiments are sound: 5 points\n")
 
 
 def test_options_become_fields(tmp_path: Path) -> None:

@@ -254,7 +254,9 @@ def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
 
 def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own exception reaches the user with the file's name."""
-    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..250, got 0"):
+    with pytest.raises(
+        SpecError, match=r"dumbbell.py: line \d+: ValueError: pairs must be 1..250, got 0"
+    ):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
 
 

@@ -261,7 +261,9 @@ def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
     )
     assert behind_problems(_profile(), crossed, "h1", "h2") == [sentence("reverse")]
     elsewhere = dataclasses.replace(graph, delays={"forward": graph.delays["reverse"]})
-    assert behind_problems(_profile(), elsewhere, "h1", "h2") == [sentence("no direction")]
+    none = "its last queue is that of forward, and no delay is behind it"
+    (problem,) = behind_problems(_profile(), elsewhere, "h1", "h2")
+    assert problem == f"h1 to h2: {none}: add an interface there to delays.forward"
     assert behind_problems(_profile(delay_ms=0), crossed, "h1", "h2") == []
 
 

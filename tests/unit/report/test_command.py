@@ -89,7 +89,7 @@ def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(report, "analyse_run", interrupted)
-    with pytest.raises(TwowayError, match=r"^interrupted$") as raised:
+    with pytest.raises(TwowayError, match=r"^interrupted") as raised:
         report_on(write_run(tmp_path), as_json=False)
     assert "`twoway report " in raised.value.hint
 

@@ -53,6 +53,7 @@ def _problem(folder: Path, code: str) -> str:
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth"),
         ("bytearray(4 << 30)", "MemoryError"),
         ("import os\nwhile True: os.write(2, b'x' * 65536)", "File too large"),
+        ("raise ValueError('x')", f"line {PAIR.count(chr(10)) + 1}: ValueError: x"),
         ("topos = {}", 'topos = {"pair": Pair} must be its last line'),
         ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'links'"),
         ("Pair.queues = 5", "queues: must be a valid dictionary, got 5"),
