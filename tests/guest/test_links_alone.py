@@ -49,6 +49,10 @@ LINKS: dict[str, dict[str, Any]] = {
         f"{word}-marks": {"aqm": word, "ecn": True}
         for word in ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
     },
+    **{
+        f"{word}-threshold": {"aqm": word, "ecn": True, "mark_above_ms": 3}
+        for word in ("codel", "fq_codel")
+    },
 }
 LINKS |= {
     name: {"rate_mbit": None, "rate": rate}

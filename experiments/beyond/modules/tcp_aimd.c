@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A toy congestion control: after a loss, keep a share of the window; else grow by a constant each
- * RTT.
- */
+/* A toy control: keeps a share of the window after a loss, else grows by a segment each RTT. */
 
 #include <linux/module.h>
 #include <net/tcp.h>
