@@ -45,9 +45,11 @@ def open_shell(point: Point, guest: Guest) -> int:
             check=False,
         )
         error = guest_error(home)
+        if error is None and done.returncode:
+            error = f"the guest ended with exit status {done.returncode}"
         if error is not None:
             say(error, markup=False, wrong=True)
-        return 1 if error is not None or done.returncode else 0
+        return 0 if error is None else 1
     finally:
         remove_folder(folder)
         lock.close()
