@@ -219,7 +219,7 @@ def _judge(returncode: int, folder: Path) -> None:
     """Raise RunError unless the guest finished its run without a fault."""
     text = read_run_file(folder, CONSOLE_LOG)
     console = text.splitlines()
-    status = _read_if_left(folder, "exit-status")
+    status = guest_status(folder)
     error = guest_error(folder)
     if error is not None:
         raise RunError(f"in the guest: {error}")
@@ -233,7 +233,7 @@ def _judge(returncode: int, folder: Path) -> None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
         said = console[-1].strip() if console else "nothing"
         raise RunError(f"the guest died ({how}); its last output: {said}", f"see {CONSOLE_LOG}")
-    if status.strip() != "0":
+    if status != "0":
         said = " / ".join(line.strip() for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
     if found := complaints(text):
@@ -259,6 +259,15 @@ def _read_if_left(folder: Path, name: str) -> str | None:
         return read_run_file(folder, name)
     except FileNotFoundError:
         return None
+
+
+def guest_status(folder: Path) -> str | None:
+    """Read the exit status of the guest's runner; None if the guest died before the runner ended.
+
+    The guest's process may still abort while it powers off, which ends nothing of the run.
+    """
+    status = _read_if_left(folder, "exit-status")
+    return status and status.strip()
 
 
 def guest_error(folder: Path) -> str | None:

@@ -8,7 +8,7 @@ import sys
 from itertools import takewhile
 
 from twoway.backends import uml
-from twoway.backends.sandbox import furnish, guest_error
+from twoway.backends.sandbox import furnish, guest_error, guest_status
 from twoway.contract.folders import remove_folder
 from twoway.contract.plan import PLAN
 from twoway.guest.cache import Guest
@@ -44,9 +44,11 @@ def open_shell(point: Point, guest: Guest) -> int:
             stdin=subprocess.DEVNULL if lines else None,
             check=False,
         )
-        error = guest_error(home)
-        if error is None and done.returncode:
-            error = f"the guest ended with exit status {done.returncode}"
+        error, status = guest_error(home), guest_status(home)
+        if error is None and status is None:
+            error = f"the guest died (exit status {done.returncode})"
+        elif error is None and status != "0":
+            error = f"the guest's runner failed (exit status {status:.80})"
         if error is not None:
             say(error, markup=False, wrong=True)
         return 0 if error is None else 1

@@ -7,7 +7,7 @@ import pytest
 from deep_folders import nested
 
 from twoway.backends.guest_files import remove_special_files
-from twoway.backends.sandbox import PROGRESS_FILE, guest_error, read_progress
+from twoway.backends.sandbox import PROGRESS_FILE, guest_error, guest_status, read_progress
 from twoway.contract.folders import disk_bytes, remove_folder
 from twoway.errors import RunError
 from twoway.progress import RunClock
@@ -76,6 +76,13 @@ def test_an_error_that_is_none(tmp_path: Path, content: str) -> None:
     """Only the first 200 characters of an error that the runner did not write are quoted."""
     (tmp_path / "guest-error.json").write_text(content)
     assert guest_error(tmp_path) == repr(content[:200])
+
+
+def test_a_guest_that_died_has_no_status(tmp_path: Path) -> None:
+    """The runner's exit status counts, and a guest that left none has died."""
+    assert guest_status(tmp_path) is None
+    (tmp_path / "exit-status").write_text("0\n")
+    assert guest_status(tmp_path) == "0"
 
 
 def test_an_error_without_end(tmp_path: Path) -> None:
