@@ -71,7 +71,7 @@ class Said(Generic[RowT_co]):
 
     @property
     def off(self) -> float:
-        """How far a claim misses: its value in precisions, its bound in the metric's unit."""
+        """The distance of a miss: in precisions for a value, in the metric's unit for a bound."""
         row, gap = self.row, self.gap
         if gap is None:
             return math.inf

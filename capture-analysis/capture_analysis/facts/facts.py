@@ -49,7 +49,7 @@ class RateSource(IntEnum):
     """Bytes that the direction's ACKs acknowledge, over the gap before; the tap is before the
     queue."""
     LINK_DATA = 4
-    """As DATA, from all connections in that direction together; they share the link."""
+    """The same from all connections of a direction, which share their link."""
     LINK_ACKS = 5
     """As ACKS, from all connections in that direction together."""
     OPPOSITE = 6

@@ -43,7 +43,7 @@ def test_a_refused_frame_costs_nothing() -> None:
 
 
 def test_the_share_in_the_long_run() -> None:
-    """Of frames at twice the rate half pass, besides those of the full bucket."""
+    """Half of the frames at twice the rate pass, after those of the full bucket."""
     bucket = TokenBucket(8_000_000, 10_000)
     refused = bucket.refuses(np.arange(0, 10_000 * MS, MS // 2), np.full(20_000, 1000))
     assert int((~refused).sum()) == pytest.approx(10_000 + 10, abs=1)

@@ -189,7 +189,7 @@ def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: 
 
 
 def test_the_last_reset_before_an_answer_closes() -> None:
-    """Of two resets before the first answer the second closes; a third one has no effect."""
+    """The second of two resets before the first answer closes; a third has no effect."""
     arriving = packets(
         time_ns=[10, 20, 30, 40, 50, 60],
         payload_bytes=[1, 0, 1, 0, 1, 0],

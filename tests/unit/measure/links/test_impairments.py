@@ -32,7 +32,7 @@ def _measured(
 
 
 def test_each_impairment_by_hand() -> None:
-    """Of delays of 10, 12 and 9 ms the last overtakes; a lost packet and an ACK do not count."""
+    """A delay of 9 ms after 10 and 12 ms overtakes; a lost packet and an ACK do not count."""
     jitter, overtaking, copies = _measured([10, 13, -1, 15, 12], [1, 1, 1, 0, 0], 6)
     assert jitter == pytest.approx(1, rel=1e-12)
     assert overtaking == 0

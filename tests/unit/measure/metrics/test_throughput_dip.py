@@ -37,7 +37,7 @@ def test_sizes_are_those_on_the_link() -> None:
 
 
 def test_a_rest_of_a_second_is_left_out() -> None:
-    """Of a window of 2.9 s, the last 0.9 s do not count, though they have no packets."""
+    """The last 0.9 s of a window of 2.9 s do not count, though they have no packets."""
     assert _dip([0.5, 1.5], 2.9) == 0
 
 
