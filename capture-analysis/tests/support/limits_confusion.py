@@ -172,21 +172,25 @@ def fq_codel(random: Random) -> Plan:
 
 def cubic(random: Random) -> Plan:
     """Make one or two CUBIC transfers with SACK through a queue of a third to three pipes."""
-    links = _links(random)
-    links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 3)))
-    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
-    for each in made:
+    plan = _own_windows(random, 8, (0.3, 3))
+    for each in plan.connections:
         each.cubic = Cubic()
-    return Plan(links, made, 8000)
+    return plan
 
 
 def bbr(random: Random) -> Plan:
     """Make one or two BBR transfers with SACK through a queue of two to eight pipes."""
-    links = _links(random)
-    links[0].buffer_bytes = round(1514 * max(16, _pipe(links) * random.uniform(2, 8)))
-    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
-    for each in made:
+    plan = _own_windows(random, 16, (2, 8))
+    for each in plan.connections:
         each.bbr = Bbr()
+    return plan
+
+
+def _own_windows(random: Random, least: int, pipes: tuple[float, float]) -> Plan:
+    """Make one or two transfers with SACK through a queue, in pipes and at least in packets."""
+    links = _links(random)
+    links[0].buffer_bytes = round(1514 * max(least, _pipe(links) * random.uniform(*pipes)))
+    made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
     return Plan(links, made, 8000)
 
 
