@@ -10,7 +10,7 @@ its own bottleneck (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -22,9 +22,11 @@ from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.ack_gaps import AckGaps
 
 _PARTS = 1000
 
@@ -118,7 +120,7 @@ class SpacingRatio(FromPair):
             if len(crossings.acks):
                 self._take(crossings, gaps)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps) -> None:
+    def _take(self, crossings: Crossings, gaps: "AckGaps") -> None:
         acks, defined = crossings.acks, gaps.sent_ns > self.facts.resolution_ns[crossings.way]
         known, compressed = gaps.sent_ns >= 0, gaps.compressed & defined
         ratio = np.maximum(gaps.arrived_ns[defined], 0) * _PARTS // gaps.sent_ns[defined]

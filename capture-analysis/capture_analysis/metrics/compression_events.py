@@ -10,7 +10,7 @@ does not say how ACKs are grouped; this is version 1 of ours: maximal runs of ga
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -26,9 +26,11 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.ack_gaps import AckGaps
 
 CAPTURE_RESOLUTION_NS = 1
 _PARTS = 1000
@@ -176,7 +178,7 @@ class EventsBetweenTaps(FromPair):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
+    def _take(self, crossings: Crossings, gaps: "AckGaps", finder: StreakFinder) -> None:
         acks, way = crossings.acks, crossings.way
         joined = gaps.compressed & (gaps.sent_ns > self.facts.resolution_ns[way])
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK

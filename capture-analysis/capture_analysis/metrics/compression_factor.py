@@ -15,7 +15,7 @@ bottleneck is elsewhere than assumed.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -30,9 +30,11 @@ from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
 from capture_analysis.one_capture.evidence import NO_ACK_RATE, missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.ack_gaps import AckGaps
 
 # Resolution of the histogram: factors are counted in thousandths.
 _PARTS = 1000
@@ -221,7 +223,7 @@ class FactorBetweenTaps(FromPair):
             if bound is not None and len(crossings.acks):
                 self._take(crossings, gaps, bound)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps, bound: float) -> None:
+    def _take(self, crossings: Crossings, gaps: "AckGaps", bound: float) -> None:
         acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
         sent, arrived = gaps.sent_ns, gaps.arrived_ns
         payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)

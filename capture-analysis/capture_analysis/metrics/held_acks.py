@@ -6,7 +6,7 @@ data's bottleneck were held.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -23,9 +23,11 @@ from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
-from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.ack_gaps import AckGaps
 
 BUNCHES_HELD = Definition(
     "bunches_held",
@@ -157,7 +159,7 @@ class HeldAcks(FromPair):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
+    def _take(self, crossings: Crossings, gaps: "AckGaps", finder: StreakFinder) -> None:
         acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
         if data.data_ns is None:
             return

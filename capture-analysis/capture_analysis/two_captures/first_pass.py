@@ -10,7 +10,14 @@ from capture_analysis.clock import clock
 from capture_analysis.clock.clock import Clock
 from capture_analysis.clock.envelope import Envelope
 from capture_analysis.columns import IntArray
-from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Matched, Side, match
+from capture_analysis.two_captures.matching import (
+    FOREVER,
+    UNKNOWN,
+    WAITING_LIMIT,
+    Matched,
+    Side,
+    match,
+)
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.rough_offset import Contact, Opener
 
@@ -18,7 +25,6 @@ from capture_analysis.two_captures.rough_offset import Contact, Opener
 SURVEY_HORIZON_NS = 10_000_000_000
 # Added to the longest delay seen, for errors of time stamping.
 MARGIN_NS = 1_000_000
-UNKNOWN = -1
 
 
 @dataclass(frozen=True)

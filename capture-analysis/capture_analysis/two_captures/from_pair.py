@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.from_one import Values
-from capture_analysis.two_captures.ack_gaps import AckGaps
-from capture_analysis.two_captures.packets_between import Crossings
-from capture_analysis.two_captures.path_facts import PathFacts
-from capture_analysis.two_captures.queue_levels import Levels
+
+if TYPE_CHECKING:  # a command for one capture loads the estimators, too
+    from capture_analysis.two_captures.ack_gaps import AckGaps
+    from capture_analysis.two_captures.packets_between import Crossings
+    from capture_analysis.two_captures.path_facts import PathFacts
+    from capture_analysis.two_captures.queue_levels import Levels
 
 __all__ = ["FromPair", "Step", "Values"]
 
@@ -24,9 +26,9 @@ class Step:
         levels: packets and bytes in the queue of each way; None before its first packet.
     """
 
-    ways: tuple[Crossings, Crossings]
-    ack_gaps: tuple[AckGaps, AckGaps]
-    levels: tuple[Levels | None, Levels | None]
+    ways: "tuple[Crossings, Crossings]"
+    ack_gaps: "tuple[AckGaps, AckGaps]"
+    levels: "tuple[Levels | None, Levels | None]"
 
 
 class FromPair:
@@ -46,7 +48,7 @@ class FromPair:
     per_way: ClassVar[Sequence[Definition]] = ()
     per_pair: ClassVar[Sequence[Definition]] = ()
 
-    def __init__(self, facts: PathFacts) -> None:
+    def __init__(self, facts: "PathFacts") -> None:
         self.facts = facts
         self.start()
 

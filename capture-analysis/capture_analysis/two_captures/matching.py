@@ -15,6 +15,8 @@ from capture_analysis.two_captures.packet_key import PacketKeys
 # The most packets that wait for a partner; beyond that, those that wait longest give up.
 WAITING_LIMIT = 1 << 20
 FOREVER = np.iinfo(np.int64).max
+# The half or connection of the other capture, for a connection without a common packet.
+UNKNOWN = -1
 
 
 class PacketSource(Protocol):

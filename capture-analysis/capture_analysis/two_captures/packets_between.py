@@ -8,15 +8,18 @@ it, are direction 2 * f + h; its data goes one way and its ACKs the other.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.first_pass import UNKNOWN, Survey
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
-from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
+from capture_analysis.two_captures.matching import FOREVER, UNKNOWN, Matched, Side, match
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.first_pass import Survey
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
@@ -170,7 +173,7 @@ def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
 
 
 def packets_between(
-    a: Side, b: Side, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
+    a: Side, b: Side, survey: "Survey", uncommon: tuple[Uncommon, Uncommon]
 ) -> Iterator[tuple[Crossings, Crossings]]:
     """Read both captures once more, now that clock and connections are known.
 
@@ -187,7 +190,7 @@ def packets_between(
 
 
 def _by_way(
-    found: Matched, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
+    found: Matched, survey: "Survey", uncommon: tuple[Uncommon, Uncommon]
 ) -> tuple[list[Rows], list[Rows]]:
     """Convert a step's matches to crossings of each way."""
     a, b = found.a.view(CROSSING), found.b.view(CROSSING)
@@ -217,14 +220,14 @@ def _by_way(
 _UNKNOWN_FLOW = (1 << 32) - 1
 
 
-def _renumbered(rows: Rows, survey: Survey) -> Rows:
+def _renumbered(rows: Rows, survey: "Survey") -> Rows:
     """Give the second capture's packets the first's flow and half numbers."""
     rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
     rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _UNKNOWN_FLOW
     return rows
 
 
-def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
+def _inside(rows: Rows, way: int, first_way: int, survey: "Survey") -> Rows:
     """Select packets of only one tap, from while the other capture ran.
 
     The time at the other tap is set to ABSENT.

@@ -11,7 +11,7 @@ from capture_analysis.one_capture.document import (
     named_flow,
     named_metrics,
 )
-from capture_analysis.two_captures.first_pass import UNKNOWN
+from capture_analysis.two_captures.matching import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import WayFacts
 
