@@ -100,6 +100,13 @@ def warnings_of(
             "cuts headers): they are left out, and their payload is missing in every "
             "number"
         )
+    if counts.not_tcp - counts.tunnels() > counts.packets:
+        packets = _many(counts.not_tcp - counts.tunnels(), "packet")
+        found.append(
+            f"{packets} without TCP, of which nothing is said: of QUIC over UDP a capture shows "
+            "sizes and times alone, since its acknowledgements are encrypted (RFC 9001); what "
+            "limits a transfer is in its endpoint's log (qlog)"
+        )
     if counts.tunnels():
         each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())
         kinds = ", ".join(f"{count} {kind}" for count, kind in each if count)

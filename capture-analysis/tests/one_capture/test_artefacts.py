@@ -1,6 +1,7 @@
 """Artefacts of a capture are counted, and reported with their consequence."""
 
 import numpy as np
+import pytest
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture_warnings import warnings_of
@@ -76,3 +77,10 @@ def test_each_count_has_its_consequence() -> None:
         strict=True,
     ):  # fmt: skip
         assert part in said
+
+
+@pytest.mark.parametrize(("without", "said"), [(5, True), (4, False)])
+def test_captures_of_mostly_other_protocols_say_so(without: int, said: bool) -> None:
+    """With more packets of other protocols than of TCP, tunnels not counted, QUIC is named."""
+    counts = Counts(frames=without + 5, packets=4, not_tcp=without + 1, tunnels_gre=1)
+    assert any("QUIC" in each for each in warnings_of(counts, [])) == said
