@@ -94,6 +94,13 @@ class Block:
         self.packets, self.tracked, self.facts = packets, tracked, facts
         self._stamps = Previous() if stamps is None else stamps
 
+    def with_facts(self, facts: Facts) -> "Block":
+        """Return the same packets with other facts; orders and columns in them are shared."""
+        other = Block(self.packets, self.tracked, facts, self._stamps)
+        shared = ("is_ack", "is_data", "direction", "acks", "data")
+        vars(other).update({name: getattr(self, name) for name in shared})
+        return other
+
     @cached_property
     def is_ack(self) -> BoolArray:
         """Shape (n,): True for a pure ACK of any kind."""

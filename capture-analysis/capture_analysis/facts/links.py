@@ -42,7 +42,7 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
         facts: the facts without the rates.
         one_pair: True if all connections have the same two hosts.
     """
-    head = Block(head.packets, head.tracked, facts)
+    head = head.with_facts(facts)
     data, acks = head.data, head.acks
     choice = _Choice(head, one_pair)
     # The queue's spacing is visible in the data after it; before it only in the data's ACKs.
@@ -58,7 +58,7 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     )
     # ACKs back to back on their own bottleneck carry no information about the data's.
     facts = choice.opposite_if_unknown(found)
-    known = Block(head.packets, head.tracked, facts)
+    known = head.with_facts(facts)
     frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
     bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
     # An ACK that fills a hole acknowledges data that arrived earlier; it has no round trip.

@@ -182,19 +182,19 @@ def blocks(
     """
     chunks = capture.chunks(HEAD_PACKETS)
     head = next(chunks, empty_columns(0))
-    finder, stamps = _facts_of(head, capture.flows, given), Previous()
-    for chunk in chain((head,), chunks):
+    # A part of the connections is measured with the facts of all, and tracked anew.
+    whole = part.parts == 1
+    tracked = (follow if whole else Tracker()).track(head, capture.flows)
+    block = Block(head, tracked, Facts.unknown(2 * len(capture.flows)))
+    finder = FactFinder(block, capture.flows, given.rate_mbit, given.ack_rate_mbit)
+    stamps = Previous()
+    for number, chunk in enumerate(chain((head,), chunks)):
         flows = capture.flows
         facts = finder.cover(flows)
         for first in range(0, len(chunk), BLOCK_PACKETS):
-            mine = part.of(chunk.where(slice(first, first + BLOCK_PACKETS)))
-            yield Block(mine, follow.track(mine, flows), facts, stamps)
-
-
-def _facts_of(head: Packets, flows: FlowTable, given: Given) -> FactFinder:
-    """Find facts from the first packets of all connections.
-
-    A part of the connections is measured with the facts of all.
-    """
-    block = Block(head, Tracker().track(head, flows), Facts.unknown(2 * len(flows)))
-    return FactFinder(block, flows, given.rate_mbit, given.ack_rate_mbit)
+            rows = slice(first, first + BLOCK_PACKETS)
+            mine = part.of(chunk.where(rows))
+            known = whole and not number
+            yield Block(
+                mine, tracked.where(rows) if known else follow.track(mine, flows), facts, stamps
+            )
