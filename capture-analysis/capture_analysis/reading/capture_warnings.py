@@ -103,9 +103,9 @@ def warnings_of(
     if counts.not_tcp - counts.tunnels() > counts.packets:
         packets = _many(counts.not_tcp - counts.tunnels(), "packet")
         found.append(
-            f"{packets} without TCP, of which nothing is said: of QUIC over UDP a capture shows "
-            "sizes and times alone, since its acknowledgements are encrypted (RFC 9001); what "
-            "limits a transfer is in its endpoint's log (qlog)"
+            f"{packets} without TCP are not analysed: QUIC over UDP encrypts its acknowledgements "
+            "(RFC 9001), so a capture shows only sizes and times; the endpoint's log (qlog) names "
+            "the causes"
         )
     if counts.tunnels():
         each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())

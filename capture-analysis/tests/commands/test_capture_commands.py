@@ -92,8 +92,8 @@ def test_quic_is_refused_with_the_reason(
     path.write_bytes(pcap([(EPOCH_NS + n * 1_000_000, datagram) for n in range(30)]))
     assert main(["metrics", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "no TCP packet in 30 frames: 30 not tcp; 30 packets without TCP" in said
-    assert "acknowledgements are encrypted (RFC 9001)" in said
+    assert "no TCP packet in 30 frames: 30 not tcp; 30 packets without TCP are not analysed" in said
+    assert "QUIC over UDP encrypts its acknowledgements (RFC 9001)" in said
     assert "endpoint's log (qlog)" in said
 
 
