@@ -24,6 +24,7 @@ from twoway.contract.manifest import read_manifest
 from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
+from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 from twoway.spec.point import point_names
 
@@ -256,6 +257,60 @@ def test_flows_that_nobody_declares(tmp_path: Path) -> None:
     assert found["start_s"] - 0.5 < took_s < found["end_s"] - 0.5
     assert document["metrics"]["run_time.server"]["value"] is None
     assert all(row["verdict"] == "pass" for row in document["fidelity"])
+
+
+SEND = """\
+import socket
+from time import sleep
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.bind(("", 4433))
+for _ in range(40):
+    sender.sendto(bytes(1000), ("h2", 9))
+    sleep(0.1)
+"""
+
+
+def test_goodput_of_a_port_of_udp(tmp_path: Path) -> None:
+    """A program's goodput is the payload that arrives from its port within the steady window.
+
+    It is one of those that Jain's index is of; shares of seconds, which lack it, are undefined.
+    """
+    path = _experiment(
+        tmp_path,
+        _shell("send", "h1", f"python3 -c '{SEND}'", udp_port=4433),
+        _shell("sink", "h2", "exec sleep 100", exit_code=None),
+        flows=SMALL["flows"][:1],
+        duration_s=6,
+        warm_up_s=1,
+    )
+    document = measure(path, tmp_path / "results")
+    (sent,) = (each for each in document["found"] if each["protocol"] == "udp")
+    assert sent["forward"]["payload_bytes"] == 40_000
+    metrics = document["metrics"]
+    name = SMALL["flows"][0]["name"]
+    steady = 40 - 10
+    assert metrics["goodput.send"]["value"] == pytest.approx(steady * 8000 / 5e6, rel=1 / steady)
+    assert "goodput.sink" not in metrics
+    x, y = (metrics[f"goodput.{each}"]["value"] for each in ("send", name))
+    expected = (x + y) ** 2 / (2 * (x * x + y * y))
+    assert metrics["jain_index"]["value"] == pytest.approx(expected)
+    for undefined in (f"share_least.{name}", f"convergence_time.{name}", "jain_index_least"):
+        assert metrics[undefined]["value"] is None
+
+
+def test_files_that_a_program_leaves(tmp_path: Path) -> None:
+    """A program's files to keep are in the run's folder, and the page links them."""
+    left = _shell("log", "h1", "printf made > a.qlog", keeps=["a.qlog"])
+    folder = carry_out(_experiment(tmp_path, left), tmp_path / "results")
+    assert (folder / "programs/log/a.qlog").read_text() == "made"
+    analyse_run(folder)
+    assert '<a href="programs/log/a.qlog">' in (folder / "report.html").read_text()
+
+
+def test_a_file_that_a_program_does_not_leave(tmp_path: Path) -> None:
+    """A run fails whose program did not write a file to keep."""
+    left = _shell("log", "h1", "mkdir a.qlog", keeps=["a.qlog"])
+    assert "the guest left no programs/log/a.qlog" in _trouble(tmp_path, left)
 
 
 def test_round_trips_of_a_ping(tmp_path: Path) -> None:

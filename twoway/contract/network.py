@@ -149,6 +149,8 @@ class ProgramRun(Ended):
     command: tuple[str, ...] = Field(description="the program and its arguments")
     start_ns: int = Field(description="start, ns on the plan's clock")
     by_itself: bool = Field(description="true if it ended by itself")
+    udp_port: int | None = Field(default=None, description="the UDP port that it sends from")
+    kept: tuple[FilePath, ...] = Field(default=(), description="the files that it left")
 
 
 class Connection(_Sent):

@@ -239,6 +239,13 @@ class UserProgram(_Daemon):
     )
     environment: dict[str, str] = Field(description="its variables besides PATH and HOME")
     files: dict[str, PlannedFile] = Field(description="its files, by their paths in its folder")
+    udp_port: int | None = Field(default=None, description="the UDP port that it sends from")
+    keeps: Words = Field(default=(), description="files of its folder to keep")
+
+    @property
+    def kept(self) -> Words:
+        """The files to keep, by their paths in the run's folder."""
+        return tuple(f"programs/{self.name}/{file}" for file in self.keeps)
 
 
 class Capture(_Daemon):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import BoolArray, IntArray, Packets, merge
+from capture_analysis.columns import UDP, BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import give_back
@@ -17,7 +17,7 @@ from twoway.contract.links import Delay
 from twoway.contract.links.impairments import Impairments
 from twoway.contract.links.medium import Medium
 from twoway.contract.links.rate import Rate
-from twoway.contract.network import START_NS, Connection, Queue
+from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
 from twoway.contract.timetable import Timetable
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
@@ -291,6 +291,11 @@ class Analysis:
         """Connections by name."""
         return {c.name: self._connection(c) for c in self.run.connections}
 
+    @property
+    def senders(self) -> list[ProgramRun]:
+        """The programs that name the UDP port that they send from."""
+        return [each for each in self.run.manifest.programs if each.udp_port]
+
     @cached_property
     def seconds(self) -> Seconds:
         """The goodputs of all connections in each second."""
@@ -412,6 +417,33 @@ class Analysis:
         run = self.run
         payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
         return payload * 8 * 1e9 / run.window_ns
+
+    def sent_bit(self, program: ProgramRun) -> float:
+        """Compute the payload that arrives from a program's UDP port, in the steady window, bit/s.
+
+        A datagram arrives once: what QUIC sends again is another datagram. Its headers count.
+        """
+        run, payload = self.run, 0
+        hosts = [i for i in run.manifest.interfaces if i.node in run.manifest.nodes.hosts]
+        own = [
+            (a, program.udp_port)
+            for i in hosts
+            if i.node == program.host
+            for a in (i.address, i.address6)
+        ]
+        lanes = [
+            2 * flow + half
+            for flow in range(len(run.flows))
+            if run.flows.rows["protocol"][flow] == UDP
+            for half, end in enumerate((run.flows.source(flow), run.flows.destination(flow)))
+            if end in own
+        ]
+        for there in hosts:
+            if there.node != program.host and there.name in run.manifest.captures:
+                packets = run.capture(there.name)
+                mine = packets.where(np.isin(lanes_of(packets), lanes)).widened()
+                payload += int(run.steady(mine).payload_bytes.sum())
+        return payload * 8e9 / run.window_ns
 
     def lost(self, view: ConnectionView) -> Packets:
         """List a connection's data packets that queues dropped (see `drops`)."""

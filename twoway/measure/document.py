@@ -55,6 +55,8 @@ def _measured(analysis: Analysis) -> Measured:
         found |= _of(Scope.DATAGRAMS, f".{name}", analysis, datagrams)
     for program in analysis.run.manifest.programs:
         found |= _of(Scope.PROGRAM, f".{program.name}", analysis, program)
+    for program in analysis.senders:
+        found |= _of(Scope.SENDER, f".{program.name}", analysis, program)
     return found
 
 

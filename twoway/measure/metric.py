@@ -16,6 +16,7 @@ class Scope(Enum):
     CONNECTION: `(analysis, connection_view)`.
     DATAGRAMS: `(analysis, datagram_view)`, for UDP flows.
     PROGRAM: `(analysis, program)`.
+    SENDER: `(analysis, program)`, for programs that name the UDP port that they send from.
     """
 
     RUN = "run"
@@ -24,6 +25,7 @@ class Scope(Enum):
     CONNECTION = "connection"
     DATAGRAMS = "datagrams"
     PROGRAM = "program"
+    SENDER = "sender"
 
 
 Measure = Callable[..., Sequence[float]]

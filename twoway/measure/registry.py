@@ -42,6 +42,8 @@ def metric_names(
     channels: Iterable[str] = (),
     datagrams: Iterable[str] = (),
     programs: Iterable[str] = (),
+    *,
+    senders: Iterable[str] = (),
 ) -> list[str]:
     """List the names of all metrics of a run.
 
@@ -51,6 +53,7 @@ def metric_names(
         channels: directions of those queues that are DTM channels.
         datagrams: names of UDP flows.
         programs: names of programs.
+        senders: names of those programs that name their UDP port.
     """
     measured_on = {
         Scope.RUN: [""],
@@ -59,6 +62,7 @@ def metric_names(
         Scope.CONNECTION: [f".{name}" for name in connections],
         Scope.DATAGRAMS: [f".{name}" for name in datagrams],
         Scope.PROGRAM: [f".{name}" for name in programs],
+        Scope.SENDER: [f".{name}" for name in senders],
     }
     return [
         f"{definition.name}{suffix}"

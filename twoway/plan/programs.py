@@ -21,6 +21,8 @@ def user_programs(point: Point) -> tuple[UserProgram, ...]:
             exit_code=program.exit_code,
             environment=program.environment,
             files=dict(point.files[program.name]),
+            udp_port=program.udp_port,
+            keeps=tuple(program.keeps),
         )
         for program in point.experiment.programs
     ]

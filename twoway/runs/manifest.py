@@ -168,6 +168,8 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
             command=program.run,
             start_ns=program.at_ns,
             by_itself=program.exit_code is not None,
+            udp_port=program.udp_port,
+            kept=program.kept,
         )
 
 
@@ -220,6 +222,7 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     if plan.user_programs:
         expected += [
             *(f"programs/{p.name}.{s}" for p in plan.user_programs for s in ("out", "err")),
+            *(file for p in plan.user_programs for file in p.kept),
             ENDED,
         ]
     expected += [PLAN, "sockets/tcp-info.csv", "sockets/queues.csv", "log/console.txt"]

@@ -297,6 +297,7 @@ def make_point(
         channels=channels,
         datagrams=[d.name for d in datagrams],
         programs=[p.name for p in experiment.programs],
+        senders=[p.name for p in experiment.programs if p.udp_port],
     )
     setup = setup_of(experiment, profile, graph, connections, datagrams)
     problems = [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]

@@ -24,6 +24,10 @@ _Word = Annotated[str, Field(max_length=16384)]
 _Variable = Annotated[
     str, text(r"^[A-Za-z_][A-Za-z0-9_]*$", "of letters, digits and _, no digit first", most=256)
 ]
+_Kept = Annotated[
+    str,
+    text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", "of letters, digits and _ . -, no path", most=64),
+]
 
 
 class HostProgram(Model):
@@ -55,6 +59,16 @@ class HostProgram(Model):
     )
     environment: dict[_Variable, _Word] = Field(
         default={}, description="environment variables besides PATH and HOME (its folder)"
+    )
+    udp_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="the UDP port that it sends from, such as a server's of QUIC: the payload that "
+        "arrives from there is its goodput",
+    )
+    keeps: list[_Kept] = Field(
+        default=[],
+        description="files of its folder to keep after the run, as programs/NAME/FILE; it must "
+        "have written each",
     )
 
 

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -37,6 +38,7 @@ class _Running:
         self.asked = False
         self.end_ns = 0
         self.error = output / f"{program['name']}.err"
+        self.kept = output / program["name"]
         home = HOMES / program["name"]
         _furnish(home, program["files"])
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), **program["environment"]}
@@ -79,6 +81,14 @@ class _Running:
         if self._waiter.is_alive():
             os.killpg(self.process.pid, signal.SIGKILL)
             self._waiter.join()
+
+    def keep(self) -> None:
+        """Copy the files to keep into the run's folder; leave out those that are not there."""
+        for name in self.program["keeps"]:
+            file = HOMES / self.program["name"] / name
+            if file.is_file():
+                self.kept.mkdir(exist_ok=True)
+                shutil.copyfile(file, self.kept / name)
 
     @property
     def trouble(self) -> str | None:
@@ -153,6 +163,7 @@ class UserPrograms:
         """
         for running in self._running.values():
             running.finish()
+            running.keep()
         ended = {
             name: {"end_ns": running.end_ns, "exit_status": running.process.returncode}
             for name, running in self._running.items()

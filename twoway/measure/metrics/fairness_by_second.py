@@ -35,7 +35,12 @@ JAIN_LEAST = Definition(
 
 @estimates(Scope.RUN, JAIN_MEDIAN, JAIN_LEAST)
 def fairness_by_second(analysis: Analysis) -> tuple[float, float]:
-    """Return the median and the lowest index; NaN without such a second."""
+    """Return the median and the lowest index; NaN without such a second.
+
+    NaN, too, where a program sends UDP: its seconds are not counted.
+    """
+    if analysis.senders:
+        return (math.nan, math.nan)
     seconds = analysis.seconds
     found = jain_by_second(seconds)[seconds.begin_ns >= analysis.run.steady_ns]
     found = found[np.isfinite(found)]

@@ -34,7 +34,12 @@ DELTA = 0.1
 
 @estimates(Scope.CONNECTION, SHARE_LEAST)
 def share_least(analysis: Analysis, view: ConnectionView) -> tuple[float]:
-    """Return the lowest share; NaN without a whole second that has goodput."""
+    """Return the lowest share; NaN without a whole second that has goodput.
+
+    NaN, too, where a program sends UDP: its seconds are not counted.
+    """
+    if analysis.senders:
+        return (math.nan,)
     seconds = analysis.seconds
     share = seconds.share(view.connection)[seconds.begin_ns >= analysis.run.steady_ns]
     share = share[np.isfinite(share)]
@@ -43,7 +48,12 @@ def share_least(analysis: Analysis, view: ConnectionView) -> tuple[float]:
 
 @estimates(Scope.CONNECTION, CONVERGENCE_TIME)
 def convergence_time(analysis: Analysis, view: ConnectionView) -> tuple[float]:
-    """Return the time; NaN if the share is never fair, or the connection always alone."""
+    """Return the time; NaN if the share is never fair, or the connection always alone.
+
+    NaN, too, where a program sends UDP: its seconds are not counted.
+    """
+    if analysis.senders:
+        return (math.nan,)
     seconds = analysis.seconds
     rivals = seconds.sending & seconds.rivals(view.connection)[:, np.newaxis]
     count = rivals.sum(axis=0)

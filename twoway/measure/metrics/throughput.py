@@ -3,7 +3,9 @@
 Goodput counts each payload byte once, throughput all bytes of data packets in their size on the
 link. Efficiency is goodput over that of a one-way connection that keeps the link full (Kalampoukas,
 Varma, Ramakrishnan 1998). Fairness is Jain's index, (sum x)^2 / (n sum x^2), of the n connections'
-goodputs x: 1 if all are equal, 1/n if one has everything.
+goodputs x: 1 if all are equal, 1/n if one has everything. A program that names its UDP port, such
+as a server of QUIC, is one of the n; its goodput is the payload of its UDP, QUIC's headers
+included.
 """
 
 import math
@@ -15,6 +17,7 @@ from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.throughput import THROUGHPUT
 from capture_analysis.metrics.utilisation import EFFICIENCY
 
+from twoway.contract.network import ProgramRun
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
@@ -37,10 +40,17 @@ def goodput(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     )
 
 
+@estimates(Scope.SENDER, GOODPUT)
+def goodput_of_program(analysis: Analysis, program: ProgramRun) -> tuple[float]:
+    """Measure the payload of a program's UDP at its receivers, in the steady window."""
+    return (analysis.sent_bit(program) / 1e6,)
+
+
 @estimates(Scope.RUN, JAIN_INDEX)
 def fairness(analysis: Analysis) -> tuple[float, ...]:
     """Compute Jain's index; NaN if no connection has goodput."""
-    shares = np.array([analysis.goodput_bit(view) for view in analysis.connections.values()])
+    connections = [analysis.goodput_bit(view) for view in analysis.connections.values()]
+    shares = np.array([*connections, *(analysis.sent_bit(each) for each in analysis.senders)])
     return (jain_index(shares) if shares.any() else math.nan,)
 
 
