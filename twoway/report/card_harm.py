@@ -4,6 +4,9 @@ The harm is that of report/harm.py: 0 if nothing changes, 1 if all is lost. The 
 control does to itself, with which RFC 9743 and Ware and others compare.
 """
 
+import csv
+import io
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from twoway.contract.suite import HarmRows
@@ -40,6 +43,17 @@ def harm_tables(card: Card) -> list[HarmTable]:
         )
         for at in dict.fromkeys(places)
     ]
+
+
+def harm_csv(tables: Sequence[HarmTable]) -> str:
+    """Format tables as CSV: a row for each pair that has a run."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("at", "harmed", "by", "harm"))
+    for at, table in tables:
+        for harmed, by in table.items():
+            rows.writerows((at, harmed, who, harm) for who, harm in by.items() if harm is not None)
+    return text.getvalue()
 
 
 def _harm(

@@ -8,31 +8,34 @@ from pathlib import Path
 from twoway.contract.writing import written_aside
 from twoway.report import pages
 from twoway.report.card import CARD, Card, csv_table
-from twoway.report.card_harm import harm_tables
+from twoway.report.card_harm import harm_csv, harm_tables
 from twoway.report.card_plane import planes
 from twoway.report.results import Experiment
 
-PAGE, CSV = "index.html", "card.csv"
+PAGE, CSV, HARM_CSV = "index.html", "card.csv", "harm.csv"
 
 
 def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
-    """Write a card's document, its table and its page, which links to the runs.
+    """Write a card's document, its tables and its page, which links to the runs.
 
     Returns: the page.
     """
     links = {run.id: relpath(run.folder, folder) for each in experiments for run in each.results}
     card.write(folder / CARD)
-    with written_aside(folder / CSV) as file:
-        file.write(csv_table(card).encode())
+    harms = harm_tables(card)
+    tables = {CSV: csv_table(card)} | ({HARM_CSV: harm_csv(harms)} if harms else {})
+    for name, table in tables.items():
+        with written_aside(folder / name) as file:
+            file.write(table.encode())
     pages.write(
         folder / PAGE,
         "card.html.j2",
         [],
         card=card,
         links=links,
-        tables=(CARD, CSV),
+        tables=(CARD, *tables),
         buttons=_buttons(card),
-        harms=harm_tables(card),
+        harms=harms,
         planes=planes(card),
     )
     return folder / PAGE

@@ -75,6 +75,20 @@ def test_harm_is_what_goodput_lacks(card: Card) -> None:
     }
 
 
+def test_harm_is_a_table_of_its_own(card: Card, tmp_path: Path) -> None:
+    """harm.csv beside the page has a row for each pair with a run; the page offers it."""
+    page = write_card(card, [], tmp_path).read_text("utf-8")
+    assert '<a href="harm.csv">' in page
+    rows = (tmp_path / "harm.csv").read_text("utf-8").splitlines()
+    assert rows[:4] == [
+        "at,harmed,by,harm",
+        f"{AT},mine,mine,0.5",
+        f"{AT},mine,reno,0.19999999999999996",
+        f"{AT},other,other,0.5",
+    ]
+    assert len(rows) == 1 + 6
+
+
 def test_a_card_without_such_rows_has_no_harm(card: Card) -> None:
     """A suite that names no rows for harm has no table."""
     assert harm_tables(card.model_copy(update={"harm": None})) == []
