@@ -231,7 +231,7 @@ def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
     """Find the reason why a control has no run at a place."""
     points = place.replace(", ", ",").replace(" ", "=")
     for name, reason in failed.items():
-        if name.startswith(f"{row}@{AXIS}={control},") and points in name:
+        if f"{name},".startswith(f"{row}@{AXIS}={control},") and points in name:
             return reason
     return "not run"
 

@@ -158,6 +158,15 @@ def test_a_point_that_no_control_ran_is_on_the_card() -> None:
     assert doubts == {"reno": "reno panicked", "cubic": "not run", "bbr": "bbr panicked"}
 
 
+def test_a_row_of_one_point_says_why_it_has_no_run() -> None:
+    """A row without an axis but the control has the reason, too; that of another control is not."""
+    suite = load_suite("quick")
+    failed = {"quick-alone@control=bbr": "bbr panicked", "quick-alone@control=bbr2": "bbr2 hung"}
+    lines = make_card(suite, ("bbr", "bbr2", "reno"), [], failed).lines
+    doubts = {control: cell.doubt for control, cell in lines[0].cells.items()}
+    assert doubts == {"bbr": "bbr panicked", "bbr2": "bbr2 hung", "reno": "not run"}
+
+
 def test_a_suite_that_is_none() -> None:
     """An unknown suite is refused with the names of all suites."""
     with pytest.raises(UsageError, match="nosuch: no such suite"):
