@@ -11,6 +11,7 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from running import ROOT, twoway
 from selenium.webdriver.common.by import By
 
+from twoway.backends.sandbox import GUEST_PATH
 from twoway.paths import SUITES
 from twoway.report.card import Card, card_table
 
@@ -91,6 +92,26 @@ def test_a_card_has_a_number_for_each_control(scored: Path) -> None:
     assert again.cells["aimd"].standing == "near"
     undefined = next(line for line in card.lines if line.metric == "completion_time_median")
     assert undefined.cells["reno"].doubt == "undefined in this run"
+
+
+def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
+    """QUIC has the row's points, a goodput that fits the line, and grey cells with the reason."""
+    if shutil.which("gtlsserver", path=GUEST_PATH) is None:
+        pytest.skip("ngtcp2 is not installed here")
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
+    done = _score(tmp_path, "quic-cubic")
+    assert done.returncode == 0
+    card = _card(tmp_path)
+    assert card.columns == ("quic-cubic", "reno", "bbr")
+    fast = [line for line in card.lines if line.metric == "goodput.flow"]
+    assert [line.at for line in fast] == ["queue 5", "queue 50"]
+    for line in fast:
+        # 8 Mbit/s of IP packets, of which QUIC's UDP has all but 28 bytes.
+        assert 4 < (line.cells["quic-cubic"].value or 0) < 8 * (1500 - 28) / 1500
+    again = next(line for line in card.lines if line.metric == "retransmitted.flow")
+    assert again.cells["quic-cubic"].value is None
+    assert again.cells["quic-cubic"].doubt.startswith("not for a program: ")
+    assert again.cells["reno"].value is not None
 
 
 def test_the_same_card_twice(scored: Path) -> None:

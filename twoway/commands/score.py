@@ -1,6 +1,7 @@
 """The subcommand that compares congestion controls in a suite's situations."""
 
 import argparse
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from twoway.errors import UsageError
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from twoway.contract.suite import ReadSuite
     from twoway.report.card import Card
@@ -37,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "controls",
         nargs="*",
-        help="a control of the kernel, such as vegas, or a C file or folder of a module that "
-        "registers one, such as ./tcp_mine.c; the suite's own columns are always included",
+        help="a control of the kernel, such as vegas; a C file or folder of a module that "
+        "registers one, such as ./tcp_mine.c; or one of QUIC, such as quic-cubic; the suite's own "
+        "columns are always included",
     )
     parser.add_argument(
         "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
@@ -63,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     suite = load_suite(args.suite)
     _refuse_unknown_metrics(suite)
     asked = dict(control_of(name) for name in args.controls)
+    _refuse_missing_programs(asked)
     others = {name: module for name, module in asked.items() if name not in suite.said.columns}
     columns = (*others, *suite.said.columns)
     into = args.results / "score" / suite.name
@@ -109,7 +112,7 @@ def _card(
     from twoway.report.card_page import write_card
     from twoway.report.results import read_results
     from twoway.spec.point import point_names
-    from twoway.spec.suite import write_rows
+    from twoway.spec.suite import rows_without, write_rows
 
     columns = (*others, *suite.said.columns)
     with TemporaryDirectory(prefix="twoway-") as made:
@@ -129,7 +132,8 @@ def _card(
             done.setdefault(Path(outcome.name).parent, []).append(outcome.folder)
     experiments = [each for folders in done.values() for each in read_results(folders)]
     failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
-    card = make_card(suite, columns, experiments, failed)
+    without = {name: rows_without(suite, name) for name, module in others.items() if not module}
+    card = make_card(suite, columns, experiments, failed, without)
     make_folder(into)
     write_card(card, experiments, into)
     return card, outcomes
@@ -180,6 +184,20 @@ def _build(file: Path, args: argparse.Namespace) -> None:
     if isinstance(backend, Uml):  # other backends refuse own modules
         point = load_point(point_names(str(file))[0])
         own_modules(backend.guest, build_plan(point, in_kernel=backend.in_kernel).own_modules)
+
+
+def _refuse_missing_programs(controls: "Iterable[str]") -> None:
+    """Raise UsageError if a control is QUIC's and this machine lacks the programs."""
+    from twoway.backends.sandbox import GUEST_PATH
+    from twoway.spec.quic import PACKAGES, PROGRAMS, is_quic
+
+    missing = [each for each in PROGRAMS if not shutil.which(each, path=GUEST_PATH)]
+    for each in controls:
+        if missing and is_quic(each):
+            raise UsageError(
+                f"{each}: this machine has no {', '.join(missing)}",
+                f"sudo apt-get install {PACKAGES}",
+            )
 
 
 def _refuse_unknown_metrics(suite: "ReadSuite") -> None:

@@ -25,6 +25,8 @@ from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
 
 CARD = "card.json"
+# The beginning of the reason why a cell of QUIC has no number: a program stands in the row.
+NOT_FOR = "not for a program: "
 # Differences from the better value: up to the first a number is as good as the best, from the
 # second on poor.
 _NEAR, _POOR = 0.9, 0.5
@@ -106,6 +108,7 @@ def make_card(
     columns: Sequence[str],
     experiments: Iterable[Experiment],
     failed: Mapping[str, str],
+    without: Mapping[str, Mapping[str, str]],
 ) -> Card:
     """Make a card of a suite's runs.
 
@@ -114,6 +117,7 @@ def make_card(
         columns: the controls, in order.
         experiments: the rows with their runs.
         failed: the reason why a point has no run, by the point's id.
+        without: the reasons why rows cannot be asked of a control, by control and row.
     """
     runs: dict[str, list[Result]] = {}
     for experiment in experiments:
@@ -128,7 +132,10 @@ def make_card(
         places = _places(runs.get(row, ()))
         for place in dict.fromkeys((*places, *_failed_places(row, failed))):
             by_control = places.get(place, {})
-            why = {each: _why(row, each, place, failed) for each in columns}
+            why = {
+                each: without.get(each, {}).get(row) or _why(row, each, place, failed)
+                for each in columns
+            }
             for shown in asked.shows:
                 cells = {
                     each: _cell(shown.metric, by_control.get(each, ()), why[each])
@@ -238,7 +245,8 @@ def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
 
 def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
     """Make a control's cell from its runs; if it has none, write the reason."""
-    values = [v for each in results if (v := each.metrics.metrics[metric].value) is not None]
+    found = [each.metrics.metrics.get(metric) for each in results]
+    values = [each.value for each in found if each and each.value is not None]
     doubts = [
         f"not to be believed: {check.check}: {check.value}, bound {check.bound}"
         for each in results
@@ -251,6 +259,8 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
         for row in rows
     )
     undefined = "" if values else "undefined in this run"
+    if None in found:
+        undefined = f"{NOT_FOR}no capture shows it of QUIC, which is encrypted"
     return Cell(
         value=median(values) if values else None,
         least=min(values, default=None),

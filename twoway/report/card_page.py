@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twoway.contract.writing import written_aside
 from twoway.report import pages
-from twoway.report.card import CARD, Card, csv_table
+from twoway.report.card import CARD, NOT_FOR, Card, csv_table
 from twoway.report.card_harm import harm_csv, harm_tables
 from twoway.report.card_plane import planes
 from twoway.report.results import Experiment
@@ -32,6 +32,7 @@ def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> P
         "card.html.j2",
         [],
         card=card,
+        not_for=NOT_FOR,
         links=links,
         tables=(CARD, *tables),
         buttons=_buttons(card),

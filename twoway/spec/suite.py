@@ -19,6 +19,7 @@ from twoway.paths import SUITES, shown_path
 from twoway.spec.congestion import CONTROLS, parameter_of
 from twoway.spec.files_below import files_below
 from twoway.spec.own_modules import OwnModule, read_own_modules
+from twoway.spec.quic import check_quic, is_quic, why_not, with_quic
 from twoway.spec.reading import load_experiment, read_document, validated
 
 # Limit for all files of a suite's folder together.
@@ -118,14 +119,17 @@ def _problems(path: Path, columns: Sequence[str]) -> list[str]:
 def control_of(name: str) -> tuple[str, OwnModule | None]:
     """Return a control's name, and its module if it is a C file or a folder.
 
-    A control of a family has its parameter in its name: "fast30" has alpha_packets 30.
+    A control of a family has its parameter in its name: "fast30" has alpha_packets 30. One of QUIC
+    is "quic-cubic": a program's.
 
     Raises: SpecError if the file is no module or does not register exactly one control; UsageError
-    if there
-        is no such control.
+        if there is no such control.
     """
     path = Path(name)
     if not name.endswith(".c") and "/" not in name:
+        if is_quic(name):
+            check_quic(name)
+            return name, None
         if name in CONTROLS and (field := CONTROLS[name].field):
             raise UsageError(f"{name}: needs {field}", f"as {name}30, with {field} 30")
         if name not in CONTROLS and not parameter_of(name):
@@ -152,7 +156,8 @@ def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Pat
         module: the module that registers the control; None if the kernel has it.
         to: a folder to make.
 
-    Returns: the experiments, in the suite's order.
+    Returns: the experiments, in the suite's order; for a program's control those of the rows that
+        a program can stand in.
     Raises: SpecError if the suite has a file of the module's name.
     """
     _write(to, {name: file.read_bytes() for name, file in _files(suite.folder)})
@@ -160,14 +165,27 @@ def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Pat
         if (to / module.name).exists():
             raise SpecError([f"{shown_path(suite.folder)}: has a file {module.name}"])
         _write(to / module.name, {n: text.encode() for n, text in module.sources.items()})
-    files = [to / path.name for path in suite.files]
+    without = {} if module else rows_without(suite, control)
+    files = [to / path.name for path in suite.files if path.stem not in without]
     for file in files:
         fields = {key: value for key, value in read_document(file).items() if key not in _SAID}
-        fields["matrix"] = {**fields["matrix"], AXIS: _axis(fields["matrix"][AXIS], control)}
+        if is_quic(control) and not module:
+            fields = with_quic(fields, AXIS, control)
+        else:
+            axis = _axis(fields["matrix"][AXIS], control)
+            fields["matrix"] = {**fields["matrix"], AXIS: axis}
         if module:
             fields["own_modules"] = [module.name]
         file.write_text(yaml.safe_dump(fields, sort_keys=False))
     return files
+
+
+def rows_without(suite: ReadSuite, control: str) -> dict[str, str]:
+    """List the rows that cannot be asked of a control, each with the reason."""
+    if not is_quic(control):
+        return {}
+    reasons = {file.stem: why_not(read_document(file), AXIS) for file in suite.files}
+    return {row: why for row, why in reasons.items() if why}
 
 
 def _axis(axis: Mapping[str, Any], control: str) -> dict[str, Any]:

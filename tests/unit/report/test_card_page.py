@@ -2,6 +2,8 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -87,6 +89,24 @@ def test_harm_is_a_table_of_its_own(card: Card, tmp_path: Path) -> None:
         f"{AT},other,other,0.5",
     ]
     assert len(rows) == 1 + 6
+
+
+def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) -> None:
+    """A cell without a number of QUIC is grey and says why, with a run as without one."""
+    why = "not for a program: why <so>"
+    cells = {
+        control: card.lines[0]
+        .cells[control]
+        .model_copy(update={"value": None, "doubt": why, "runs": runs})
+        for control, runs in (("mine", ()), ("other", ("s-alone@x",)))
+    }
+    line = card.lines[0].model_copy(update={"cells": {**card.lines[0].cells, **cells}})
+    found = card.model_copy(update={"lines": (line, *card.lines[1:])})
+    run = SimpleNamespace(id="s-alone@x", folder=tmp_path / "run")
+    experiments: Any = [SimpleNamespace(results=[run])]
+    page = write_card(found, experiments, tmp_path).read_text("utf-8")
+    assert page.count('<td class="number none"') == 2
+    assert page.count('<small class="why">not for a program: why &lt;so&gt;</small>') == 2
 
 
 def test_a_card_without_such_rows_has_no_harm(card: Card) -> None:

@@ -12,7 +12,7 @@ from twoway.paths import SUITES
 from twoway.report.card import card_table, make_card
 from twoway.runs.points import load_point
 from twoway.spec.point import point_names
-from twoway.spec.suite import control_of, load_suite, suite_names, write_rows
+from twoway.spec.suite import control_of, load_suite, rows_without, suite_names, write_rows
 
 
 @pytest.mark.parametrize("name", suite_names())
@@ -56,6 +56,7 @@ def test_a_control_of_a_family_has_its_parameter_in_its_name(tmp_path: Path) -> 
         ("fast0", "fast0: no such congestion control"),
         ("fast65536", "fast65536: no such congestion control"),
         ("cubic30", "cubic30: no such congestion control"),
+        ("quic-vegas", "quic-vegas: no such congestion control of QUIC"),
     ],
 )
 def test_a_parameter_that_is_none(name: str, sentence: str) -> None:
@@ -63,6 +64,48 @@ def test_a_parameter_that_is_none(name: str, sentence: str) -> None:
     with pytest.raises(UsageError) as raised:
         control_of(name)
     assert str(raised.value) == sentence
+
+
+def test_quic_stands_where_flows_under_test_did(tmp_path: Path) -> None:
+    """A server of QUIC has each flow's name, sender and start; the points are the row's own."""
+    suite = load_suite("quick")
+    files = {path.stem: path for path in write_rows(suite, "quic-bbr", None, tmp_path / "quic")}
+    itself = load_point(f"{files['quick-itself']}@{points_of(files['quick-itself'])[0]}")
+    flow, flow_client, other, other_client = itself.experiment.programs
+    assert itself.experiment.flows == []
+    assert [each.name for each in (flow, other)] == ["flow", "other"]
+    assert {each.host for each in (flow, other)} == {"h1"}
+    assert {each.host for each in (flow_client, other_client)} == {"h2"}
+    assert {each.environment["CC"] for each in (flow, other)} == {"bbr"}
+    assert flow.udp_port != other.udp_port
+    assert (flow_client.start_s, other_client.start_s) == (0.001, 0.05)
+    assert {"goodput.flow", "goodput.other"} <= {*itself.metrics}
+    beside = load_point(f"{files['quick-beside']}@{points_of(files['quick-beside'])[0]}")
+    assert [each.name for each in beside.experiment.flows] == ["other"]
+    points = {name.partition("=")[2].partition(",")[0] for name in points_of(files["quick-beside"])}
+    assert points == {"quic-bbr"}
+
+
+def test_a_row_that_a_program_cannot_stand_in_says_why(tmp_path: Path) -> None:
+    """A row whose flows have more than a start has no file for QUIC, and each cell the reason."""
+    suite = load_suite("quick")
+    without = {"quic-cubic": rows_without(suite, "quic-cubic")}
+    why = "not for a program: the row sets flows.flow.count"
+    assert without["quic-cubic"] == {"quick-several": why}
+    assert rows_without(suite, "vegas") == {}
+    files = write_rows(suite, "quic-cubic", None, tmp_path / "quic")
+    assert {*suite.files} - {suite.folder / path.name for path in files} == {
+        suite.folder / "quick-several.yml"
+    }
+    failed = {"quick-several@control=reno,buffer=1bdp": "reno panicked"}
+    lines = make_card(suite, ("quic-cubic", "reno"), [], failed, without).lines
+    assert {cell.doubt for line in lines for cell in line.cells.values()} == {why, "reno panicked"}
+
+
+def test_a_row_that_an_axis_changes_the_flow_of_is_not_for_a_program() -> None:
+    """Where another axis sets a field of a flow under test, no program stands for it."""
+    reasons = rows_without(load_suite("two-way"), "quic-cubic")
+    assert reasons["two-way-cable"] == "not for a program: the row sets flows.up.count"
 
 
 def points_of(file: Path) -> list[str]:
@@ -141,7 +184,7 @@ def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
     row = {"asks": "Is it kind?", "source": "us", "cannot": "nothing measures it"}
     suite = load_suite(_suite(tmp_path, rows={"mine-kind": row}))
     assert suite.files == []
-    card = make_card(suite, suite.said.columns, [], {})
+    card = make_card(suite, suite.said.columns, [], {}, {})
     (line,) = card.lines
     assert {cell.doubt for cell in line.cells.values()} == {"nothing measures it"}
     assert card_table(card)[1].startswith("kind: no run shows it ")
@@ -152,7 +195,7 @@ def test_a_point_that_no_control_ran_is_on_the_card() -> None:
     suite = load_suite("quick")
     point = "line=20mbit-100ms,buffer=1bdp"
     failed = {f"quick-alone@control={each},{point}": f"{each} panicked" for each in ("reno", "bbr")}
-    lines = make_card(suite, suite.said.columns, [], failed).lines
+    lines = make_card(suite, suite.said.columns, [], failed, {}).lines
     assert [line.at for line in lines] == ["line 20mbit-100ms, buffer 1bdp"] * 2
     doubts = {control: cell.doubt for control, cell in lines[0].cells.items()}
     assert doubts == {"reno": "reno panicked", "cubic": "not run", "bbr": "bbr panicked"}
@@ -162,7 +205,7 @@ def test_a_row_of_one_point_says_why_it_has_no_run() -> None:
     """A row without an axis but the control has the reason, too; that of another control is not."""
     suite = load_suite("quick")
     failed = {"quick-alone@control=bbr": "bbr panicked", "quick-alone@control=bbr2": "bbr2 hung"}
-    lines = make_card(suite, ("bbr", "bbr2", "reno"), [], failed).lines
+    lines = make_card(suite, ("bbr", "bbr2", "reno"), [], failed, {}).lines
     doubts = {control: cell.doubt for control, cell in lines[0].cells.items()}
     assert doubts == {"bbr": "bbr panicked", "bbr2": "bbr2 hung", "reno": "not run"}
 
