@@ -99,7 +99,7 @@ def test_the_guide_speaks_of_every_row() -> None:
         ("share", GUIDE.partition("at share's card")[2].partition("- **The kernel")[0]),
         ("share-newest", GUIDE.partition("share-newest.json")[2].partition("- **The verdict")[0]),
         ("tcpeval", GUIDE.partition("at tcpeval's card")[2].partition("\n## ")[0]),
-        ("quic", GUIDE.partition("at quic's card")[2].partition("\n## ")[0]),
+        ("quic", GUIDE.partition("at quic's card")[2].partition("\n### ")[0]),
         ("ecn", GUIDE.partition("at ecn's card")[2].partition("\n## ")[0]),
     ],
 )
