@@ -104,7 +104,6 @@ _PROTOTYPES = {
             ctypes.c_void_p,
         ],
     ),
-    "ca_indent": (ctypes.c_size_t, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]),
     "ca_tally_add": (None, [ctypes.c_void_p] * 2),
     "ca_standing_add": (None, [ctypes.c_void_p] * 2),
     "ca_afar_add": (ctypes.c_int64, [ctypes.c_void_p] * 4),

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, given
-from capture_analysis.indented_json import indented
 from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     measured = scale.measure_file(path, given(arguments), arguments.workers)
     found = document(measured, arguments.flows)
-    sys.stdout.write(indented(found) + "\n")
+    sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
     for text in found["warnings"]:
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0

@@ -1,5 +1,6 @@
 """Write the folder of a report: capture.json or pair.json, figures/, report.html."""
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.indented_json import indented
 from capture_analysis.one_capture.document import directions_in_order, document
 from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pictures.figure import Figure
@@ -83,7 +83,8 @@ def report_pair(
 
 
 def _write_common(folder: Path, name: str, content: dict[str, Any], figures: list[Figure]) -> None:
-    (folder / name).write_text(indented(content) + "\n", encoding="utf-8")
+    text = json.dumps(content, indent=1, allow_nan=False)
+    (folder / name).write_text(text + "\n", encoding="utf-8")
     if figures:
         from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
 
