@@ -25,6 +25,8 @@
 #define FAST_QUARTER_WEIGHT_WINDOW 12U
 /* Samples. The weight of a sample in ns-2's average is one in this number at most. */
 #define FAST_NS2_SAMPLES 256U
+/* us. ns-2's threshold of queueing delay: below it each ACK adds a packet. */
+#define FAST_NS2_LITTLE_DELAY_US 750U
 
 /* To the nearest, halves away from zero; dividend within +-2^62. */
 static inline s64 fast_div_nearest(s64 dividend, s32 divisor)
@@ -44,6 +46,12 @@ static inline u64 fast_q24(u32 whole)
 static inline u32 fast_whole(u64 q24)
 {
 	return (q24 + (1U << (FAST_SHIFT - 1))) >> FAST_SHIFT;
+}
+
+/* Q24 without its fraction, as ns-2 rounds. */
+static inline u64 fast_cut(u64 q24)
+{
+	return q24 & ~(fast_q24(1) - 1);
 }
 
 /* Q24 in thousandths, rounded down: of a segment, or ns of us. */
@@ -77,6 +85,15 @@ static inline u64 fast_average_rtt_ns2(u64 average, u32 rtt_us, u32 flown)
 	if (!average)
 		return fast_q24(rtt_us);
 	return average + fast_div_nearest(error, max(FAST_NS2_SAMPLES, flown / 3));
+}
+
+/*
+ * Whether the queueing delay is below ns-2's threshold; average: us, Q24, 0 = no sample yet.
+ * base_rtt_us: 0..FAST_MAX_RTT_US.
+ */
+static inline bool fast_has_little_delay(u64 average, u32 base_rtt_us)
+{
+	return average && average < fast_q24(base_rtt_us + FAST_NS2_LITTLE_DELAY_US);
 }
 
 /*

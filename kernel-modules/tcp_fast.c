@@ -107,8 +107,7 @@ enum {
 	FAST_NS2_ALL = 31,
 };
 
-/* us: ns-2's threshold of queueing delay, and the least time between two of its updates. */
-#define FAST_NS2_LITTLE_DELAY 750U
+/* us: the least time between two updates of ns-2. */
 #define FAST_NS2_PERIOD 10000U
 
 /**
@@ -300,7 +299,7 @@ static void fast_update(struct sock *sk)
 	next = fast_next_window(fast->window, flown, fast_q24(base), fast->average_rtt, alpha,
 				READ_ONCE(fast_net(sk)->gamma));
 	if (fast_as_ns2(sk, FAST_NS2_WHOLE))
-		next = fast_q24(next >> FAST_SHIFT);
+		next = fast_cut(next);
 	doubles = next == 2 * fast->window;
 	if (next > fast->window && !fast_window_was_full(sk))
 		next = fast->window;
@@ -314,15 +313,6 @@ static void fast_update(struct sock *sk)
 	fast_begin_round(sk, tcp_snd_cwnd(tp));
 	fast->to = clamp(fast_whole(next), fast->from, 2 * fast->from);
 	trace_fast_update(sk, next, fast->average_rtt, base, alpha);
-}
-
-/* The queueing delay is below ns-2's threshold, where each ACK adds a packet. */
-static bool fast_has_little_delay(const struct sock *sk)
-{
-	const struct fast *fast = inet_csk_ca(sk);
-
-	return fast_as_ns2(sk, FAST_NS2_THRESHOLD) && fast->average_rtt &&
-	       fast->average_rtt < fast_q24(fast_base_rtt_us(sk) + FAST_NS2_LITTLE_DELAY);
 }
 
 static void fast_grow(struct sock *sk)
@@ -372,7 +362,8 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	if (fast_has_little_delay(sk)) {
+	if (fast_as_ns2(sk, FAST_NS2_THRESHOLD) &&
+	    fast_has_little_delay(fast->average_rtt, fast_base_rtt_us(sk))) {
 		fast_grow(sk);
 		return;
 	}

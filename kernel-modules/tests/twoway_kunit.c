@@ -113,6 +113,26 @@ static void fast_ns2_moves_as_its_module(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fast_average_rtt_ns2(fast_q24(1000), 488, 1536), fast_q24(999));
 }
 
+/* Each ACK adds a packet while less than 0.75 ms is queued, and none before the first sample. */
+static void fast_ns2_grows_below_its_threshold(struct kunit *test)
+{
+	const u64 threshold = fast_q24(20750);
+
+	KUNIT_EXPECT_FALSE(test, fast_has_little_delay(0, 20000));
+	KUNIT_EXPECT_TRUE(test, fast_has_little_delay(fast_q24(20000), 20000));
+	KUNIT_EXPECT_TRUE(test, fast_has_little_delay(threshold - 1, 20000));
+	KUNIT_EXPECT_FALSE(test, fast_has_little_delay(threshold, 20000));
+	KUNIT_EXPECT_TRUE(test, fast_has_little_delay(fast_q24(FAST_MAX_RTT_US), FAST_MAX_RTT_US));
+}
+
+/* A window's fraction is cut off, never rounded up. */
+static void fast_ns2_windows_are_whole(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_cut(fast_q24(33)), fast_q24(33));
+	KUNIT_EXPECT_EQ(test, fast_cut(fast_q24(34) - 1), fast_q24(33));
+	KUNIT_EXPECT_EQ(test, fast_cut(fast_q24(FAST_MAX_WINDOW) + 1), fast_q24(FAST_MAX_WINDOW));
+}
+
 /* An increase to no more than the double adds at most a segment per ACK, and all of it in time. */
 static void fast_increase_is_spread_evenly(struct kunit *test)
 {
@@ -150,6 +170,8 @@ static struct kunit_case fast_cases[] = {
 	KUNIT_CASE(fast_distance_halves),
 	KUNIT_CASE(fast_growth_is_bounded),
 	KUNIT_CASE(fast_ns2_moves_as_its_module),
+	KUNIT_CASE(fast_ns2_grows_below_its_threshold),
+	KUNIT_CASE(fast_ns2_windows_are_whole),
 	KUNIT_CASE(fast_increase_is_spread_evenly),
 	KUNIT_CASE(fast_thousandths_are_cut),
 	{}

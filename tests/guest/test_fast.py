@@ -407,3 +407,55 @@ def test_timeout_slow_starts_to_half(
     assert np.all(np.diff(after) >= 0)
     assert after[-1] == before
     _assert_same_round_trips(outcome)
+
+
+# The bits of net.ipv4.fast.ns2; the path without delay has 100 Mbit/s and 20 ms, and a base round
+# trip is given that no real one reaches.
+FLOWN, THRESHOLD, UPDATES, WHOLE = 1, 4, 8, 16
+NO_DELAY = (1 << 31) - 1
+
+
+def _growth_as_ns2(guest: Guest, folder: Path, bit: int, rounds: int) -> list[int]:
+    """Return the increase of the window in each of the first round trips without delay."""
+    round_ms = 20 + 0.08 + 0.032
+    seconds = math.ceil((rounds + 1) * round_ms) / 1000
+    modules = with_base(NO_DELAY, ns2=bit)
+    document = experiment([flow(30)], seconds, profile="fast-100-10mbit", modules=modules)
+    outcome = Outcome(guest, folder, document)
+    looks = [np.searchsorted(outcome.ms, (n + 1) * round_ms - 1) for n in range(rounds)]
+    windows = [int(outcome.sockets["cwnd"][at]) for at in looks]
+    assert windows[0] == 10
+    return [int(step) for step in np.diff(windows)]
+
+
+def test_ns2_counts_the_packets_flown(guest: Guest, tmp_path: Path) -> None:
+    """Without delay f lags by a round's growth d: d = gamma (alpha - d) at rest, 10 and not 15.
+
+    Whole windows on either side of the law make d wrong by at most 0.75, which halves each round.
+    """
+    growth = _growth_as_ns2(guest, tmp_path, FLOWN, 12)
+    assert all(abs(step - 10) <= 2 for step in growth[5:])
+    assert sum(growth[5:]) == pytest.approx(10 * len(growth[5:]), abs=2)
+
+
+def test_ns2_adds_a_packet_for_each_ack(guest: Guest, tmp_path: Path) -> None:
+    """Below the threshold of queueing delay the window doubles in each round trip."""
+    assert _growth_as_ns2(guest, tmp_path, THRESHOLD, 5) == [10, 20, 40, 80]
+
+
+def test_ns2_updates_in_every_other_round_trip(guest: Guest, tmp_path: Path) -> None:
+    """The window grows by gamma alpha in every other round trip, whose ACKs take less than 10 ms.
+
+    The first increase doubles it; an increase's last packet comes with the next round trip.
+    """
+    assert _growth_as_ns2(guest, tmp_path, UPDATES, 11) == [9, 1] + [14, 1] * 4
+
+
+def test_ns2_cuts_windows(guest: Guest, tmp_path: Path) -> None:
+    """A window that should grow by a quarter of a packet in each round trip stays for ever.
+
+    It is 11: its first round trip found no queue, and gave it gamma alpha, 1. Then 7.46 packets
+    wait, and gamma (10 - 7.46) are less than 1.
+    """
+    document = experiment([flow(10)], 4, modules=with_base(gamma=100, ns2=WHOLE))
+    assert Outcome(guest, tmp_path, document).cwnd_levels() == [10, 11]
