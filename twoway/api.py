@@ -25,6 +25,7 @@ from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.errors import RunError, SpecError, UsageError
+from twoway.messages import meant
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table
 from twoway.runs.finding import find_runs
@@ -122,7 +123,9 @@ class Run:
             if known[-1] == name:
                 unit = row.unit.replace("/", "_per_").lower()
                 return pa.table({"time_s": row.time_s, f"{quantity}_{unit}": row.values})
-        raise UsageError(f"{name}: no such series", f"there are {', '.join(known)}")
+        raise UsageError(
+            f"{name}: no such series{meant(name, known)}", f"there are {', '.join(known)}"
+        )
 
     def packets(self, interface: str) -> "pa.Table":
         """Return an interface's capture: one row for each TCP packet, in order.
@@ -145,7 +148,9 @@ class Run:
 
         figures = {each.id: each for each in all_figures(self._analysis, self.measured)}
         if name not in figures:
-            raise UsageError(f"{name}: no such figure", f"there are {', '.join(figures)}")
+            raise UsageError(
+                f"{name}: no such figure{meant(name, figures)}", f"there are {', '.join(figures)}"
+            )
         return draw(figures[name])
 
     def __str__(self) -> str:
@@ -179,7 +184,10 @@ class Sweep:
         rows = with_harm({name: (run.manifest, run.measured) for name, run in self.runs.items()})
         known = dict.fromkeys(name for _, measured in rows.values() for name in measured.metrics)
         if missing := [name for name in metrics if name not in known]:
-            raise UsageError(f"{missing[0]}: no such metric", f"there are {', '.join(known)}")
+            raise UsageError(
+                f"{missing[0]}: no such metric{meant(missing[0], known)}",
+                f"there are {', '.join(known)}",
+            )
         return points_table(rows, metrics)
 
     def __str__(self) -> str:

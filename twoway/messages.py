@@ -1,5 +1,7 @@
 """Lines for people, on standard error."""
 
+import difflib
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,18 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
     quiet, shown.quiet = shown.quiet, shown.quiet and not wrong
     shown.print("\n".join(map(cut, text.split("\n"))), markup=markup, soft_wrap=True)
     shown.quiet = quiet
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Ask whether the closest of the known names is meant; return nothing if none is close.
+
+    If no whole name is, the first words of names are compared: "mtu" is close to "mtu_bytes".
+    """
+    names = [*known]
+    close = difflib.get_close_matches(name, names, n=1)
+    by_first_word = {each.partition("_")[0]: each for each in names}
+    close += [by_first_word[word] for word in difflib.get_close_matches(name, by_first_word, n=1)]
+    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 def cut(line: str, most: int = _MOST_CHARACTERS) -> str:

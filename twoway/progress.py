@@ -17,13 +17,14 @@ from twoway.messages import console, say
 
 
 class Steps:
-    """A display of steps with a bar; in a file, one line per step."""
+    """A display of steps with a bar; in a file, a line per step and for each tenth of it."""
 
     def __init__(self) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console()
         )
         self._task: TaskID | None = None
+        self._said_percent = 0
 
     def __enter__(self) -> Self:
         if console().is_terminal:
@@ -44,13 +45,20 @@ class Steps:
         """Finish the current step, if any, and start another of `total` units."""
         self._finish()
         self._task = self._progress.add_task(what, total=total)
+        self._said_percent = 0
         if not console().is_terminal:
             console().print(f"{what} ...")
 
     def advance(self) -> None:
         """Advance the current step's bar by one unit."""
-        if self._task is not None:
-            self._progress.advance(self._task)
+        if self._task is None:
+            return
+        self._progress.advance(self._task)
+        task = self._progress.tasks[self._task]
+        percent = 10 * int(task.percentage // 10)
+        if not console().is_terminal and self._said_percent < percent < 100:
+            self._said_percent = percent
+            console().print(f"{task.description}: {percent} % after {task.elapsed or 0:.0f} s")
 
     def _finish(self) -> None:
         if self._task is not None:

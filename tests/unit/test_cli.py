@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT
+from running import ROOT, SMALL, write_experiment
 from running import twoway as fresh_twoway
 from synthetic_run import metrics_of, write_run
 from warm_command import twoway
@@ -209,6 +209,42 @@ def test_quiet_prints_only_errors(tmp_path: Path) -> None:
         f"twoway: {tmp_path}: neither a finished run's folder nor an experiment or identity that "
         f"has one in {ROOT}/results\n\nhint: `twoway run` makes one, `twoway runs` lists them\n"
     )
+
+
+@pytest.mark.usefixtures("guest")
+@pytest.mark.parametrize("words", [("run",), ("sweep", "--workers", "1"), ("papers",)])
+def test_a_results_folder_that_cannot_be_written(words: tuple[str, ...]) -> None:
+    """A results folder that cannot be made is refused in one sentence, before anything is run."""
+    command, *options = words
+    done = twoway(command, "kalampoukas-5.2", "--results", "/proc/none", *options)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "twoway: --results: /proc/none: runs cannot be written to it: No such file or directory\n"
+    )
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_run_without_a_name_says_which_experiment_it_runs() -> None:
+    """`twoway run` alone names the experiment that it runs; one that is named is not repeated."""
+    bare = twoway("run", "--results", "/proc/none")
+    named = twoway("run", "kalampoukas-5.2", "--results", "/proc/none")
+    first = "no experiment is named: running kalampoukas-5.2; `twoway list` shows all\n"
+    assert bare.stderr == first + named.stderr
+
+
+def test_a_problem_of_several_points_is_printed_once(tmp_path: Path) -> None:
+    """`vet` prints a problem of several points once, with the number of other points."""
+    matrix = {
+        "window": {"set": ["flows.left.window_packets"], "to": [0]},
+        "count": {"set": ["flows.left.count"], "to": [2, 4, 8]},
+    }
+    path = write_experiment(tmp_path, SMALL | {"matrix": matrix})
+    error, *rest = twoway("vet", path).stderr.splitlines()
+    assert error.startswith(
+        f"twoway: {path}: point window=0,count=2: flows.0.window_packets: must be "
+    )
+    assert error.endswith(", got 0; so at 2 more points")
+    assert rest == ["", "hint: `twoway schema experiment` describes every field"]
 
 
 def test_disk_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         texts[link] = _LINK.format(schema=_schema("profile"), **values)
     for path in texts:
         if path.exists():
-            raise UsageError(f"{path}: is there already")
+            raise UsageError(f"{path}: exists already")
     written = []
     try:
         for path, text in texts.items():

@@ -2,11 +2,15 @@
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from twoway.contract.writing import make_folder
+from twoway.errors import UsageError
 from twoway.messages import cut
 from twoway.paths import EXPERIMENTS, experiment_files, results
 
@@ -183,6 +187,35 @@ def all_ids() -> list[str]:
     """List the ids of all experiments except the lab's, which need another kernel or clock."""
     files = experiment_files().items()
     return sorted(name for name, path in files if path.parent != EXPERIMENTS / "lab")
+
+
+def results_folder(args: argparse.Namespace) -> Path:
+    """Make the results folder of a command line if necessary.
+
+    Raises: UsageError if runs cannot be written to it.
+    """
+    folder: Path = args.results
+    try:
+        make_folder(folder)
+        with TemporaryDirectory(prefix=".", dir=folder):
+            return folder
+    except OSError as error:
+        raise UsageError(
+            f"--results: {folder}: runs cannot be written to it: {error.strerror}"
+        ) from error
+
+
+def run_again(args: argparse.Namespace, name: str) -> str:
+    """Write the command that runs a point as this command line did."""
+    usual = {"results": results(), "backend": "uml", "kernel": None}
+    given = {option: getattr(args, option, value) for option, value in usual.items()}
+    options = [
+        word
+        for option, value in given.items()
+        if value != usual[option]
+        for word in (f"--{option}", str(value))
+    ]
+    return shlex.join(["twoway", "run", name, *options])
 
 
 def complain(text: str, hint: str = "") -> None:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
             remove_captures(folder)
     if args.json:
         print(json.dumps(document, indent=1))
-    status = judge_points(outcomes)
+    status = judge_points(args, outcomes)
     for paper in document["papers"]:
         words = [f"{paper[each]} {each}" for each in (v.value for v in COUNTED) if paper[each]]
         agree = [

@@ -7,6 +7,7 @@ from twoway.commands import sweep
 from twoway.commands.options import (
     BACKEND,
     CREW,
+    DEFAULT_EXPERIMENT,
     JSON,
     KERNEL,
     METRIC,
@@ -15,9 +16,11 @@ from twoway.commands.options import (
     WATCH,
     add_experiment,
     add_options,
+    results_folder,
 )
 from twoway.commands.reporting import report_on
 from twoway.errors import UsageError
+from twoway.messages import say
 
 HELP = "run an experiment in virtual time and report"
 
@@ -25,6 +28,7 @@ HELP = "run an experiment in virtual time and report"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
     add_experiment(parser)
+    parser.set_defaults(experiment=None)
     add_options(parser, JSON, RESULTS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
@@ -35,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
     from twoway.runs.run import run_watched
     from twoway.spec.point import point_names
 
+    if args.experiment is None:
+        args.experiment = DEFAULT_EXPERIMENT
+        say(f"no experiment is named: running {DEFAULT_EXPERIMENT}; `twoway list` shows all")
     names = point_names(args.experiment, args.seeds)
     if names != [args.experiment] or args.scheduler or args.metric:
         args.experiments = [args.experiment]
@@ -48,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     refuse_lost_references([point])
     # The guest has another processor meanwhile.
     Thread(target=_prepare_report, daemon=True).start()
-    folder = run_watched(point, find_backend(args.backend, args.kernel), args.results)
+    backend = find_backend(args.backend, args.kernel)
+    folder = run_watched(point, backend, results_folder(args))
     return report_on(folder, as_json=args.json)
 
 

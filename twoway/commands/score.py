@@ -19,7 +19,7 @@ from twoway.commands.options import (
 from twoway.commands.sweeping import run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.errors import UsageError
-from twoway.messages import console, say
+from twoway.messages import console, meant, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -211,6 +211,7 @@ def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
         for each in suite.said.rows[row].shows:
             if each.metric not in known:
                 raise UsageError(
-                    f"suite {suite.name}: rows.{row}.shows: {each.metric:.80}: no such metric",
+                    f"suite {suite.name}: rows.{row}.shows: {each.metric:.80}: no such metric"
+                    f"{meant(each.metric, known)}",
                     f"there are {', '.join(known)}",
                 )

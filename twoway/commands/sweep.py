@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     for experiment in experiments:
         for each in statements(experiment.results):
             say(f"{each.point}: {each.said}: {each.words}", markup=False)
-    status = judge_points(outcomes)
+    status = judge_points(args, outcomes)
     _name(written)
     return status
 

@@ -1,13 +1,12 @@
 """Running all points of experiments, for several subcommands."""
 
 import argparse
-import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import all_ids
+from twoway.commands.options import all_ids, results_folder, run_again, shown
 from twoway.errors import UsageError
-from twoway.messages import say
+from twoway.messages import console, meant, say
 
 if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome
@@ -52,7 +51,8 @@ def run_all(
     ) | dict.fromkeys(harm.definition.name for harm in HARMS)
     if missing := [family for family in families if family not in known]:
         raise UsageError(
-            f"--metric: {missing[0]:.80}: no such metric", f"there are {', '.join(known)}"
+            f"--metric: {missing[0]:.80}: no such metric{meant(missing[0], known)}",
+            f"there are {', '.join(known)}",
         )
     if args.scheduler and args.kernel:
         raise UsageError(
@@ -68,6 +68,10 @@ def run_all(
         crew = workers(args.workers)
     waiting = {point.id: cost(point) for point in points.values()}
     done: list[Outcome] = []
+    results = results_folder(args)
+    if not console().is_terminal:
+        crew_size = f"workers of {args.scheduler}" if args.scheduler else f"{args.workers} at once"
+        say(f"{len(points)} points, {crew_size}, into {shown(results)}", markup=False)
 
     def ended(name: str, outcome: "Outcome") -> None:
         bar.show(_line(outcome), waiting.pop(name, 0))
@@ -77,14 +81,14 @@ def run_all(
     try:
         with SweepBar(len(points), sum(waiting.values())) as bar, crew as who:
             return run_points(
-                points, backend, args.results, who, lambda point, outcome: ended(point.id, outcome)
+                points, backend, results, who, lambda point, outcome: ended(point.id, outcome)
             )
     except KeyboardInterrupt:
         say(f"{len(done)} of {len(points)} points have run: the same command continues")
         raise
 
 
-def judge_points(outcomes: "list[Outcome]") -> int:
+def judge_points(args: argparse.Namespace, outcomes: "list[Outcome]") -> int:
     """Print contradicted predictions, failed points and how to rerun them; return the exit code."""
     from twoway.contract.judge import Verdict, marked
     from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE, points_in_words
@@ -95,7 +99,7 @@ def judge_points(outcomes: "list[Outcome]") -> int:
             say(marked(Verdict.CONTRADICTED, f"{outcome.id}: {line}"))
     for outcome in bad:
         say(_line(outcome), wrong=True)
-        for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
+        for line in (*outcome.missed, run_again(args, outcome.name)):
             say(f"     {line}", markup=False, wrong=True)
     changed = sum(outcome.good and bool(outcome.changed) for outcome in outcomes)
     say(points_in_words(len(outcomes), len(bad), changed))

@@ -2,9 +2,12 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 
 from twoway.commands.options import add_experiments, all_ids, complain
-from twoway.errors import TwowayError
+from twoway.errors import SpecError, TwowayError
 from twoway.messages import say
 
 HELP = "check experiments without running them; all by default"
@@ -32,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
         try:
             warnings += () if found else shrunk(name)
         except TwowayError as error:
-            problems[str(error), error.hint] = None
+            problems.update(dict.fromkeys(_of_error(error)))
     for warning in warnings:
         complain(f"warning: {warning}", _STAYS)
-    for problem, hint in problems:
-        complain(problem, hint)
+    for hint, alike in groupby(problems, itemgetter(1)):
+        complain("\n".join(problem for problem, _ in alike), hint)
     if problems:
         return 2
     number = sum(len(point_names(name)) for name in names)
@@ -47,20 +50,51 @@ def run(args: argparse.Namespace) -> int:
 
 def _problems(name: str) -> Iterator[tuple[str, str]]:
     """List the problems of an experiment at each of its points, with hints."""
-    from twoway.runs.installed import missing_programs
-    from twoway.runs.points import load_point, reference_problems
     from twoway.spec.point import point_names
 
     try:
         names = point_names(name)
     except TwowayError as error:
-        yield str(error), error.hint
+        yield from _of_error(error)
+        yield from ((each, _INSTALL) for each in _missing_programs(name))
         return
+    # Problems that only the point's name distinguishes are one problem.
+    found: dict[tuple[str, str], list[str]] = {}
     for each in names:
-        try:
-            point = load_point(each)
-            missing = missing_programs(name, point.experiment.programs, point.files)
-            yield from ((problem, "") for problem in reference_problems(point))
-            yield from ((program, _INSTALL) for program in missing)
-        except TwowayError as error:
-            yield str(error), error.hint
+        point = f": point {each.partition('@')[2]}"
+        for problem, hint in _problems_at(name, each):
+            found.setdefault((problem.replace(point, "", 1), hint), []).append(problem)
+    for (_, hint), alike in found.items():
+        others = len({*alike}) - 1
+        so = f"; so at {others} more point{'s' if others > 1 else ''}" if others else ""
+        yield f"{alike[0]}{so}", hint
+
+
+def _problems_at(name: str, point_name: str) -> Iterator[tuple[str, str]]:
+    """List the problems of an experiment's point, with hints."""
+    from twoway.runs.installed import missing_programs
+    from twoway.runs.points import load_point, reference_problems
+
+    try:
+        point = load_point(point_name)
+        missing = missing_programs(name, point.experiment.programs, point.files)
+        yield from ((problem, "") for problem in reference_problems(point))
+        yield from ((program, _INSTALL) for program in missing)
+    except TwowayError as error:
+        yield from _of_error(error)
+        yield from ((program, _INSTALL) for program in _missing_programs(name))
+
+
+def _missing_programs(name: str) -> Iterator[str]:
+    """List missing programs of an experiment with other problems, as far as its file tells."""
+    from twoway.runs.installed import missing_programs
+    from twoway.spec.point import find_experiment
+    from twoway.spec.reading import load_experiment
+
+    with suppress(SpecError):
+        experiment = load_experiment(find_experiment(name.partition("@")[0]))
+        yield from missing_programs(name, experiment.programs, {})
+
+
+def _of_error(error: TwowayError) -> list[tuple[str, str]]:
+    return [(line, error.hint) for line in str(error).splitlines()]

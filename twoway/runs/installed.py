@@ -19,7 +19,8 @@ def missing_programs(
     Args:
         name: the experiment's id.
         programs: the experiment's programs.
-        files: the files of each program, by their paths in its folder, by the program's name.
+        files: the files of each program, by their paths in its folder, by the program's name; a
+            program without an entry is not searched in its files.
     """
     for index, program in enumerate(programs):
         word = program.command[0]
@@ -29,7 +30,7 @@ def missing_programs(
             yield f"{where}: no such program in {path}"
         elif word.startswith("/") and not os.access(word, os.X_OK):
             yield f"{where}: no such program"
-        elif "/" in word and not word.startswith("/"):
+        elif "/" in word and not word.startswith("/") and program.name in files:
             file = files[program.name].get(os.path.normpath(word))
             if not (file and file.executable):
                 yield f"{where}: not a program of its `files`"

@@ -1,11 +1,11 @@
 """Figures that an experiment asks for on the page of its sweep."""
 
-import difflib
 from collections.abc import Collection, Iterator
 
 from pydantic import Field
 
 from twoway.contract.model import Model, Name
+from twoway.messages import meant
 from twoway.spec.matrix import Matrix
 
 
@@ -37,8 +37,6 @@ def figure_problems(
     for index, figure in enumerate(figures):
         for field, metric in (("y", figure.y), ("x", figure.x)):
             if metric not in metrics:
-                close = difflib.get_close_matches(metric, metrics, n=1)
-                hint = f'; did you mean "{close[0]}"?' if close else ""
-                yield f'figures.{index}.{field}: no metric "{metric}"{hint}'
+                yield f'figures.{index}.{field}: no metric "{metric}"{meant(metric, metrics)}'
         if figure.for_each is not None and figure.for_each not in matrix:
             yield f'figures.{index}.for_each: no axis "{figure.for_each}" in matrix'

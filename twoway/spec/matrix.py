@@ -33,7 +33,7 @@ AxisValues = Mapping[str, Value]
 _MOST_POINTS = 10_000
 # A path of `set:` that starts so leads into the link profile: to a direction, or to the part that
 # both share.
-_PROFILE, _SHARED = "profile.", "half_duplex."
+PROFILE, _SHARED = "profile.", "half_duplex."
 
 
 class Axis(Model):
@@ -173,7 +173,7 @@ def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str,
     """
     document = copy.deepcopy(document)
     for path, value in values.items():
-        if not path.startswith(_PROFILE):
+        if not path.startswith(PROFILE):
             _set(document, path, value)
     return document
 
@@ -189,8 +189,8 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
     if isinstance(directions, dict):  # validation refuses the rest
         document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
     for path, value in values.items():
-        if path.startswith(_PROFILE):
-            inside = path.removeprefix(_PROFILE)
+        if path.startswith(PROFILE):
+            inside = path.removeprefix(PROFILE)
             _set(document, inside if inside.startswith(_SHARED) else f"directions.{inside}", value)
     return document
 

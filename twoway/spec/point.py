@@ -1,6 +1,5 @@
 """Loading an experiment with topology, profile and connections."""
 
-import difflib
 import hashlib
 import json
 import re
@@ -18,6 +17,7 @@ from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
+from twoway.messages import meant
 from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
 from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
@@ -37,6 +37,7 @@ from twoway.spec.parsing import shown
 from twoway.spec.placement import placement_problems, setting_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.spec.reading import (
+    axis_problems,
     load_experiment,
     load_profile,
     own_modules,
@@ -109,9 +110,9 @@ def find_experiment(name: str) -> Path:
         return Path(name)
     files = experiment_files()
     if name not in files:
-        close = difflib.get_close_matches(name, files, 1)
-        meant = f'did you mean "{close[0]}"? ' if close else ""
-        raise SpecError([f"{name}: no such experiment"], f"{meant}`twoway list` shows all")
+        raise SpecError(
+            [f"{name}: no such experiment{meant(name, files)}"], "`twoway list` shows all"
+        )
     return files[name]
 
 
@@ -127,10 +128,8 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
         known = sorted(each.stem for each in PROFILES.glob("*.yml"))
-        close = difflib.get_close_matches(name, known, n=1)
-        meant = f'; did you mean "{close[0]}"?' if close else ""
         raise SpecError(
-            [f"{shown_path(path)}: no such profile{meant}"],
+            [f"{shown_path(path)}: no such profile{meant(name, known)}"],
             f"existing profiles: {', '.join(known)}",
         )
     return path
@@ -186,6 +185,8 @@ def point_names(name: str, seeds: int | None = None) -> list[str]:
     experiment_name, _, asked = name.partition("@")
     where, path = _named(experiment_name)
     experiment = _loaded(path)
+    if experiment.matrix:
+        _refuse_unknown_paths(path, experiment)
     if not asked:
         found = repeated_points(where, experiment, points(experiment.matrix), seeds)
         return [full_name(experiment_name, point) for point in found]
@@ -205,6 +206,17 @@ def _loaded(path: Path) -> Experiment:
     except SpecError as error:
         problems = [*error.problems, *_problems_referred_to(path)]
         raise SpecError(problems, error.hint) from error
+
+
+def _refuse_unknown_paths(path: Path, experiment: Experiment) -> None:
+    """Raise SpecError if an axis sets a field that does not exist; once, not at each point."""
+    values = changes(experiment.matrix, next(points(experiment.matrix)))
+    try:
+        profile = find_profile(str(values.get("profile", experiment.profile)), path)
+    except SpecError as error:
+        raise SpecError([f"{path}: profile: {error}"], error.hint) from error
+    if problems := axis_problems(path, experiment, profile, values):
+        raise SpecError(problems, "`twoway schema experiment` and `profile` describe all fields")
 
 
 def _problems_referred_to(path: Path) -> list[str]:

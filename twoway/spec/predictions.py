@@ -1,11 +1,11 @@
 """An experiment's statements at one point, with numbers computed by theories."""
 
-import difflib
 from collections.abc import Iterable
 
 from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Framing
 from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
+from twoway.messages import meant
 from twoway.spec.experiment import Direction, Experiment, Profile
 from twoway.spec.graph import Graph
 from twoway.spec.matrix import AxisValues
@@ -80,9 +80,7 @@ def metric_problems(experiment: Experiment, point: AxisValues, known: list[str])
     for kind, statements in experiment.statements.items():
         for index, statement, metric in said_at(point, statements):
             if metric not in known:
-                close = difflib.get_close_matches(metric, known, n=1)
-                hint = f'; did you mean "{close[0]}"?' if close else ""
-                yield f'{kind}.{index}.metric: no metric "{metric}"{hint}'
+                yield f'{kind}.{index}.metric: no metric "{metric}"{meant(metric, known)}'
             if isinstance(statement, Predicted):
                 earlier = first.setdefault((metric, statement.theory), index)
                 if earlier != index:

@@ -3,9 +3,8 @@
 Unknown keys are errors, and all errors of a file are reported at once.
 """
 
-import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,8 +17,16 @@ from twoway.contract.manifest import SEED
 from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
+from twoway.messages import meant
 from twoway.spec.experiment import Experiment, Profile
-from twoway.spec.matrix import AxisValues, Scalar, changed, changed_profile, changes, point_name
+from twoway.spec.matrix import (
+    AxisValues,
+    Scalar,
+    changed,
+    changed_profile,
+    changes,
+    point_name,
+)
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.parsing import parse, shown
 from twoway.spec.programs import read_files
@@ -63,6 +70,59 @@ def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
     if point and SEED in point and SEED not in matrix:
         return repeated(experiment, int(str(point[SEED])))
     return experiment
+
+
+def axis_problems(
+    path: Path, experiment: Experiment, profile_path: Path, values: Mapping[str, Scalar]
+) -> list[str]:
+    """List paths of axes that lead to no field of the experiment or of its link profile.
+
+    Args:
+        path: the experiment's file.
+        experiment: its fields.
+        profile_path: the file of its link profile.
+        values: the values of a point, by path.
+
+    Raises: SpecError if a file is no mapping of fields.
+    """
+    given, profile = read_document(path), read_document(profile_path)
+    wrong: dict[str, str] = {}
+    for each, value in values.items():
+        try:
+            changed(given, {each: value})
+            changed_profile(profile, {each: value})
+        except SpecError as error:
+            wrong[each] = str(error)
+    sound = {each: value for each, value in values.items() if each not in wrong}
+    wrong |= _unknown_paths(changed(given, sound), Experiment, sound)
+    wrong |= _unknown_paths(changed_profile(profile, sound), Profile, sound)
+    return [
+        f"{path}: matrix.{name}.set.{index}: {wrong[each]}"
+        for name, axis in experiment.matrix.items()
+        for index, each in enumerate(axis.set)
+        if each in wrong
+    ]
+
+
+def _unknown_paths(
+    document: dict[str, Any], model: type[Model], paths: Iterable[str]
+) -> dict[str, str]:
+    """Find the paths that set fields which a model does not have; return a sentence for each."""
+    try:
+        model.model_validate(document)
+    except ValidationError as error:
+        unknown = [each for each in error.errors() if each["type"] == "extra_forbidden"]
+    else:
+        return {}
+    found = {}
+    for each in unknown:
+        steps = {step for step in each["loc"] if isinstance(step, str)}
+        place = {step for step in steps if not _OF_UNION.match(step)}
+        for path in paths:
+            # The place has a flow's index where the path has its name.
+            if place <= {"directions", *path.split(".")}:
+                found[path] = f"{path}: unknown field{_suggestion(each, model)}"
+    return found
 
 
 def own_modules(path: Path, experiment: Experiment) -> tuple[OwnModule, ...]:
@@ -229,8 +289,7 @@ def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     unknown = shown(str(detail["loc"][-1]))
-    close = difflib.get_close_matches(unknown, sorted(known - {unknown}), n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    return meant(unknown, sorted(known - {unknown}))
 
 
 def _collect_fields(schema: Any, known: set[str]) -> None:

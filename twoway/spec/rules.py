@@ -1,8 +1,8 @@
 """Checks between fields of an experiment or profile that are valid by themselves."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 
+from twoway.messages import meant
 from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
 from twoway.spec.datagrams import datagram_problems
 from twoway.spec.experiment import (
@@ -132,9 +132,8 @@ def _ip_problems(experiment: Experiment) -> list[str]:
 
 
 def _unknown(name: str, controls: Mapping[str, Control]) -> str:
-    close = difflib.get_close_matches(name, controls, n=1)
-    meant = f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(controls)}"
-    return f"no control {name!r}{meant}"
+    others = meant(name, controls) or f"; there are {', '.join(controls)}"
+    return f"no control {name!r}{others}"
 
 
 def _module_problems(

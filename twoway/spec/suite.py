@@ -5,7 +5,6 @@ controls of the flows under test. Adding a row is adding its file, and adding a 
 folder and its list.
 """
 
-import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 
 from twoway.contract.suite import AXIS, ReadSuite, Suite
 from twoway.errors import SpecError, UsageError
+from twoway.messages import meant
 from twoway.paths import SUITES, shown_path
 from twoway.spec.congestion import CONTROLS, parameter_of
 from twoway.spec.files_below import files_below
@@ -43,7 +43,10 @@ def load_suite(name: str) -> ReadSuite:
     """
     path = Path(name) if name.endswith((".yml", ".yaml")) else SUITES / f"{name}.yml"
     if not path.is_file():
-        raise UsageError(f"{name:.80}: no such suite", f"there are {', '.join(suite_names())}")
+        names = suite_names()
+        raise UsageError(
+            f"{name:.80}: no such suite{meant(name, names)}", f"there are {', '.join(names)}"
+        )
     said = validated(str(shown_path(path)), read_document(path), Suite)
     folder = path.with_suffix("")
     suite = ReadSuite(path.stem, said, folder, _digest(path, folder))
@@ -133,11 +136,9 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
         if name in CONTROLS and (field := CONTROLS[name].field):
             raise UsageError(f"{name}: needs {field}", f"as {name}30, with {field} 30")
         if name not in CONTROLS and not parameter_of(name):
-            close = difflib.get_close_matches(name, CONTROLS, 1)
-            meant = f'did you mean "{close[0]}"? ' if close else ""
             raise UsageError(
-                f"{name:.80}: no such congestion control",
-                f"{meant}there are {', '.join(CONTROLS)}; a C file of your own ends in .c",
+                f"{name:.80}: no such congestion control{meant(name, CONTROLS)}",
+                f"there are {', '.join(CONTROLS)}; a C file of your own ends in .c",
             )
         return name, None
     (module,) = read_own_modules([path.name], path.parent)
@@ -189,7 +190,7 @@ def rows_without(suite: ReadSuite, control: str) -> dict[str, str]:
 
 
 def _axis(axis: Mapping[str, Any], control: str) -> dict[str, Any]:
-    """Make an axis set a control alone, with its parameter if it is of a family."""
+    """Give an axis one value: a control, and its parameter if the control has one."""
     family = parameter_of(control)
     if family is None:
         return {**axis, "to": [control]}

@@ -25,6 +25,7 @@ from twoway.confinement import confined, refusal
 from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
+from twoway.messages import meant
 from twoway.paths import cache, shown_path
 from twoway.spec.graph import Graph
 from twoway.spec.interface import Interface
@@ -83,8 +84,11 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
         addresses.
     """
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
-        raise SpecError([f"{shown_path(path)}: no such topology"], f"existing topologies: {known}")
+        known = sorted(p.stem for p in path.parent.glob("*.py"))
+        raise SpecError(
+            [f"{shown_path(path)}: no such topology{meant(path.stem, known)}"],
+            f"existing topologies: {', '.join(known)}",
+        )
     return _load(path, path.read_bytes(), json.dumps(dict(parameters)))
 
 

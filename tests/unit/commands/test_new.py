@@ -55,5 +55,5 @@ def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
     """An existing file stays unchanged."""
     (tmp_path / "mine-link.yml").write_text("mine")
     done = twoway("new", "mine.yml", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "twoway: mine-link.yml: is there already\n")
+    assert (done.returncode, done.stderr) == (2, "twoway: mine-link.yml: exists already\n")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]

@@ -1,12 +1,13 @@
 """The number of points that are as their files say, on a sweep's page and the console."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from swept_runs import write_points
 
 from twoway.commands.sweeping import judge_points
-from twoway.contract.verdicts import GOOD, VERDICTS, Verdicts
+from twoway.contract.verdicts import BAD, GOOD, VERDICTS, Verdicts
 from twoway.report.results import read_results
 from twoway.report.sweep_page import write_sweep_pages
 from twoway.sweeps.sweep import Outcome
@@ -25,7 +26,7 @@ def test_a_finding_that_is_not_as_stated_is_counted(
         Outcome(name=run.parent.name, folder=run).with_verdicts(each)
         for run, each in zip(runs, verdicts, strict=True)
     ]
-    assert judge_points(outcomes) == GOOD
+    assert judge_points(Namespace(), outcomes) == GOOD
     (page,) = write_sweep_pages(read_results(runs), tmp_path, {})
     sentence = (
         "3 of 6 points are as their files say; "
@@ -33,3 +34,14 @@ def test_a_finding_that_is_not_as_stated_is_counted(
     )
     assert sentence in capsys.readouterr().err.splitlines()
     assert sentence in page.read_text()
+
+
+def test_a_failed_point_is_printed_with_the_command_that_runs_it_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The command has the results folder, backend and kernel of the sweep, if they were given."""
+    failed = Outcome(name="my file.yml@window=8", error="no", exit_code=BAD)
+    args = Namespace(results=Path("/tmp/x"), backend="uml", kernel="newest")
+    assert judge_points(args, [failed]) == BAD
+    again = "twoway run 'my file.yml@window=8' --results /tmp/x --kernel newest"
+    assert f"     {again}" in capsys.readouterr().err.splitlines()

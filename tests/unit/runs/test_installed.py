@@ -9,6 +9,15 @@ from warm_command import twoway
 from twoway.commands.vet import _INSTALL
 
 
+def test_a_missing_program_is_named_beside_a_missing_file(tmp_path: Path) -> None:
+    """`vet` names missing files and missing programs at once."""
+    programs = [{"name": "it", "host": "h1", "command": ["no-such-tool"], "files": ["missing"]}]
+    path = write_experiment(tmp_path, SMALL | {"programs": programs})
+    errors = twoway("vet", path).stderr.splitlines()
+    assert errors[0] == f"twoway: {path}: programs.0.files: missing: No such file or directory"
+    assert errors[1].startswith(f"twoway: {path}: programs.0.command.0: no-such-tool: no such")
+
+
 @pytest.mark.parametrize(
     ("program", "problem"),
     [

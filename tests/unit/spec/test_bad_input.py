@@ -251,14 +251,6 @@ def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentenc
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.usefixtures("guest")
-def test_results_that_cannot_be_written_are_a_sentence() -> None:
-    """A results folder under a file is an error, not a traceback."""
-    done = twoway("run", "--results", "/dev/null/results")
-    assert done.returncode == 1
-    assert done.stderr.startswith("twoway: /dev/null")
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

@@ -88,15 +88,23 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
         ),
         (
             {"matrix": {"x": {"set": ["flows.middle.count"], "to": [2]}}},
-            'point x=2: flows.middle.count: no "middle"; there are: left, right',
+            'matrix.x.set.0: flows.middle.count: no "middle"; there are: left, right',
         ),
         (
-            {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000]}}},
-            "point x=2000: stack.mtu: unknown field",
+            {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000, 3000]}}},
+            'matrix.x.set.0: stack.mtu: unknown field; did you mean "mtu_bytes"?',
+        ),
+        (
+            {"matrix": {"x": {"set": ["duration_s", "flows.left.windows"], "to": [2]}}},
+            "matrix.x.set.1: flows.left.windows: unknown field",
+        ),
+        (
+            {"matrix": {"x": {"set": ["profile.forward.rates_mbit"], "to": [2, 3]}}},
+            'matrix.x.set.0: profile.forward.rates_mbit: unknown field; did you mean "rate_mbit"?',
         ),
         (
             {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
-            'point x=2: profile: directions.sideways.delay_ms: no "sideways"; there are: forward',
+            'matrix.x.set.0: directions.sideways.delay_ms: no "sideways"; there are: forward',
         ),
         (
             {"figures": [{"y": "goodputs", "x": "rtt_p95"}]},

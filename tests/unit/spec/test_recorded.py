@@ -65,7 +65,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("command", ATTACKS)
 def test_other_commands_are_refused(command: str) -> None:
-    """A command that is none of a network's is an error with the file, the node and the command."""
+    """A command that sets up no network is an error with the file, the node and the command."""
     with pytest.raises(SpecError) as caught:
         _lines("ifconfig r1-eth0 up", command)
     (problem,) = caught.value.problems

@@ -44,7 +44,7 @@ class Transfers(Model, Traffic):
 
     @override
     def problems(self, span: Span) -> list[str]:
-        """Refuse no transfers, and more than can be run."""
+        """List why there are no transfers, or more than can be run."""
         if (self.shape is None) == (self.sizes == "pareto"):
             given = "none" if self.shape is None else f"{self.shape:g}"
             return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
