@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Resolution of the histogram: factors are counted in thousandths.
 _PARTS = 1000
 # Relative error allowed for time stamps, rates and medians.
-_TOLERANCE = 0.02
+BOUND_TOLERANCE = 0.02
 
 
 COMPRESSION_FACTOR = Definition(
@@ -182,7 +182,7 @@ def _least_ack_ns(facts: Facts) -> FloatArray:
 
 
 def _least_gap_ns(facts: Facts) -> FloatArray:
-    return (1 - _TOLERANCE) * _least_ack_ns(facts)
+    return (1 - BOUND_TOLERANCE) * _least_ack_ns(facts)
 
 
 class FactorBetweenTaps(FromPair):
@@ -238,7 +238,7 @@ class FactorBetweenTaps(FromPair):
         self._factors.add(lanes, factor)
         above = np.zeros(len(acks), dtype=np.bool_)
         above[np.flatnonzero(compressed)] = factor > segments[compressed] * bound * _PARTS * (
-            1 + _TOLERANCE
+            1 + BOUND_TOLERANCE
         )
         self._most.add_rows(lanes, factor)
         sums = (compressed, tied, above, segments * compressed)

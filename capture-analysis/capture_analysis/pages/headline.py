@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from capture_analysis.metrics.compression_factor import BOUND_TOLERANCE
 from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.one_capture.document import numbers
 from capture_analysis.one_capture.limit import limit_of, queueing
@@ -114,8 +115,17 @@ def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
     factor, bound = value(metrics, "compression_factor"), value(metrics, "compression_factor_bound")
     if found in ("compressed", "bunched") and factor and value(metrics, "bottleneck_rate"):
         yield f"They are typically {number(factor)} times closer than their data" + (
-            f"; a queue can compress them at most {number(bound)} times." if bound else "."
+            beside_bound(factor, bound) if bound else "."
         )
+
+
+def beside_bound(factor: float, bound: float) -> str:
+    """End a sentence on a compression factor: compare it with the most that a queue can do."""
+    if factor <= bound:
+        return f"; a queue can compress them at most {number(bound)} times."
+    if factor <= bound * (1 + BOUND_TOLERANCE):
+        return ": as close as a queue can send them."
+    return f", more than a queue can compress them: {number(bound)} times."
 
 
 def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:

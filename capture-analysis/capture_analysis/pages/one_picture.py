@@ -79,7 +79,7 @@ def _selected(path: Path, flow: int | None, given: Given) -> Selected:
     mine = [n for n in numbers if flow is None or n // 2 == flow]
     if not mine:
         raise AnalysisError(
-            f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
+            f"{path}: there is no connection {flow} that carries data\n\n"
             f"hint: the one with most payload is {numbers[0] // 2}"
         )
     return select(Capture(path, inside=given.inside), measured, mine[:1])[0]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.pages.headline import Metrics, percent, value
+from capture_analysis.pages.headline import Metrics, beside_bound, percent, value
 from capture_analysis.pages.page_template import number
 
 # Jitter alone shrinks a smaller share of the gaps on any path.
@@ -47,11 +47,10 @@ def _compression(metrics: Metrics) -> Iterator[str]:
     if events:
         yield f"By Paxson's definition that makes {number(events)} compression events with"
         yield f"{number(acks)} ACKs."
+    bound = value(metrics, "compression_factor_bound")
     if factor is not None:
-        yield f"ACKs that were sent back to back typically arrive {number(factor)} times closer;"
-        yield (
-            "a queue can compress them at most "
-            f"{number(value(metrics, 'compression_factor_bound'))} times."
+        yield f"ACKs that were sent back to back typically arrive {number(factor)} times closer" + (
+            beside_bound(factor, bound) if bound else "."
         )
 
 

@@ -73,6 +73,20 @@ def test_answers_of_a_compressed_direction() -> None:
 
 
 @pytest.mark.parametrize(
+    ("factor", "end"),
+    [
+        (22.9, "closer than their data; a queue can compress them at most 22.9 times."),
+        (22.92, "closer than their data: as close as a queue can send them."),
+        (23.5, "closer than their data, more than a queue can compress them: 22.9 times."),
+    ],
+)
+def test_a_factor_is_compared_with_its_bound(factor: float, end: str) -> None:
+    """A factor above its bound by less than the tolerance is the bound; by more, it is an error."""
+    found = COMPRESSED | metrics(compression_factor=factor)
+    assert dict(headline(found, SENDER))["Are ACKs compressed?"].endswith(end)
+
+
+@pytest.mark.parametrize(
     ("evidence", "source", "said"),
     [
         ("given", "given", "10 Mbit/s, is given"),
