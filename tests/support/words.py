@@ -7,12 +7,25 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/unit/refused_words.tsv"
 # Phrases that make a reader decode a sentence, in any place.
-PHRASES = ("so many", "is told", "are told", "is said", "of which", "nobody", "held against")
+PHRASES = (
+    "so many",
+    "is told",
+    "are told",
+    "is said",
+    "of which",
+    "nobody",
+    "held against",
+    "is what",
+    "are what",
+    "of what",
+    "that is none",
+)
 # First words of docstrings whose subject is missing, comes late, or is in the line above.
 OPENERS = (
     "What",
@@ -28,7 +41,9 @@ OPENERS = (
     "Likewise.",
 )
 # Parts of names in Python for which the glossary has other words: direction, point.
-_NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
+_NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?)(?:_|$)|^Case$")
+# Standard terms with such a part.
+_TERMS = re.compile(r"half_duplex|one_way|two_way|under_way|half_corridor")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
 # Documents of a day stay as they were; the others here list the words that they refuse.
 _LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", "tests/support/words.py")
@@ -50,11 +65,18 @@ def words_of(path: Path) -> Counter[str]:
     flat = " ".join(text.lower().split())
     found = Counter({phrase: flat.count(phrase) for phrase in PHRASES})
     if path.suffix == ".py":
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        names = (token.string for token in tokens if token.type == tokenize.NAME)
-        found.update(name for name in names if _NAMES.search(name))
+        found.update(name for name in _names(text) if _NAMES.search(_TERMS.sub("", name)))
         found.update(opener for opener in _first_words(text) if opener in OPENERS)
     return +found
+
+
+def _names(source: str) -> Iterator[str]:
+    """List the names in a module, without numpy's argument `side="left"` or `"right"`."""
+    tokens = [*tokenize.generate_tokens(io.StringIO(source).readline)]
+    for token, *following in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        of_numpy = [each.string for each in following] in (["=", '"left"'], ["=", '"right"'])
+        if token.type == tokenize.NAME and not (token.string == "side" and of_numpy):
+            yield token.string
 
 
 def _first_words(source: str) -> list[str]:

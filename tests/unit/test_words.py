@@ -18,10 +18,15 @@ def test_no_file_has_more_refused_words_than_before() -> None:
 
 
 def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
-    """A phrase counts across lines; a word counts as a whole part of a name, in Python only."""
+    """A phrase counts across lines; a word counts as a part of a name in Python, not in a term."""
     program = tmp_path / "program.py"
-    program.write_text('"""So\nmany."""\nfirst_half = behalf = sideways = Case\n', encoding="utf-8")
-    assert words_of(program) == {"so many": 1, "first_half": 1, "Case": 1}
+    program.write_text(
+        '"""So\nmany."""\nfirst_half = behalf = sideways = Case\n'
+        "half_duplex = two_way_half = find(rows, side='left', side=\"left\")\n",
+        encoding="utf-8",
+    )
+    found = {"so many": 1, "first_half": 1, "Case": 1, "two_way_half": 1, "side": 1}
+    assert words_of(program) == found
     page = tmp_path / "page.md"
     page.write_text("Nobody has half of it.\n", encoding="utf-8")
     assert words_of(page) == {"nobody": 1}

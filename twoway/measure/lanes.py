@@ -1,4 +1,4 @@
-"""Rows of packets by lane: a half of a connection, as data or ACKs of one sender."""
+"""Rows of packets by lane: the number of a connection's direction, as data or ACKs of a sender."""
 
 import numpy as np
 from capture_analysis.columns import IntArray, Packets

@@ -16,19 +16,19 @@ of a loop in that recursion: one of the three regions of Theorem 2, or a round t
 
 from fractions import Fraction
 
-from twoway.theory.packet_model import Side
+from twoway.theory.packet_model import Sender
 
 # Whether Lemma 2 alternates from the start, or from the first time that the window limits the
 # queue.
 _CLIPPED_ONCE = 4
 
 
-def compresses(one: Side, two: Side) -> bool:
+def compresses(one: Sender, two: Sender) -> bool:
     """Tell whether ACKs without length are compressed (2.1, 4.1)."""
     return one.burst + two.burst > one.delay + two.delay
 
 
-def printed_efficiency(one: Side, two: Side) -> Fraction:
+def printed_efficiency(one: Sender, two: Sender) -> Fraction:
     """Compute the first connection's efficiency, without ACK time.
 
     Theorem 2; with equal rates Theorem 1.
@@ -41,7 +41,7 @@ def printed_efficiency(one: Side, two: Side) -> Fraction:
     return one.burst / max((one.burst + two.burst + trip) / 2, one.burst, two.burst)
 
 
-def printed_queue_bound(one: Side, two: Side) -> Fraction:
+def printed_queue_bound(one: Sender, two: Sender) -> Fraction:
     """Bound the data in the first queue (Lemma 5; equal rates: 4)."""
     trip = one.delay + two.delay
     if one.burst > two.burst + trip:
@@ -51,7 +51,7 @@ def printed_queue_bound(one: Side, two: Side) -> Fraction:
     return (one.burst + two.burst - trip) / one.data
 
 
-def next_queue(one: Side, two: Side, queue: Fraction) -> Fraction:
+def next_queue(one: Sender, two: Sender, queue: Fraction) -> Fraction:
     """Compute the first queue's data at the next busy period (Lemma 2).
 
     The busy period is the second node's. The paper prints it for equal rates.
@@ -60,7 +60,7 @@ def next_queue(one: Side, two: Side, queue: Fraction) -> Fraction:
     return min((one.burst + two.burst - trip) / one.data - queue, Fraction(one.window))
 
 
-def printed_queues(one: Side, two: Side) -> tuple[Fraction, Fraction]:
+def printed_queues(one: Sender, two: Sender) -> tuple[Fraction, Fraction]:
     """Compute the first queue's data at two successive busy periods (Lemma 2).
 
     The queue is the one that the first segment of each of the second node's busy periods meets. The
@@ -86,7 +86,7 @@ def printed_one_way_efficiency(window: int, delay_segments: Fraction) -> Fractio
     return window / (2 * delay_segments)
 
 
-def one_way_cycle(one: Side, two: Side) -> Fraction:
+def one_way_cycle(one: Sender, two: Sender) -> Fraction:
     """Compute the time in which the first connection alone sends a window, s.
 
     Links store and forward.
@@ -94,7 +94,7 @@ def one_way_cycle(one: Side, two: Side) -> Fraction:
     return max(one.burst, _round_trip(one, two))
 
 
-def one_way_efficiency(one: Side, two: Side) -> Fraction:
+def one_way_efficiency(one: Sender, two: Sender) -> Fraction:
     """Compute the efficiency of the first connection alone.
 
     W/(2L+1), with ACK time.
@@ -102,7 +102,7 @@ def one_way_efficiency(one: Side, two: Side) -> Fraction:
     return one.burst / one_way_cycle(one, two)
 
 
-def cycle(one: Side, two: Side) -> Fraction:
+def cycle(one: Sender, two: Sender) -> Fraction:
     """Compute the mean cycle of busy periods, s, with ACK time.
 
     The cycle is the same at both nodes.
@@ -116,7 +116,7 @@ def cycle(one: Side, two: Side) -> Fraction:
     )
 
 
-def _alternating(one: Side, two: Side) -> Fraction:
+def _alternating(one: Sender, two: Sender) -> Fraction:
     """Compute the cycle where busy periods alternate (Lemma 3), s.
 
     Each node's busy period waits for the other node's.
@@ -124,17 +124,17 @@ def _alternating(one: Side, two: Side) -> Fraction:
     return (one.burst + two.burst + one.delay + two.delay) / 2 + max(one.ack, two.ack)
 
 
-def _filled(one: Side, two: Side) -> Fraction:
+def _filled(one: Sender, two: Sender) -> Fraction:
     """Compute the cycle where the first node's link never idles (Lemma 1)."""
     return one.burst + two.window * one.ack
 
 
-def efficiency(one: Side, two: Side) -> Fraction:
+def efficiency(one: Sender, two: Sender) -> Fraction:
     """Compute the first connection's efficiency, with ACK time."""
     return one.burst / cycle(one, two)
 
 
-def utilisation(one: Side, two: Side) -> Fraction:
+def utilisation(one: Sender, two: Sender) -> Fraction:
     """Compute the share of time in which the first link transmits.
 
     Data and ACKs count.
@@ -142,5 +142,5 @@ def utilisation(one: Side, two: Side) -> Fraction:
     return (one.burst + two.window * one.ack) / cycle(one, two)
 
 
-def _round_trip(one: Side, two: Side) -> Fraction:
+def _round_trip(one: Sender, two: Sender) -> Fraction:
     return one.data + one.delay + two.ack + two.delay

@@ -20,8 +20,8 @@ BUNCH_ACKS = 2
 
 
 @dataclass(frozen=True)
-class Side:
-    """One node: its window and its link.
+class Sender:
+    """One node as a sender: its window and its link.
 
     Attributes:
         window: segments that the node's connection keeps in flight.
@@ -67,16 +67,18 @@ class Outcome:
     ack_bunch: int
 
 
-def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tuple[Outcome, Outcome]:
+def simulate(
+    senders: tuple[Sender, Sender], watch: tuple[Fraction, Fraction]
+) -> tuple[Outcome, Outcome]:
     """Run the model from time zero to the end of the watched window.
 
     Args:
-        sides: the two nodes; data of one is acknowledged by the other.
+        senders: the two nodes; data of one is acknowledged by the other.
         watch: start and end of the window that is measured.
     """
-    times = [t for s in sides for t in (s.data, s.ack, s.delay, s.start)]
+    times = [t for s in senders for t in (s.data, s.ack, s.delay, s.start)]
     unit = Fraction(1, math.lcm(*(t.denominator for t in (*times, *watch))))
-    nodes = [_Node(side, watch, unit) for side in sides]
+    nodes = [_Node(sender, watch, unit) for sender in senders]
     events: list[tuple[int, int, int, int]] = []
     for number, node in enumerate(nodes):
         heapq.heappush(events, (node.start, _ARRIVED, number, -1))
@@ -102,10 +104,10 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
 class _Node:
     """A queue and its link, in whole units of time."""
 
-    def __init__(self, side: Side, watch: tuple[Fraction, Fraction], unit: Fraction) -> None:
-        self.window, self._ack_first = side.window, side.ack_first
-        self._length = {_DATA: int(side.data / unit), _ACK: int(side.ack / unit)}
-        self.delay, self.start = int(side.delay / unit), int(side.start / unit)
+    def __init__(self, sender: Sender, watch: tuple[Fraction, Fraction], unit: Fraction) -> None:
+        self.window, self._ack_first = sender.window, sender.ack_first
+        self._length = {_DATA: int(sender.data / unit), _ACK: int(sender.ack / unit)}
+        self.delay, self.start = int(sender.delay / unit), int(sender.start / unit)
         self._from, self.stop = (int(t / unit) for t in watch)
         self.queue: deque[int] = deque()
         self._data = self._peak = self._data_peak = self._busy = 0

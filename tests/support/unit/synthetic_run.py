@@ -330,12 +330,12 @@ def manifest(files: Sequence[str] = (), **said: Sequence[dict[str, Any]]) -> dic
 @cache
 def _captures(forward: tuple[Crossing, ...], reverse: tuple[Crossing, ...]) -> dict[str, bytes]:
     entering, leaving, arriving = {}, {}, {}
-    for side, table in (("forward", forward), ("reverse", reverse)):
-        frames = list(zip(table, _frames(side, table), strict=True))
-        entering[side] = [(c.entered_us, frame) for c, frame in frames]
+    for direction, table in (("forward", forward), ("reverse", reverse)):
+        frames = list(zip(table, _frames(direction, table), strict=True))
+        entering[direction] = [(c.entered_us, frame) for c, frame in frames]
         left = [(c, c.left_us, frame) for c, frame in frames if c.left_us is not None]
-        leaving[side] = [(left_us, frame) for _, left_us, frame in left]
-        arriving[side] = [
+        leaving[direction] = [(left_us, frame) for _, left_us, frame in left]
+        arriving[direction] = [
             (left_us + DELAY_US + crossing.delayed_us, frame) for crossing, left_us, frame in left
         ]
     return {
@@ -354,10 +354,10 @@ def _capture(*parts: list[Timed]) -> bytes:
     return pcap(times, snap_bytes=SNAP_BYTES)
 
 
-def _frames(side: str, table: Table) -> list[bytes]:
+def _frames(direction: str, table: Table) -> list[bytes]:
     """Return each packet as a frame; IP counts a host's packets of a connection, as Linux does."""
     hosts = {"source": H1, "destination": H2}
-    if side == "reverse":
+    if direction == "reverse":
         hosts = {"source": H2, "destination": H1}
     sent = {"first": 0, "second": 0}
     frames = []

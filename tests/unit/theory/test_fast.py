@@ -21,7 +21,7 @@ from twoway.theory.fast import (
     slope,
 )
 from twoway.theory.network import Link, Setup
-from twoway.theory.packet_model import Side, simulate
+from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict
 
 FORWARD, BACKWARD = Direction
@@ -144,8 +144,8 @@ def test_the_dividing_line_needs_small_acks() -> None:
                 slope(capacity, ack_share)
 
 
-# Each start's queue and the shares of the link, in units of alpha and of the link: those of the
-# golden ratio for two; the others from the equation sum 1 / (q - e) = 1.
+# Number of flows that started one after another; the queue, in units of alpha; each flow's share of
+# the link. Two flows follow the golden ratio, more solve the equation sum 1 / (q - e) = 1.
 LATE = [
     (1, 1.0, [1.0]),
     (2, 2.618, [0.382, 0.618]),
@@ -217,11 +217,11 @@ def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
     found = bunched(settled, flows, (capacity, capacity), float(propagation_s))
     round_trip = float(propagation_s) + found.queueing_s
     window = round(alpha * round_trip / found.queueing_s)
-    side = Side(
+    sender = Sender(
         window, Fraction(DATA_BIT, capacity), Fraction(ACK_BIT, capacity), propagation_s / 2
     )
     cycle = Fraction(round_trip)
-    outcome, _ = simulate((side, side), (10 * cycle, 20 * cycle))
+    outcome, _ = simulate((sender, sender), (10 * cycle, 20 * cycle))
     busy = float(outcome.busy / (10 * cycle))
     assert busy == pytest.approx(sum((found.data_share[0], found.ack_share[0])), rel=0.5 / window)
 

@@ -101,7 +101,7 @@ ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
 @pytest.mark.parametrize(
     ("name", "changes", "sentence"),
     [
-        (ONE_WAY, {"medium": None}, "each direction has a medium of its own"),
+        (ONE_WAY, {"medium": None}, "is about a medium that both directions share"),
         (ONE_WAY, {"medium": Medium(0, 2)}, "each segment is acknowledged"),
         (TWO_WAY, {"medium": Medium(0, 2)}, "two connections, and turns of one"),
         (ONE_WAY, {"medium": Medium(0, 1), "datagrams": (None,)}, "and nothing else"),

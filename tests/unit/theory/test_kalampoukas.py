@@ -9,28 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twoway.theory import kalampoukas, zhang
-from twoway.theory.packet_model import Side, simulate
+from twoway.theory.packet_model import Sender, simulate
 
 FREE = Fraction(0)
 
 
-def _even(window: int, delay: int) -> Side:
-    return Side(window, Fraction(1), FREE, Fraction(delay))
+def _even(window: int, delay: int) -> Sender:
+    return Sender(window, Fraction(1), FREE, Fraction(delay))
 
 
 def test_worked_example_has_two_thirds() -> None:
     """Windows of 4 on a link of 2 get 66.67 %, and queues of 3 and 1 alternate (section 3)."""
-    side = _even(4, 2)
-    assert kalampoukas.printed_efficiency(side, side) == Fraction(2, 3)
-    assert kalampoukas.next_queue(side, side, Fraction(3)) == 1
-    assert kalampoukas.printed_queue_bound(side, side) == 4
+    sender = _even(4, 2)
+    assert kalampoukas.printed_efficiency(sender, sender) == Fraction(2, 3)
+    assert kalampoukas.next_queue(sender, sender, Fraction(3)) == 1
+    assert kalampoukas.printed_queue_bound(sender, sender) == 4
 
 
 def test_section_5_2_has_its_efficiency_and_queue() -> None:
     """Windows of 28 and 15 segments of delay get 65.1 %, with queues of 13 (section 5.2)."""
-    side = _even(28, 15)
-    assert round(float(kalampoukas.printed_efficiency(side, side)), 3) == 0.651
-    assert kalampoukas.next_queue(side, side, Fraction(13)) == 13
+    sender = _even(28, 15)
+    assert round(float(kalampoukas.printed_efficiency(sender, sender)), 3) == 0.651
+    assert kalampoukas.next_queue(sender, sender, Fraction(13)) == 13
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_lemma_2_alternates_from_the_starts(
         assert set(outcome.cluster_peaks[2:]) == set(expected)
 
 
-def _uneven(window: int, data: int, delay: int, start: int = 0) -> Side:
-    return Side(window, Fraction(data), FREE, Fraction(delay), start=Fraction(start))
+def _uneven(window: int, data: int, delay: int, start: int = 0) -> Sender:
+    return Sender(window, Fraction(data), FREE, Fraction(delay), start=Fraction(start))
 
 
 def test_compression_needs_more_than_the_round_trip() -> None:
@@ -87,21 +87,21 @@ def test_lemma_2_with_unequal_rates() -> None:
 
 def test_alone_a_window_waits_for_its_first_ack() -> None:
     """One segment of 1, delays of 3 and 2 and an ACK of 1/4 make a cycle of 6 1/4."""
-    one = Side(1, Fraction(1), Fraction(1, 2), Fraction(3))
-    two = Side(9, Fraction(1), Fraction(1, 4), Fraction(2))
+    one = Sender(1, Fraction(1), Fraction(1, 2), Fraction(3))
+    two = Sender(9, Fraction(1), Fraction(1, 4), Fraction(2))
     assert kalampoukas.one_way_cycle(one, two) == Fraction(25, 4)
 
 
 def test_acks_that_go_first_wait_for_one_segment() -> None:
     """If ACKs go first, efficiency is that of one connection alone, minus at most a segment."""
-    side = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
-    watched = 100 * kalampoukas.one_way_cycle(side, side)
-    outcome, _ = simulate((side, side), (watched, 2 * watched))
+    sender = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
+    watched = 100 * kalampoukas.one_way_cycle(sender, sender)
+    outcome, _ = simulate((sender, sender), (watched, 2 * watched))
     efficiency = outcome.data_sent / watched
-    alone = kalampoukas.one_way_efficiency(side, side)
+    alone = kalampoukas.one_way_efficiency(sender, sender)
     assert Fraction(28, 32) - Fraction(1, 50) < efficiency <= alone
     assert outcome.ack_bunch == 1
-    shared, _ = simulate((replace(side, ack_first=False),) * 2, (watched, 2 * watched))
+    shared, _ = simulate((replace(sender, ack_first=False),) * 2, (watched, 2 * watched))
     assert shared.data_sent / watched < Fraction(28, 42)
     assert shared.ack_bunch == 13
 
@@ -123,7 +123,7 @@ def test_model_is_busy_as_the_closed_form_says(
     windows: tuple[int, int], delay: Fraction, ack: Fraction
 ) -> None:
     """In every region the model's links are busy as derived, within a cycle's work at each end."""
-    one, two = (Side(w, Fraction(1), ack, delay) for w in windows)
+    one, two = (Sender(w, Fraction(1), ack, delay) for w in windows)
     period = kalampoukas.cycle(one, two)
     outcomes = simulate((one, two), (30 * period, 70 * period))
     for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
@@ -142,8 +142,8 @@ def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
 ) -> None:
     """Both nodes have the same cycle; without compression it is that of the longer round trip."""
     ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
-    one = Side(windows[0], 1 / rate, ack / rate, delay)
-    two = Side(windows[1], Fraction(1), ack, delay)
+    one = Sender(windows[0], 1 / rate, ack / rate, delay)
+    two = Sender(windows[1], Fraction(1), ack, delay)
     period = kalampoukas.cycle(one, two)
     outcomes = simulate((one, two), (30 * period, 70 * period))
     for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
@@ -154,8 +154,8 @@ def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
 @given(window=st.integers(1, 40), delay=st.fractions(0, 20, max_denominator=9))
 def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
     """A single connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
-    side = Side(window, Fraction(1), FREE, delay)
-    alone = kalampoukas.one_way_efficiency(side, side)
+    sender = Sender(window, Fraction(1), FREE, delay)
+    alone = kalampoukas.one_way_efficiency(sender, sender)
     assert alone == min(window / (2 * delay + 1), Fraction(1))
     if delay:
         assert alone <= kalampoukas.printed_one_way_efficiency(window, delay)
@@ -170,8 +170,8 @@ def test_free_acks_leave_the_printed_theorem(
     windows: tuple[int, int], data: Fraction, delay: Fraction
 ) -> None:
     """Without ACK time, Theorem 2 remains unless a segment's round trip takes longest."""
-    one = Side(windows[0], data, FREE, delay)
-    two = Side(windows[1], Fraction(1), FREE, delay)
+    one = Sender(windows[0], data, FREE, delay)
+    two = Sender(windows[1], Fraction(1), FREE, delay)
     longest = kalampoukas.cycle(one, two)
     ways = (kalampoukas.one_way_cycle(one, two), kalampoukas.one_way_cycle(two, one))
     if longest > max(ways) and kalampoukas.compresses(one, two):
@@ -187,5 +187,5 @@ def test_one_way_form_is_half_of_the_window_over_the_delay() -> None:
 
 def test_queue_bound_of_equal_windows_leaves_out_the_pipe() -> None:
     """Lemma 4: two windows of 8 with 2 slots in each direction make a queue of 12, not of 8."""
-    one, two = (Side(8, Fraction(1), FREE, Fraction(2)) for _ in range(2))
+    one, two = (Sender(8, Fraction(1), FREE, Fraction(2)) for _ in range(2))
     assert kalampoukas.printed_queue_bound(one, two) == 12

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from twoway.paths import PROFILES, experiment_files
 from twoway.theory.kalampoukas import cycle
-from twoway.theory.packet_model import Side, simulate
+from twoway.theory.packet_model import Sender, simulate
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -19,18 +19,18 @@ def _load(path: Path) -> dict[str, Any]:
     return document
 
 
-def _sides(name: str) -> tuple[Side, Side]:
+def _senders(name: str) -> tuple[Sender, Sender]:
     """Return the two nodes of an experiment, from its file and its profile's."""
     experiment = _load(experiment_files()[name])
     directions = _load(PROFILES / f"{experiment['profile']}.yml")["directions"]
     mtu = experiment["stack"]["mtu_bytes"]
-    sides = []
+    senders = []
     for flow, direction in zip(experiment["flows"], ("forward", "reverse"), strict=True):
         link = directions[direction]
         rate = Fraction(str(link["rate_mbit"])) * 1_000_000
         header = 14 + link["overhead_bytes"]
-        sides.append(
-            Side(
+        senders.append(
+            Sender(
                 window=flow["window_packets"],
                 data=(mtu + header) * 8 / rate,
                 ack=(40 + header) * 8 / rate,
@@ -38,7 +38,7 @@ def _sides(name: str) -> tuple[Side, Side]:
                 start=Fraction(str(flow.get("start_s", 0))),
             )
         )
-    return sides[0], sides[1]
+    return senders[0], senders[1]
 
 
 EXPERIMENTS = (
@@ -51,7 +51,7 @@ EXPERIMENTS = (
 )
 
 
-def _measured_cycle(one: Side, two: Side) -> list[Fraction]:
+def _measured_cycle(one: Sender, two: Sender) -> list[Fraction]:
     """Return the mean distance of the model's busy periods, per node, over pairs and exactly."""
     period = cycle(one, two)
     outcomes = simulate((one, two), (20 * period, 60 * period))
@@ -66,7 +66,7 @@ def _measured_cycle(one: Side, two: Side) -> list[Fraction]:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_model_has_the_cycle_of_the_closed_form(name: str) -> None:
     """The model of each experiment repeats with the closed form's cycle, as an exact fraction."""
-    one, two = _sides(name)
+    one, two = _senders(name)
     assert _measured_cycle(one, two) == [cycle(one, two)] * 2
 
 
@@ -83,7 +83,7 @@ def test_model_reaches_the_queues_that_experiments_expect(
     name: str, forward: int, reverse: int
 ) -> None:
     """Queue peaks of the model are those of the papers, within a packet of quantisation."""
-    one, two = _sides(name)
+    one, two = _senders(name)
     period = cycle(one, two)
     outcomes = simulate((one, two), (20 * period, 40 * period))
     assert abs(outcomes[0].queue_peak - forward) <= 1
@@ -99,5 +99,5 @@ def test_model_reaches_the_queues_that_experiments_expect(
 def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction) -> None:
     """For equal windows that fill the pipe, the model sends W segments in W + D + a, exactly."""
     assume(window > delay + 1)  # otherwise no ACK compression: the paper's condition (2.1)
-    side = Side(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
-    assert _measured_cycle(side, side) == [cycle(side, side)] * 2
+    sender = Sender(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
+    assert _measured_cycle(sender, sender) == [cycle(sender, sender)] * 2

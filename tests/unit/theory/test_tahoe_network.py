@@ -50,8 +50,8 @@ def setup(name: str) -> Setup:
 def victims(outcome: Outcome) -> list[list[int]]:
     """Return the connections that lose in each epoch, drop by drop."""
     network = outcome.network
-    gap = sum(s.link.delay_ns + s.link.limit * s.link.data_ns for s in network.sides)
-    drops = sorted((d for s in network.sides for d in s.drops), key=lambda drop: drop[0])
+    gap = sum(s.link.delay_ns + s.link.limit * s.link.data_ns for s in network.directions)
+    drops = sorted((d for s in network.directions for d in s.drops), key=lambda drop: drop[0])
     epochs = clusters(drops, gap, network.watch_ns)
     return [[packet.connection for _, packet in epoch] for epoch in epochs]
 

@@ -114,18 +114,18 @@ def _covered(setup: Setup) -> tuple[Medium, int]:
     """
     medium = setup.medium
     if medium is None:
-        raise ValueError("each direction has a medium of its own")
+        raise ValueError("is about a medium that both directions share")
     if setup.datagrams or len({each.window_packets for each in setup.connections}) != 1:
-        raise ValueError("it has connections with the same window and nothing else")
+        raise ValueError("is about connections with equal windows, without UDP flows")
     if any(len(each.directions) + len(each.ack_directions) != 2 for each in setup.connections):
-        raise ValueError("it has one link")
+        raise ValueError("is about one link")
     if any(link.elements.has(BehindQueue, Delay) for link in setup.links.values()):
-        raise ValueError("its delays are constant, and it loses no packets")
+        raise ValueError("is about constant delays without losses")
     window = setup.connections[0].window_packets
     if window is None or any(each.paced for each in setup.connections):
-        raise ValueError("its windows are fixed, and full of data")
+        raise ValueError("is about fixed windows that are always full")
     if medium.turn_packets > 1 and not setup.acks_every_segment:
-        raise ValueError("with turns of several packets each segment is acknowledged")
+        raise ValueError("with turns of several packets it needs an ACK for each segment")
     windows = window * len(setup.connections)
     if windows > min(link.buffer_packets for link in setup.links.values()):
         raise ValueError(f"windows of {windows} packets overflow a queue")

@@ -23,7 +23,7 @@ from twoway.theory.kalampoukas import (
     printed_queues,
 )
 from twoway.theory.network import Link, Setup
-from twoway.theory.packet_model import Outcome, Side, simulate
+from twoway.theory.packet_model import Outcome, Sender, simulate
 
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
 # repeat after one or two.
@@ -48,8 +48,8 @@ class _Pair:
 
     direction: str
     back: str
-    one: Side
-    two: Side
+    one: Sender
+    two: Sender
     own: list[Connection]
     opposite: int
 
@@ -172,10 +172,10 @@ def _factor(setup: Setup, pair: _Pair) -> float:
 
 
 def _of_connection(
-    setup: Setup, connection: Connection, side: Side, period: Fraction
+    setup: Setup, connection: Connection, sender: Sender, period: Fraction
 ) -> dict[str, float]:
     link = setup.links[connection.direction]
-    efficiency = float((connection.window_packets or 0) * side.data / period)
+    efficiency = float((connection.window_packets or 0) * sender.data / period)
     throughput = efficiency * link.rate_bit / 1e6
     return {
         f"efficiency.{connection.name}": efficiency,
@@ -198,8 +198,8 @@ def _pairs(setup: Setup) -> list[_Pair]:
         opposite = [c for c in setup.connections if c.direction == back]
         _check(own, back)
         _check(opposite, direction)
-        one = _side(setup.links[direction], direction, own)
-        two = _side(setup.links[back], back, opposite)
+        one = _sender(setup.links[direction], direction, own)
+        two = _sender(setup.links[back], back, opposite)
         pairs.append(_Pair(direction, back, one, two, own, len(opposite)))
     return pairs
 
@@ -216,14 +216,14 @@ def _check(connections: list[Connection], back: str) -> None:
         raise ValueError("connections of one direction must open together")
 
 
-def _side(link: Link, direction: str, connections: list[Connection]) -> Side:
+def _sender(link: Link, direction: str, connections: list[Connection]) -> Sender:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
         raise ValueError(
             f"a buffer of {link.buffer_packets} packets at {direction} loses some of {window}"
         )
     start_s = min((c.start_s for c in connections), default=0)
-    return Side(
+    return Sender(
         window=window,
         data=Fraction(str(link.data_s)),
         ack=Fraction(str(link.ack_s)),

@@ -60,8 +60,8 @@ class Packet:
 
 
 @dataclass
-class Side:
-    """One node's queue towards the other.
+class Direction:
+    """One direction of the link: the queue at its start, and what left or was dropped.
 
     Attributes:
         queue: the packet in transmission first.
@@ -95,7 +95,7 @@ class Network:
         watch_ns: tuple[int, int],
     ) -> None:
         self.watch_ns, self.connections = watch_ns, connections
-        self.sides = [Side(link) for link in links]
+        self.directions = [Direction(link) for link in links]
         self.events: list[tuple[int, int, str, Packet]] = []
         self.order = 0
         for number, connection in enumerate(connections):
@@ -167,33 +167,33 @@ class Network:
         if segments and connection.deadline is None:
             self._start_timer(now, number)
 
-    def _side(self, packet: Packet) -> Side:
+    def _direction(self, packet: Packet) -> Direction:
         """Find the queue that a packet passes: ACKs leave from the receiver's node."""
         node = self.connections[packet.connection].node
-        return self.sides[node if packet.kind == "data" else 1 - node]
+        return self.directions[node if packet.kind == "data" else 1 - node]
 
     def _enqueue(self, now: int, packet: Packet) -> None:
-        side = self._side(packet)
-        if len(side.queue) == side.link.limit:
-            side.drops.append((now, packet))
+        direction = self._direction(packet)
+        if len(direction.queue) == direction.link.limit:
+            direction.drops.append((now, packet))
             return
-        side.queue.append(packet)
-        side.lengths.append((now, len(side.queue)))
-        if len(side.queue) == 1:
-            self._transmit(now, side)
+        direction.queue.append(packet)
+        direction.lengths.append((now, len(direction.queue)))
+        if len(direction.queue) == 1:
+            self._transmit(now, direction)
 
     def _transmitted(self, now: int, packet: Packet) -> None:
-        side = self._side(packet)
-        side.queue.popleft()
-        side.lengths.append((now, len(side.queue)))
-        side.left.append((now, packet))
-        self._at(now + side.link.delay_ns, packet.kind, packet)
-        if side.queue:
-            self._transmit(now, side)
+        direction = self._direction(packet)
+        direction.queue.popleft()
+        direction.lengths.append((now, len(direction.queue)))
+        direction.left.append((now, packet))
+        self._at(now + direction.link.delay_ns, packet.kind, packet)
+        if direction.queue:
+            self._transmit(now, direction)
 
-    def _transmit(self, now: int, side: Side) -> None:
-        packet = side.queue[0]
-        end = now + (side.link.data_ns if packet.kind == "data" else side.link.ack_ns)
+    def _transmit(self, now: int, direction: Direction) -> None:
+        packet = direction.queue[0]
+        end = now + (direction.link.data_ns if packet.kind == "data" else direction.link.ack_ns)
         start, stop = self.watch_ns
-        side.busy += max(min(end, stop) - max(now, start), 0)
+        direction.busy += max(min(end, stop) - max(now, start), 0)
         self._at(end, "transmitted", packet)

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from twoway.theory.tahoe.network import Connection, Network, Packet, Side
+from twoway.theory.tahoe.network import Connection, Direction, Network, Packet
 
 FloatArray = NDArray[np.float64]
 # Times at which a quantity changed, ns, and its values from then on.
@@ -39,7 +39,7 @@ class Outcome:
     @cached_property
     def _lengths(self) -> tuple[Steps, Steps]:
         """Both queues' lengths over time."""
-        first, second = (_steps(side.lengths) for side in self.network.sides)
+        first, second = (_steps(direction.lengths) for direction in self.network.directions)
         return first, second
 
     @cached_property
@@ -50,28 +50,33 @@ class Outcome:
     @property
     def _gap(self) -> int:
         """The longest round trip, which separates epochs, ns."""
-        sides = self.network.sides
-        return sum(side.link.delay_ns + side.link.limit * side.link.data_ns for side in sides)
+        directions = self.network.directions
+        return sum(
+            direction.link.delay_ns + direction.link.limit * direction.link.data_ns
+            for direction in directions
+        )
 
     def _lines(self) -> dict[str, float]:
         start, stop = self.network.watch_ns
         found = {}
-        lines = zip(self.queues, self.network.sides, self._lengths, strict=True)
-        for name, side, lengths in lines:
-            found[f"utilisation.{name}"] = side.busy / (stop - start)
+        lines = zip(self.queues, self.network.directions, self._lengths, strict=True)
+        for name, direction, lengths in lines:
+            found[f"utilisation.{name}"] = direction.busy / (stop - start)
             time, length = _within(lengths, start, stop)
             found[f"queue_peak.{name}"] = float(length.max())
             found[f"queue_mean.{name}"] = _mean(time, length)
-            found[f"drops_ack.{name}"] = sum(packet.kind == "ack" for _, packet in side.drops)
+            found[f"drops_ack.{name}"] = sum(packet.kind == "ack" for _, packet in direction.drops)
         return found
 
-    def _drops(self, sides: Iterable[Side]) -> list[tuple[int, Packet]]:
+    def _drops(self, directions: Iterable[Direction]) -> list[tuple[int, Packet]]:
         """List drops in time order."""
-        return sorted((d for side in sides for d in side.drops), key=lambda drop: drop[0])
+        return sorted(
+            (d for direction in directions for d in direction.drops), key=lambda drop: drop[0]
+        )
 
     def _epochs(self) -> dict[str, float]:
-        sides, watch_ns = self.network.sides, self.network.watch_ns
-        gap, drops = self._gap, self._drops(sides)
+        directions, watch_ns = self.network.directions, self.network.watch_ns
+        gap, drops = self._gap, self._drops(directions)
         epochs = clusters([drop for drop in drops if drop[1].kind == "data"], gap, watch_ns)
         victims = [{packet.connection for _, packet in epoch} for epoch in epochs]
         single = [len(each) == 1 for each in victims]
@@ -84,9 +89,9 @@ class Outcome:
         }
         steady = [packet for time, packet in drops if time >= watch_ns[0]]
         found["dropped_data_share"] = _share(packet.kind == "data" for packet in steady)
-        for name, side in zip(self.queues, sides, strict=True):
+        for name, direction in zip(self.queues, directions, strict=True):
             for half, key in ((1, "epoch_drops"), (2, "epoch_drops_half_gap")):
-                of_queue = clusters(self._drops([side]), gap // half, watch_ns)
+                of_queue = clusters(self._drops([direction]), gap // half, watch_ns)
                 found |= _described(of_queue, (f"{key}.{name}", f"queue_epoch_period.{name}"))
         for number, name in enumerate(self.connections):
             lost = sum(p.kind == "data" and p.connection == number for p in steady)
@@ -125,10 +130,10 @@ class Outcome:
         start, stop = self.network.watch_ns
         connection = self.network.connections[number]
         _, flight = _within(self._flights[number], start, stop)
-        side = self.network.sides[connection.node]
+        direction = self.network.directions[connection.node]
         left = [
             (time, packet.kind == "data" and packet.connection == number)
-            for time, packet in side.left
+            for time, packet in direction.left
             if time >= start
         ]
         mine = [own for _, own in left]
@@ -146,7 +151,7 @@ class Outcome:
 
     def _growth(self, number: int) -> float:
         """Fit the exponent with which a window grows from its lowest value to the next loss."""
-        drops = [drop for drop in self._drops(self.network.sides) if drop[1].kind == "data"]
+        drops = [drop for drop in self._drops(self.network.directions) if drop[1].kind == "data"]
         mine = [drop for drop in drops if drop[1].connection == number]
         losses = [epoch[0][0] for epoch in clusters(mine, self._gap, self.network.watch_ns)]
         tenths, grown = np.arange(1, 11) / 10, []
@@ -161,14 +166,18 @@ class Outcome:
 
     def _acks(self, connection: Connection, segments: int) -> dict[str, float]:
         """Describe ACKs on arrival; nothing if some were dropped and the rest cannot be matched."""
-        if any(packet.kind == "ack" for side in self.network.sides for _, packet in side.drops):
+        if any(
+            packet.kind == "ack"
+            for direction in self.network.directions
+            for _, packet in direction.drops
+        ):
             return {}
         start, _ = self.network.watch_ns
         arrived = np.array(connection.acks_arrived)
         sent = np.array(connection.acks_sent)[: len(arrived)]
         steady = arrived >= start
         gaps, were = np.diff(arrived[steady]), np.diff(sent[steady])
-        least = 2 * self.network.sides[1 - connection.node].link.ack_ns
+        least = 2 * self.network.directions[1 - connection.node].link.ack_ns
         apart = np.flatnonzero(gaps > least)
         bunches = np.diff([-1, *apart, len(gaps)])
         return {

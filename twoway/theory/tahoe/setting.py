@@ -28,7 +28,7 @@ def outcome_of(setup: Setup, starts_s: Sequence[float] | None = None) -> Outcome
     Raises: ValueError with a sentence if the model does not cover the setup.
     """
     if len(setup.links) != 2:
-        raise ValueError(f"is about one link both ways, not {len(setup.links)} queues")
+        raise ValueError(f"is about one link in both directions, not {len(setup.links)} queues")
     queues = tuple(setup.links)
     flows = setup.connections
     starts = starts_s or [each.start_s for each in flows]

@@ -30,7 +30,7 @@ class Timer(Protocol):
 
 @dataclass
 class LinuxTimer:
-    """srtt + max(4 rttvar, 200 ms) from each ACK of what was sent once, in us (tcp_input.c)."""
+    """srtt + max(4 rttvar, 200 ms) from each ACK of data sent once, in us (tcp_input.c)."""
 
     least: int = 200_000
     srtt: int = 0
