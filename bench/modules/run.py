@@ -32,8 +32,8 @@ ACKS = 2_000_000
 DUE_MS = {1: 5, 10: 5, 100: 17, 1000: 17}
 FRAME_BITS = 480
 CONTROLS = ("vegas", "fast100")
-# Share of packets that may wait though they should pass, or the reverse: the clock is slow, a
-# bucket full, a flow's first packet free.
+# Largest share of packets with another outcome than intended, by the intended one: the clock is
+# slow, a bucket starts full, and a flow's first packet never waits.
 MOST_OFF = {"pass": 0.1, "drop": 0.1, "wait": 0.3}
 
 

@@ -101,7 +101,7 @@ def _ends(packets: Packets, flows: FlowTable) -> dict[str, Any]:
     ends = [(flows.source(lane // 2), flows.destination(lane // 2)) for lane in lanes.tolist()]
     columns = {}
     for at, who in enumerate(("sender", "receiver")):
-        # Half 1 is what the destination sends.
+        # In half 1 the destination sends.
         both = [pair[(lane + at) % 2] for lane, pair in zip(lanes.tolist(), ends, strict=True)]
         for field, (what, kind) in enumerate((("", pa.string()), ("_port", pa.uint16()))):
             texts = pa.array([end[field] for end in both], type=kind)

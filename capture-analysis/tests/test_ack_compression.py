@@ -100,7 +100,7 @@ def test_bunches_by_hand() -> None:
 
 @given(TIMES, st.integers(0, 50))
 def test_bunches_by_walking(arrived: list[int], service: int) -> None:
-    """Bunches are what a walk over the gaps finds, and their sizes add up to the ACKs."""
+    """Bunches are those that a walk over the gaps finds; their sizes add up to the ACKs."""
     sizes: list[int] = [1] if arrived else []
     for before, after in pairwise(arrived):
         if after - before <= 2 * service:

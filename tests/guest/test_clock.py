@@ -32,9 +32,12 @@ ACK, REQUEST, WAIT, GET, UPDATE, RUN = 0, 2, 3, 4, 5, 6
 
 
 def _schedule(listener: socket.socket) -> None:
-    """Schedule a single kernel: it runs whenever it asks to."""
+    """Schedule a single kernel, if one connects: it runs whenever it asks to."""
     now = wanted = 0
-    kernel, _ = listener.accept()
+    try:
+        kernel, _ = listener.accept()
+    except OSError:  # the listener was shut down
+        return
     with kernel, contextlib.suppress(ConnectionError):
         while len(message := kernel.recv(MESSAGE.size, socket.MSG_WAITALL)) == MESSAGE.size:
             asked, sequence, time = MESSAGE.unpack(message)
@@ -56,8 +59,14 @@ def scheduler(folder: Path) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "scheduler"))
         listener.listen()
-        threading.Thread(target=_schedule, args=[listener], daemon=True).start()
-        yield
+        thread = threading.Thread(target=_schedule, args=[listener])
+        thread.start()
+        try:
+            yield
+        finally:
+            # The thread ends before another file gets the listener's descriptor.
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 def boot(guest: Guest, folder: Path, options: str, script: str = "") -> str:

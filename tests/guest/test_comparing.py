@@ -52,8 +52,8 @@ def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
     first = document.partings[0]
     assert first.interface == "h1-eth0"
     assert first.first is not None
-    # The 28th segment of 9140 bytes, after the single byte before all traffic: only the other run's
-    # window forbids it.
+    # The 28th segment of 9140 bytes: the window of 27 forbids it. The first byte of the connection
+    # was sent before the traffic.
     assert f"seq {27 * 9140 + 2}:{28 * 9140 + 2} " in first.first
     assert first.second != first.first
 

@@ -34,7 +34,7 @@ HOST_CALLS = ROOT / "tests/support/guest/host_calls"
 OUTLAST = ROOT / "tests/support/guest/outlast.py"
 USER = 54321
 
-# In the guest, as its root; with a second mount of what user-mode Linux sees of the host.
+# In the guest, as its root; with a second mount of the host as user-mode Linux sees it.
 GUEST_WAYS_OUT = r"""
 exec 2> /dev/null
 # In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.

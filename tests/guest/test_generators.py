@@ -104,7 +104,7 @@ def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
     ("rate_mbit", "stack", "expected"),
     [
         (100, {}, 1 << 24),
-        # 8367 packets in 100 ms and 0.4 for which 833 ACKs of 60 bytes wait; 833 in the queue.
+        # 8367 packets in the round trip: 100 ms, and 0.4 ms behind 833 ACKs; 833 in the queue.
         (1000, {}, 2 * (8367 + 833) * 1500),
         (1000, {"receive_window_packets": 100}, 1 << 24),
         (1000, {"receive_buffer_bytes": 100_000}, 100_000),

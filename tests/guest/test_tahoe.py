@@ -177,9 +177,9 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
         for node, start_ns in enumerate((0, S // 2))
     ]
     network = Network((Link(), Link()), connections, (0, 500 * S)).run()
-    for view, side in zip(analysis.queues.values(), network.sides, strict=True):
+    for view, direction in zip(analysis.queues.values(), network.directions, strict=True):
         drops = analysis.drops(view)
-        modelled = np.array([time for time, _ in side.drops])
+        modelled = np.array([time for time, _ in direction.drops])
         assert len(drops) == len(modelled) > 50
         assert np.all(drops.payload_bytes > 0)
         late = drops.time_ns - START_NS - modelled

@@ -221,7 +221,7 @@ def kernel_config() -> set[str]:
         text = packaged.read_text()
     else:
         raise UsageError(
-            f"kernel {os.uname().release}: neither {running} nor {packaged}",
+            f"kernel {os.uname().release}: neither {running} nor {packaged} exists",
             "its configuration is needed to know whether it can run experiments",
         )
     return set(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))

@@ -222,7 +222,7 @@ def _running_process(folder: Path) -> str:
 
 
 def _with_program(command: str, folder: Path) -> str:
-    """Add the experiment's programs that a process may belong to, to its name."""
+    """Add to a process's name the experiment's programs that may have started it."""
     if command == _IDLE:
         return "no program"
     programs = read_plan(folder).user_programs

@@ -27,8 +27,8 @@ from twoway.report.results import Experiment, Result
 CARD = "card.json"
 # The beginning of the reason why a cell of QUIC has no number: a program stands in the row.
 NOT_FOR = "not for a program: "
-# Differences from the better value: up to the first a number is as good as the best, from the
-# second on poor.
+# Shares of the best value: a number above the first is as good as the best, one below the second
+# is poor.
 _NEAR, _POOR = 0.9, 0.5
 
 

@@ -62,7 +62,7 @@ def compare_cards(first: Card, second: Card) -> CardComparison:
     """
     if first.suite != second.suite:
         raise UsageError(
-            f"a card of {first.suite:.80} and one of {second.suite:.80}: other rows, other numbers"
+            f"a card of {first.suite:.80} and one of {second.suite:.80}: their rows differ"
         )
     shared = [each for each in first.columns if each in second.columns]
     if not shared:

@@ -43,7 +43,7 @@ def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> P
 
 
 def _buttons(card: Card) -> dict[str, int]:
-    """Count the rows that a button shows: those of a metric, and those of a verdict in print."""
+    """Count the rows that each button shows: one button for each metric, one for each verdict."""
     kinds = Counter(line.metric.partition(".")[0] for line in card.lines if line.metric)
     printed = Counter(
         verdict

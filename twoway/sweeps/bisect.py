@@ -136,7 +136,9 @@ class Search:
             left = git("rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*")
             titles = map(self._history.title, left.split())
             raise UsageError(
-                "\n".join(["the remaining commits neither build nor run, or are the one:", *titles])
+                "\n".join(
+                    ["one of these is the first bad commit; some do not build or run:", *titles]
+                )
             ) from error
 
     def _run(self, commit: str) -> Ran:

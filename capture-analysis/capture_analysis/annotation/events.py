@@ -12,7 +12,7 @@ from capture_analysis.tracking import Repair
 
 # Events of each kind that are kept for a direction.
 KEPT = 3
-# The kinds by their size; others have none, and their first are kept.
+# Kinds whose largest events are kept; of other kinds the first are kept.
 _SIZED = {Note.BUNCH: "the largest", Note.IDLE: "the longest"}
 _KINDS = {
     Note.BUNCH: "Bunches of ACKs",

@@ -45,7 +45,7 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     head = head.with_facts(facts)
     data, acks = head.data, head.acks
     choice = _Choice(head, one_pair)
-    # The queue's spacing is visible in the data after it; before it only in the data's ACKs.
+    # A tap behind the queue sees its spacing in the data; a tap before it, only in the ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
     bits = 8.0 * data["frame_bytes"].astype(np.float64)
     found = choice.best(

@@ -59,7 +59,7 @@ class Walk:
         self.directions = len(block.facts)
 
     def add(self, function: str, *state: object) -> int:
-        """Call a function of the library with the block and addresses of what it adds to."""
+        """Call a function of the library with the block, and addresses of the sums to add to."""
         return int(getattr(clib.load(), function)(ctypes.byref(self._block), *state) or 0)
 
 

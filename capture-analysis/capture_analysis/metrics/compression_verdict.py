@@ -122,7 +122,7 @@ class CompressionVerdict(FromOne):
 
     def __init__(self) -> None:
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
-        # ACKs in runs: faster ones, held ones of these; shrunk ones.
+        # Counts of ACKs in runs: of faster ones, of those of them that were held, of shrunk ones.
         self._in_runs = LaneArray(np.add, 0, 3)
 
     @override

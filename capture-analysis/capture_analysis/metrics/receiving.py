@@ -17,8 +17,8 @@ Delays include those of a tap that is not on the receiver's host itself.
 
 Self-check: reordered and repaired segments are at most `late_segments`.
 
-Vantage: within a tenth of the round trip from the data's receiver, with packets of both ways. The
-window's scale needs the handshake. After RFC 4737 and RFC 1122, 4.2.3.2.
+Vantage: within a tenth of the round trip from the data's receiver, with packets of both directions.
+The window's scale needs the handshake. After RFC 4737 and RFC 1122, 4.2.3.2.
 """
 
 from collections.abc import Sequence

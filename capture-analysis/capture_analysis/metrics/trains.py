@@ -5,7 +5,7 @@ within its own transmission time on the bottleneck (and 5 %: AGREES): the link w
 sent nothing else of length. The cycle is the time from the start of one train to the start of the
 next; regularity is the share of cycles within 5 % of their median.
 
-Trains are what one capture shows of busy periods (see busy_periods), which ACKs separate, however
+One capture shows busy periods (see busy_periods) as trains, which ACKs separate, however
 short. Vantage: behind the data's queue; there they are the same where clusters of ACKs take longer
 than 5 % of a segment. Near the sender a train is a burst that the sender emits. Where connections
 share the bottleneck their segments alternate, and the trains of one connection are short.

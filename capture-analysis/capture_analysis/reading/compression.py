@@ -250,6 +250,6 @@ def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterat
 def _refuse_bomb(kind: str, taken: int, given: int) -> None:
     if given > BOMB_BYTES and given > BOMB_RATIO * taken:
         raise AnalysisError(
-            f"{taken} bytes of {kind} make more than {given}, over {BOMB_RATIO} times as many, as"
-            " no capture does\n\nhint: if you trust the file, decompress it first"
+            f"{taken} bytes of {kind} decompress to {given} or more, over {BOMB_RATIO} times as"
+            " many; no capture does so\n\nhint: if you trust the file, decompress it first"
         )

@@ -154,9 +154,9 @@ class _Surveyor:
             self._sample = np.concatenate((self._sample, none))
 
     def _vote(self, lane: IntArray, difference: IntArray) -> None:
-        """Vote for the half that passes A first: its difference is greater.
+        """Vote for the direction that passes A first: its difference b - a is the greater one.
 
-        The differences b - a of the two halves are a round trip apart.
+        The differences of the two directions are a round trip apart.
         """
         lanes = len(self._sample)
         count = np.bincount(lane, minlength=lanes).reshape(-1, 2)

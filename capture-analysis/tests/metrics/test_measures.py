@@ -285,7 +285,7 @@ def test_retransmissions_and_late_data() -> None:
 
 
 def test_ack_kinds() -> None:
-    """ACKs are counted by kind, and all of them for each segment."""
+    """A repeated ACK is counted as a duplicate; the ratio of ACKs to segments has all ACKs."""
     exchange = arriving()
     exchange.acked = exchange.acked.copy()
     exchange.acked[13] = exchange.acked[12]

@@ -143,7 +143,7 @@ def files() -> Iterator[Hostile]:
         "gzip bomb of empty records",
         lambda: _bomb(gzip.compress, struct.pack("<IIII", 1, 0, 0, 0), _classic(b"")),
         None,
-        "as no capture does",
+        "no capture does so",
     )
     yield Hostile(
         "gzip bomb inside a record",

@@ -29,7 +29,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The specimen's."""
+        """The name of the specimen."""
         return self.specimen.name
 
     @cached_property

@@ -1,4 +1,7 @@
-"""Scenarios with `dtm events`: reallocations as the kernel reports them, each at its exact time."""
+"""Scenarios with `dtm events`: reallocations as the kernel reports them, each at its exact time.
+
+They run in a guest's virtual time: a sleep advances it by exactly its length.
+"""
 
 import contextlib
 import csv

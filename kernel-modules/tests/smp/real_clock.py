@@ -198,10 +198,10 @@ def arrival_behind_a_late_one() -> dict[str, int]:
 
 
 def change_behind_a_parent() -> dict[str, int]:
-    """A channel has sent all frames, but a slower parent still keeps them; then it gets one slot.
+    """Give a channel one slot after it sent all frames to a parent that is slower.
 
-    A channel that only now began with the frames it has sent would fall behind its parent after
-    twice as many frames as had left before the change.
+    The parent still holds frames. If the channel counted these as not yet sent, it would fall
+    behind its parent after twice as many frames as had left before the change.
     """
     buffers, segments, last = 2, 44, 20
     argv = ["tc", "-batch", "-"]

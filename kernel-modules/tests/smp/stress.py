@@ -112,7 +112,7 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """List the initial options of channels, or of their substitutes, at this place."""
+        """List the options with which a channel, or its substitute, starts at this place."""
         if self.place in OTHERS:
             return OTHERS[self.place][0]
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED

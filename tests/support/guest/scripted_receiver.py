@@ -331,7 +331,7 @@ class Play:
         self._note(event, at_s)
 
     def _note(self, event: str, at_s: float) -> None:
-        """Record sent segments; while there are none, no timeout has happened."""
+        """Record the segments sent since the last event; record a timeout only if it sent one."""
         sent = []
         for _, seq, payload, stamp in self.wire.arriving(self.port):
             assert payload == SEGMENT_BYTES, f"a segment of {payload} bytes"

@@ -89,7 +89,7 @@ def test_no_plan(tmp_path: Path) -> None:
 
 
 def test_metrics_come_back_from_their_file(tmp_path: Path) -> None:
-    """metrics.json is what was computed, and no other file is left."""
+    """metrics.json has the computed metrics, and no other file is left."""
     document = compute(Analysis(write_run(tmp_path / "run")))
     aside = tmp_path / "aside"
     aside.mkdir()

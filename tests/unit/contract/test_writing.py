@@ -9,7 +9,7 @@ from twoway.contract.writing import write_json
 
 
 def test_a_document_is_whole(tmp_path: Path) -> None:
-    """A JSON file is what was written, and no other file is left."""
+    """A JSON file has the written content, and no other file is left."""
     document = {"pass": True, "value": 0.5, "none": None}
     write_json(tmp_path / "metrics.json", document)
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]

@@ -240,7 +240,7 @@ def width_bit(late_ns: int, **changed: Any) -> int:
 
 
 def test_what_a_late_host_leaves_open() -> None:
-    """The later a host may be, the less certain the estimate; a sample late, it is useless."""
+    """The estimate's uncertainty grows with the host's lateness; at 0.1 s it exceeds a slot."""
     widths = [width_bit(late_ns, max_slots=4) for late_ns in (0, 10**5, 10**6, 10**8)]
     assert widths == sorted(widths)
     assert widths[0] == 0

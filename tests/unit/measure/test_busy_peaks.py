@@ -16,7 +16,8 @@ def _peaks(passed: Passage, start_ns: int = 0, stop_ns: int = 99) -> list[int]:
     return [int(peak) for peak in found]
 
 
-# An ACK at 1; three data that wait together; an ACK; two that come one by one; an ACK; one.
+# Packets that leave: an ACK; three segments that wait together; an ACK; two segments, each alone in
+# the queue; an ACK; a segment.
 ALTERNATING = passage_of(
     [0, 5, 5, 5, 5, 20, 30, 30, 40],
     [1, 10, 12, 14, 15, 25, 35, 36, 45],

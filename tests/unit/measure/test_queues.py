@@ -196,7 +196,7 @@ def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: in
 def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]) -> None:
     """A queue that serves by arithmetic has a departure error of zero for every packet."""
     entered, sizes, left = case
-    thousand = [1000 * size for size in sizes]  # bytes of 1 us each, in a time of ms
+    thousand = [1000 * size for size in sizes]  # a byte takes 1 us, times are in ms
     ms = [1_000_000 * time for time in entered]
     left = [1_000_000 * time if time != NEVER else NEVER for time in left]
     errors = service_error_ns(queue_of(), passage_of(ms, left, frame_bytes=thousand))

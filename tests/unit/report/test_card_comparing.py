@@ -70,7 +70,7 @@ def test_columns_and_rows_of_one_card_alone(other: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    """Cards of two suites, three cards, and a file that is none are errors with a sentence."""
+    """Cards of two suites, three cards, and a file of another kind are errors with a sentence."""
     suites = twoway("compare", KEPT, KEPT.with_name("two-way.json"))
     assert (suites.returncode, "a card of quick and one of two-way" in suites.stderr) == (2, True)
     assert twoway("compare", KEPT, KEPT, KEPT).returncode == 2

@@ -18,7 +18,7 @@ def _measured(order: str, window: int = 2) -> tuple[float, ...]:
     payload = [int(name != "f") for name in order]
     passed = passage_of(rows, rows, payload)
     passed = replace(passed, packets=replace(passed.packets, flow=np.array([*order]) == "x"))
-    # From the start on, segments of a window are sent and all but these acknowledged.
+    # At the start one segment and a window are sent; the first is acknowledged at once.
     number = window + 1
     sent = packets(time_ns=[0] * number, seq=range(number), payload_bytes=[1] * number)
     mine = Ends(sent=sent, acks_in=packets(time_ns=[0], ack=[1]))

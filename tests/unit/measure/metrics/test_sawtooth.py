@@ -17,8 +17,8 @@ S = 1_000_000_000
     [
         ([50, 150, 250], [150, 250]),  # each loss ends a congestion avoidance
         ([50, 150, 155, 250, 255], [150, 250]),  # losses at 155 and 255 belong to slow start
-        ([55, 105, 155, 255, 305], [155, 255, 305]),  # a cycle may be half the longest
-        ([150, 205, 300], [150, 300]),  # but not little more than a third
+        ([55, 105, 155, 255, 305], [155, 255, 305]),  # cycles of 50 s count: half of the longest
+        ([150, 205, 300], [150, 300]),  # one of 55 s does not: less than half of 145 s
         ([110, 210, 400], [110, 210]),  # the window includes its start, not its end
         ([120], [120]),
         ([], []),
