@@ -106,7 +106,7 @@ def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
     fast = [line for line in card.lines if line.metric == "goodput.flow"]
     assert [line.at for line in fast] == ["queue 5", "queue 50"]
     for line in fast:
-        # 8 Mbit/s of IP packets, of which QUIC's UDP has all but 28 bytes.
+        # 8 Mbit/s of IP packets: QUIC's UDP payload and 28 bytes of headers.
         assert 4 < (line.cells["quic-cubic"].value or 0) < 8 * (1500 - 28) / 1500
     again = next(line for line in card.lines if line.metric == "retransmitted.flow")
     assert again.cells["quic-cubic"].value is None

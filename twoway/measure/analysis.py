@@ -518,8 +518,8 @@ class Analysis:
         Returns: clusters of data and ACKs, without victims.
         """
         time_ns = self.drops(view).time_ns
-        nobody = np.zeros(len(time_ns), dtype=np.int64)
-        found = congestion_epochs(time_ns, nobody, gap_ns)
+        no_victim = np.zeros(len(time_ns), dtype=np.int64)
+        found = congestion_epochs(time_ns, no_victim, gap_ns)
         return found.within(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:

@@ -103,7 +103,7 @@ def test_a_row_that_a_program_cannot_stand_in_says_why(tmp_path: Path) -> None:
 
 
 def test_a_row_that_an_axis_changes_the_flow_of_is_not_for_a_program() -> None:
-    """Where another axis sets a field of a flow under test, no program stands for it."""
+    """A flow under test with a field set by another axis is not replaced by a program."""
     reasons = rows_without(load_suite("two-way"), "quic-cubic")
     assert reasons["two-way-cable"] == "not for a program: the row sets flows.up.count"
 
