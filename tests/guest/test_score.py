@@ -98,10 +98,9 @@ def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
     """QUIC has the row's points, a goodput that fits the line, and grey cells with the reason."""
     if shutil.which("gtlsserver", path=GUEST_PATH) is None:
         pytest.skip("ngtcp2 is not installed here")
-    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
-    done = _score(tmp_path, "quic-cubic")
-    assert done.returncode == 0
-    card = _card(tmp_path)
+    suite = ("--suite", scored / "small.yml", "--results", tmp_path)
+    assert twoway("score", "quic-cubic", *suite).returncode == 0
+    card = Card.read(tmp_path / "score/small/card.json")
     assert card.columns == ("quic-cubic", "reno", "bbr")
     fast = [line for line in card.lines if line.metric == "goodput.flow"]
     assert [line.at for line in fast] == ["queue 5", "queue 50"]
