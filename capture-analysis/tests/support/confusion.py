@@ -80,9 +80,12 @@ def show(found: Sequence[tuple[str, str, str]]) -> None:
 
 
 def main(cases: int = 20, seed: int = 1) -> None:
-    """Print the matrix, by kind and in all, and the accuracy of the rates."""
+    """Print the matrix, by kind and in all; what is found at each tap; the accuracy of the rates."""
     found = [each for case in corpus(cases, seed) for each in told(case)]
     show([(each.kind, each.true, each.said) for each in found])
+    for place in dict.fromkeys(each.place for each in found):
+        said = [each.said for each in found if (each.place, each.true) == (place, "compressed")]
+        sys.stdout.write(f"{place}: {said.count('compressed')} of {len(said)} called compressed\n")
     for evidence in (Evidence.MEASURED, Evidence.GUESSED):
         errors = np.array([each.error for each in found if each.evidence == evidence])
         sys.stdout.write(f"{len(errors)} rates {evidence}, {(errors > WRONG).sum()} wrong\n")

@@ -102,9 +102,9 @@ ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
     ("name", "changes", "sentence"),
     [
         (ONE_WAY, {"medium": None}, "is about a medium that both directions share"),
-        (ONE_WAY, {"medium": Medium(0, 2)}, "each segment is acknowledged"),
+        (ONE_WAY, {"medium": Medium(0, 2)}, "needs an ACK for each segment"),
         (TWO_WAY, {"medium": Medium(0, 2)}, "two connections, and turns of one"),
-        (ONE_WAY, {"medium": Medium(0, 1), "datagrams": (None,)}, "and nothing else"),
+        (ONE_WAY, {"medium": Medium(0, 1), "datagrams": (None,)}, "without UDP flows"),
         ("half-duplex-turns@turn=8", {"medium": Medium(0, 40)}, "may leave the medium idle"),
     ],
 )
