@@ -80,7 +80,7 @@ def show(found: Sequence[tuple[str, str, str]]) -> None:
 
 
 def main(cases: int = 20, seed: int = 1) -> None:
-    """Print the matrix, by kind and in all; what is found at each tap; the accuracy of the rates."""
+    """Print the matrix, by kind and in all, what is found at each tap, and how good rates are."""
     found = [each for case in corpus(cases, seed) for each in told(case)]
     show([(each.kind, each.true, each.said) for each in found])
     for place in dict.fromkeys(each.place for each in found):
