@@ -320,7 +320,7 @@ def test_one_captures_options_with_two(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--flow", "99", "--output", "x.png"], "connection 99 carries no data"),
+        (["--flow", "99", "--output", "x.png"], "there is no connection 99 that carries data"),
         (["--output", "x.pdf"], "a picture is a .png, .svg or .html"),
         (["--what", "queue", "--output", "x.png"], "there is no picture queue of these"),
     ],
