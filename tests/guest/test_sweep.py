@@ -124,7 +124,7 @@ def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> No
     write_experiment(path.parent, {**SWEPT, "claims": [CLAIMED, missed]})
     again = twoway("sweep", path, "--results", results)
     assert again.returncode == 1
-    assert f"\n     twoway run {path}@window=8\n" in again.stderr
+    assert f"\n     twoway run {path}@window=8 --results {results}\n" in again.stderr
     assert "\n     efficiency.left  " in again.stderr
     assert _runs(results) == runs
     (folder,) = (results / "small@window=8").glob("2*")
