@@ -131,7 +131,7 @@ def test_decompression_bomb_is_refused(
     monkeypatch.setattr(compression, "BOMB_BYTES", 1 << 24)
     path = tmp_path / "bomb"
     path.write_bytes(compress(built.pcap([]) + bytes(1 << 25)))
-    with pytest.raises(AnalysisError, match=rf"bomb: \d+ bytes of {kind} decompress to \d+ or more"):
+    with pytest.raises(AnalysisError, match=rf"bomb: \d+ bytes of {kind} decompress to \d+ or"):
         read_capture(path)
 
 
