@@ -1,6 +1,5 @@
 """Lines for people, on standard error."""
 
-import difflib
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -45,6 +44,8 @@ def meant(name: str, known: Iterable[str]) -> str:
 
     If no whole name is, the first words of names are compared: "mtu" is close to "mtu_bytes".
     """
+    import difflib  # noqa: PLC0415 # only errors need it
+
     names = [*known]
     close = difflib.get_close_matches(name, names, n=1)
     by_first_word = {each.partition("_")[0]: each for each in names}

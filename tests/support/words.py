@@ -41,7 +41,7 @@ OPENERS = (
     "Likewise.",
 )
 # Parts of names in Python for which the glossary has other words: direction, point.
-_NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?)(?:_|$)|^Case$")
+_NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
 # Standard terms with such a part.
 _TERMS = re.compile(r"half_duplex|one_way|two_way|under_way|half_corridor")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
