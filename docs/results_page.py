@@ -163,7 +163,7 @@ def _spread() -> list[str]:
         "Draws of the kernel's random numbers, or starts where microseconds decide. The interval",
         "holds the median of all possible draws, with a confidence of 95 % or more, whatever their",
         "distribution, if draws are independent. Starts half a millisecond apart are not: a packet",
-        "takes 1.66 ms, and neighbours that leave packets in the same order have the same result.",
+        "takes 1.66 ms. Equal neighbours likely leave packets in one order; no run shows it.",
         "`alike` counts the draws that equal the one before; of starts, they make the interval too",
         "narrow.",
         "",

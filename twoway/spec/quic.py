@@ -57,12 +57,11 @@ def why_not(fields: Mapping[str, Any], axis: str) -> str | None:
     if under_test is None:
         return f"not for a program: the row sets {', '.join(fields['matrix'][axis]['set'])}"
     set_elsewhere = {path for each in fields["matrix"].values() for path in each["set"]}
-    for flow in fields["flows"]:
-        more = sorted({*flow} - _KNOWN) if flow["name"] in under_test else []
-        paths = [f"flows.{flow['name']}.{field}" for field in more]
-        paths += sorted(p for p in set_elsewhere if p.startswith(f"flows.{flow['name']}."))
-        paths = [path for path in paths if not path.endswith(".congestion")]
-        if flow["name"] in under_test and paths:
+    for flow in (each for each in fields["flows"] if each["name"] in under_test):
+        prefix, control = (f"flows.{flow['name']}{end}" for end in (".", ".congestion"))
+        paths = [prefix + field for field in sorted({*flow} - _KNOWN)]
+        paths += sorted(p for p in set_elsewhere if p.startswith(prefix) and p != control)
+        if paths:
             return f"not for a program: the row sets {', '.join(paths)}"
     return None
 
