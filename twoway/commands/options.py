@@ -6,10 +6,8 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from twoway.contract.writing import make_folder
 from twoway.errors import UsageError
 from twoway.messages import cut
 from twoway.paths import EXPERIMENTS, experiment_files, results
@@ -190,14 +188,16 @@ def all_ids() -> list[str]:
 
 
 def results_folder(args: argparse.Namespace) -> Path:
-    """Make the results folder of a command line if necessary.
+    """Return the results folder of a command line, which need not exist yet.
 
     Raises: UsageError if runs cannot be written to it.
     """
+    from tempfile import TemporaryDirectory
+
     folder: Path = args.results
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
-        make_folder(folder)
-        with TemporaryDirectory(prefix=".", dir=folder):
+        with TemporaryDirectory(prefix=".", dir=existing):
             return folder
     except OSError as error:
         raise UsageError(
