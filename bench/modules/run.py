@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel-modules/tests/smp"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel-modules/tests"))
 
 from channels import bench_options, bench_pool_slots
 

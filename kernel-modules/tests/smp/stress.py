@@ -13,7 +13,6 @@ does, or if a module stays in use.
 import contextlib
 import fcntl
 import json
-import math
 import os
 import random
 import select
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing import Process, Value
+from multiprocessing import Process, RawValue, Value
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +40,17 @@ from channels import (  # noqa: E402
     POOLED,
     TABLE_CHANGES,
     TABLES,
+    rising,
 )
 from endurance import QDISCS, load, namespace, run  # noqa: E402
 from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
-ROUND_S = 30.0
+# A round lasts this long, and longer until every count has risen: a machine may be slow.
+ROUND_S, LONGEST_ROUND_S = 30.0, 120.0
 # Time after which nothing holds a module. Sockets end last: their retransmission timer, doubled by
 # timeouts, runs for a round at most, then once more for twice that (tcp_orphan_retries).
-UNLOAD_S = 4 * ROUND_S
+UNLOAD_S = 4 * LONGEST_ROUND_S
 PIPE_BYTES = 4096
 # A batch of requests ends with one whose answer shows that all before it have been carried out.
 BATCH, MARK, MARKED = 10, "qdisc show dev lo", b"qdisc noqueue"
@@ -163,7 +164,7 @@ class Pair:
 # Concurrent actions, one process each
 
 
-def operate(pair: Pair, seed: int, until: float, tally: "Tally") -> None:
+def operate(pair: Pair, seed: int, over: Any, tally: "Tally") -> None:
     """Change, replace, delete and add channels as fast as tc can."""
     chance = random.Random(seed)
     # -force continues after a refusal, and prints it as a line.
@@ -175,7 +176,7 @@ def operate(pair: Pair, seed: int, until: float, tally: "Tally") -> None:
         assert process.stdout is not None
         fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(process.stdout.fileno(), False)
-        while time.monotonic() < until:
+        while not over.value:
             batch = [_request(pair, chance) for _ in range(BATCH)]
             process.stdin.write("\n".join([*batch, MARK, ""]).encode())
             process.stdin.flush()
@@ -202,31 +203,31 @@ def _request(pair: Pair, chance: random.Random) -> str:
     return pair.line("add", parent, chance.choice(pair.beginnings()))
 
 
-def look(pair: Pair, until: float, tally: "Tally") -> None:
+def look(pair: Pair, over: Any, tally: "Tally") -> None:
     """Dump qdiscs and their counters repeatedly; keep the highest value of each counter."""
     argv = ["tc", "-n", pair.near, "-s", "-j", "qdisc", "show", "dev", pair.device]
-    while time.monotonic() < until:
+    while not over.value:
+        time.sleep(0.5)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
-            return  # the host is deleted
+            continue  # the host is deleted
         for qdisc in json.loads(done.stdout):
             if qdisc["kind"] in ("dtm", *OTHERS):
                 for name, highest in tally.highest.items():
                     highest.value = max(highest.value, int(qdisc.get(name, 0)))
-        time.sleep(0.5)
 
 
-def listen(pair: Pair, until: float, _: "Tally") -> None:
+def listen(pair: Pair, over: Any, _: "Tally") -> None:
     """Listen to reallocations, and stop, repeatedly."""
     with namespace(pair.near):
-        while time.monotonic() < until:
+        while not over.value:
             argv = [DTM, "events", "--out", "/dev/null"]
             with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as process:
                 time.sleep(2)
                 process.send_signal(signal.SIGINT)
 
 
-def serve(pair: Pair, until: float, tally: "Tally") -> None:
+def serve(pair: Pair, tally: "Tally") -> None:
     """Receive data over TCP and UDP, and count it."""
     with namespace(pair.far):
         listener = socket.create_server(("10.0.0.2", PORT), backlog=64)
@@ -234,7 +235,7 @@ def serve(pair: Pair, until: float, tally: "Tally") -> None:
     datagrams.bind(("10.0.0.2", PORT))
     readers = [listener, datagrams]
     answer = bytes(1 << 14)
-    while time.monotonic() < until:
+    while True:
         for reader in select.select(readers, [], [], 0.1)[0]:
             if reader is listener:
                 connection = listener.accept()[0]
@@ -248,7 +249,7 @@ def serve(pair: Pair, until: float, tally: "Tally") -> None:
                     reader.send(answer)
 
 
-def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> None:
+def connect(pair: Pair, controls: list[str], tally: "Tally") -> None:
     """Send over TCP with every congestion control, in both directions."""
     with namespace(pair.near):
         sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in controls]
@@ -262,7 +263,7 @@ def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> No
         connection.setblocking(False)
     tally.connected.value = len(sockets)
     data = bytes(1 << 16)
-    while time.monotonic() < until:
+    while True:
         readable, writable, _broken = select.select(sockets, sockets, [], 0.1)
         for connection in readable:
             with contextlib.suppress(OSError):
@@ -272,13 +273,13 @@ def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> No
                 connection.send(data)
 
 
-def flood(pair: Pair, until: float, _: "Tally") -> None:
+def flood(pair: Pair, _: "Tally") -> None:
     """Send datagrams, many at a time, without regard to their fate."""
     with namespace(pair.near):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1200)
     data = bytes(30 * 1200)
-    while time.monotonic() < until:
+    while True:
         for number in range(5):
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
             with contextlib.suppress(OSError):
@@ -298,6 +299,11 @@ class Tally:
         """Collect all counts, by name."""
         own = {k: v.value for k, v in vars(self).items() if k != "highest"}
         return own | {name: v.value for name, v in self.highest.items()}
+
+    def has_risen(self, place: str) -> bool:
+        """Tell whether every count that must rise at a place has."""
+        numbers = self.numbers()
+        return all(numbers[name] for name in rising(place))
 
 
 # Rounds
@@ -322,19 +328,24 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
     # They end with their hosts.
     for pair in pairs:
         if pair.place != "nlmon":
-            start(serve, pair, math.inf)
-            start(connect, pair, controls, math.inf)
+            start(serve, pair)
+            start(connect, pair, controls)
     await_connections([tallies[pair.place] for pair in pairs if pair.place != "nlmon"])
-    until = time.monotonic() + ROUND_S
+    over = RawValue("b")
     for seed, pair in enumerate(pairs, start=number * len(pairs)):
-        start(operate, pair, seed, until)
-        start(look, pair, until)
-        start(listen, pair, until)
+        start(operate, pair, seed, over)
+        start(look, pair, over)
+        start(listen, pair, over)
         if pair.place != "nlmon":
-            start(flood, pair, math.inf)
-    while time.monotonic() < until:
+            start(flood, pair)
+    began = time.monotonic()
+    while (
+        time.monotonic() < began + ROUND_S
+        or not all(tally.has_risen(place) for place, tally in tallies.items())
+    ) and time.monotonic() < began + LONGEST_ROUND_S:
         report()
         time.sleep(1)
+    over.value = True
     report()
     for count, pair in enumerate(pairs):
         owners = [process for process, its in processes.items() if its is pair]
@@ -381,6 +392,7 @@ def unload_when_free(module: str) -> None:
     """Remove a module as soon as its last user is gone."""
     deadline = time.monotonic() + UNLOAD_S
     while True:
+        report()
         done = subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return

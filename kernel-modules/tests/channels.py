@@ -62,8 +62,17 @@ MEDIUM_CHANGES = (
 )
 # Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
 COUNTERS = ("bytes", "packets", "slot_seconds")
+# Data that the other host receives; nlmon's has none.
+RECEIVED = ("tcp", "udp")
 # A channel that only an operator changes.
 PLAIN = "dtm slots {slots} limit 2000"
+
+
+def rising(place: str) -> list[str]:
+    """List the counts of stress.py that must be above 0 at a place when a round ends."""
+    received = RECEIVED if place != "nlmon" else ()
+    slotless = ("slot_seconds",) if place in ("medium", "timetable") else ()
+    return [name for name in (*received, *COUNTERS) if name not in slotless]
 
 
 def bench_options(allocator: str, phase: str, channels: int) -> str:
