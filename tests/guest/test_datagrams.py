@@ -10,6 +10,7 @@ from capture_analysis.columns import IntArray
 from running import SMALL, carry_out, measure, write_experiment
 
 from twoway.contract.judge import Verdict
+from twoway.contract.plan import read_plan
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 
@@ -67,6 +68,18 @@ def test_datagrams_pause_between_bursts(tmp_path: Path) -> None:
     assert (gaps[~steady] > INTERVAL_NS // 10).all()
     assert 5 <= np.count_nonzero(~steady) <= 35
     assert np.count_nonzero(steady) > 2000
+
+
+def test_packets_of_a_frame_leave_together(tmp_path: Path) -> None:
+    """Each frame's packets leave back to back, one frame interval after the frame before."""
+    run = _run(tmp_path, "one", film={"frames_per_s": 20}, rate_mbit=8)
+    source = next(each for each in read_plan(run).sources if each.name == "source-udp")
+    frames = [int(number) for number in source.run[source.run.index("--frames") + 1].split(",")]
+    began_ns = np.repeat(50_000_000 * np.arange(len(frames)), frames)
+    late_ns = _sent_ns(run) - began_ns
+    assert len(late_ns) == sum(frames) == 1500
+    assert 0 <= late_ns.min()
+    assert late_ns.max() < max(frames) * LATE_NS
 
 
 def test_udp_beside_tcp(tmp_path: Path) -> None:

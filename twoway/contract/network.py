@@ -128,6 +128,9 @@ class DatagramFlow(_Sent):
     poisson: bool = Field(
         description="true if its packets are a Poisson process; otherwise they have equal intervals"
     )
+    frames_per_s: float | None = Field(
+        default=None, description="frame rate of its film; null: its packets leave one by one"
+    )
     mean_on_s: float | None = Field(description="mean time of sending; null: it never pauses")
     mean_off_s: float | None = Field(description="mean time of a pause")
     start_ns: int = Field(description="start, ns on the plan's clock")

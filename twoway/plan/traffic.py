@@ -124,7 +124,11 @@ def datagram_source(point: Point, flow: DatagramFlow) -> Program:
     """Send a UDP flow."""
     (asked,) = (each for each in point.experiment.datagrams if each.name == flow.name)
     payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES[ip_version(flow.destination)]
-    interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
+    interval_ns = (
+        round(1e9 / flow.frames_per_s)
+        if flow.frames_per_s
+        else mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
+    )
     send = f"""
         {GUEST_BIN}/datagrams send --to {flow.destination} --port {flow.port}
         --source-port {flow.source_port} --bytes {payload_bytes}
@@ -133,6 +137,9 @@ def datagram_source(point: Point, flow: DatagramFlow) -> Program:
     """
     if flow.poisson:
         send += " --poisson"
+    if asked.film:
+        packets = asked.frame_packets((flow.stop_ns - flow.start_ns) / 1e9)
+        send += f" --frames {','.join(map(str, packets))}"
     if asked.on_off:
         on_ns, off_ns = (round(1e9 * s) for s in (asked.on_off.mean_on_s, asked.on_off.mean_off_s))
         send += f" --on {on_ns} --off {off_ns}"

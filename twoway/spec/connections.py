@@ -94,6 +94,7 @@ def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> lis
             packet_bytes=each.packet_bytes,
             rate_mbit=each.rate_mbit,
             poisson=each.arrivals == "poisson",
+            frames_per_s=each.film.frames_per_s if each.film else None,
             mean_on_s=each.on_off.mean_on_s if each.on_off else None,
             mean_off_s=each.on_off.mean_off_s if each.on_off else None,
             start_ns=START_NS + round(start_s * 1e9),

@@ -1,12 +1,14 @@
 """UDP flows between hosts; their packets leave at times from the experiment alone."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.network import IpVersion, mean_interval_ns
+from twoway.spec.traffic.film import MOST_FRAMES, relative_sizes
 
 # The most packets of all UDP flows together: 4 GB in the captures of a two_node.
 _MOST_PACKETS = 10_000_000
@@ -18,6 +20,12 @@ class OnOff(Model):
 
     mean_on_s: _Mean = Field(description="mean time of sending")
     mean_off_s: _Mean = Field(description="mean time of silence")
+
+
+class Frames(Model):
+    """Frames of an MPEG-like video, as a TCP flow's `film` has them, at equal intervals."""
+
+    frames_per_s: Annotated[float, Field(ge=0.001, le=100_000)] = Field(description="frame rate")
 
 
 # Headers of IP and UDP, and the payload that holds the datagram's number.
@@ -43,13 +51,26 @@ class Datagrams(Model):
         description="when packets leave: at equal intervals, or as a Poisson process",
     )
     on_off: OnOff | None = Field(default=None, description="pauses; none by default")
+    film: Frames | None = Field(
+        default=None,
+        description="frames of a video, whose packets leave at once, instead of single packets",
+    )
     seed: Annotated[int, Field(ge=0, le=10**15)] = Field(
-        default=1, description="seed of the times, if they are random"
+        default=1, description="seed of the times, if they are random, and of a film's frames"
     )
     start_s: NonNegative = Field(default=0, description="start, after the traffic's start")
     stop_s: Positive | None = Field(
         default=None, description="end, after the traffic's start; by default the end of traffic"
     )
+
+    def frame_packets(self, seconds: float) -> list[int]:
+        """Compute the number of packets of each frame of a film, whose mean rate is `rate_mbit`."""
+        assert self.film is not None
+        count = max(int(seconds * self.film.frames_per_s), 1)
+        sent = [0.0, *accumulate(relative_sizes(self.seed, count))]
+        bits = self.rate_mbit * 1e6 * count / self.film.frames_per_s
+        scale = bits / (self.packet_bytes * 8) / sent[-1]
+        return [round(after * scale) - round(before * scale) for before, after in pairwise(sent)]
 
 
 def datagram_problems(
@@ -75,6 +96,8 @@ def datagram_problems(
             problems.append(
                 f"{where}.stop_s: must be at most duration_s ({duration_s:g}), got {end_s:g}"
             )
+        if each.film:
+            problems += [f"{where}{problem}" for problem in _film_problems(each, end_s)]
         if each.start_s >= end_s:
             field = "stop_s" if each.stop_s else "duration_s"
             problems.append(
@@ -82,4 +105,17 @@ def datagram_problems(
             )
     if packets > _MOST_PACKETS:
         problems.append(f"datagrams: {packets:.0f} packets together, at most {_MOST_PACKETS}")
+    return problems
+
+
+def _film_problems(flow: Datagrams, end_s: float) -> list[str]:
+    assert flow.film is not None
+    count = (end_s - flow.start_s) * flow.film.frames_per_s
+    problems = []
+    if count > MOST_FRAMES:
+        problems.append(f".film.frames_per_s: {count:g} frames, at most {MOST_FRAMES} are sent")
+    if flow.arrivals != "constant":
+        problems.append(".arrivals: frames of a film leave at equal intervals")
+    if flow.on_off:
+        problems.append(".on_off: a film has no pauses")
     return problems

@@ -4,12 +4,14 @@
  *
  *   datagrams send     --to ADDRESS --port N --source-port N --bytes N --interval NS
  *                      --start-at NS --stop-at NS [--poisson] [--on NS --off NS] [--seed N]
+ *                      [--frames N,N,...]
  *   datagrams receive  --port N [--ipv6]
  *
  * Times are ns on the plan's clock (plan_clock.h). A datagram of --bytes of payload leaves at each
  * multiple of the interval; with --poisson intervals are exponential with that mean. With --on and
  * --off it sends for a time and is silent for a time, both exponential with these means, from an
- * `on` at the start. What is random comes from the seed: SplitMix64 (Steele, Lea and Flood, 2014).
+ * `on` at the start. With --frames the list says how many datagrams leave together at each interval;
+ * it ends the sending. What is random comes from the seed: SplitMix64 (Steele, Lea and Flood, 2014).
  *
  * The payload starts with the datagram's number, by which captures tell one from the next. The sink
  * reads nothing, and so costs no wake-ups: captures show what arrives. The source prints one JSON
@@ -34,7 +36,7 @@
 #define MOST_BYTES 65507
 
 struct options {
-	const char *to;
+	const char *to, *frames;
 	int port, source_port, bytes;
 	int64_t interval_ns, start_at_ns, stop_at_ns, on_ns, off_ns;
 	uint64_t seed;
@@ -81,9 +83,34 @@ static int64_t interval(const struct options *o, uint64_t *random)
 	return o->poisson ? exponential(random, o->interval_ns) : o->interval_ns;
 }
 
-static void send_all(const struct options *o)
+static void send_one(int fd, const struct options *o, uint64_t number)
 {
 	static char payload[MOST_BYTES];
+	uint64_t big_endian = htobe64(number);
+
+	memcpy(payload, &big_endian, sizeof(big_endian));
+	if (send(fd, payload, (size_t)o->bytes, 0) != o->bytes)
+		die("send");
+}
+
+/* The number of datagrams of the next frame; -1 if there is none. Without frames it is always 1. */
+static long next_frame(const char **frames)
+{
+	char *end;
+	long count;
+
+	if (!*frames)
+		return 1;
+	if (!**frames)
+		return -1;
+	count = strtol(*frames, &end, 10);
+	*frames = *end == ',' ? end + 1 : end;
+	return count;
+}
+
+static void send_all(const struct options *o)
+{
+	const char *frames = o->frames;
 	uint64_t random = o->seed, number = 0;
 	int64_t at = o->start_at_ns + (o->poisson ? interval(o, &random) : 0);
 	int64_t on_until = o->on_ns ? o->start_at_ns + exponential(&random, o->on_ns) : INT64_MAX;
@@ -102,14 +129,13 @@ static void send_all(const struct options *o)
 			on_until = on_from + exponential(&random, o->on_ns);
 			at = on_from + (o->poisson ? interval(o, &random) : 0);
 		}
-		if (at >= o->stop_at_ns)
-			break;
-		uint64_t big_endian = htobe64(number++);
+		long count = next_frame(&frames);
 
-		memcpy(payload, &big_endian, sizeof(big_endian));
+		if (at >= o->stop_at_ns || count < 0)
+			break;
 		plan_sleep_until(at);
-		if (send(fd, payload, (size_t)o->bytes, 0) != o->bytes)
-			die("send");
+		while (count--)
+			send_one(fd, o, number++);
 	}
 	printf("{\"packets_sent\": %" PRIu64 "}\n", number);
 }
@@ -141,6 +167,7 @@ static struct options read_options(int argc, char **argv)
 		{ "on", required_argument, NULL, 'n' },
 		{ "off", required_argument, NULL, 'f' },
 		{ "seed", required_argument, NULL, 'r' },
+		{ "frames", required_argument, NULL, 'F' },
 		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
@@ -180,6 +207,9 @@ static struct options read_options(int argc, char **argv)
 			break;
 		case 'r':
 			o.seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'F':
+			o.frames = optarg;
 			break;
 		case '6':
 			o.ipv6 = true;

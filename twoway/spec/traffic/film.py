@@ -3,8 +3,8 @@
 Groups of twelve frames I B B P B B P B B P B B, with sizes in the ratio 6 (I) to 2 (P) to 1 (B), in
 scenes of four groups on average; the frames of a scene are larger by 2^u, u uniform in -1..1. Sizes
 are scaled to the mean rate and rounded. Over long films the coefficient of variation is 0.97, and
-the largest frames are 6.7 times the mean. The frames are part of the plan (docs/decisions/0026) and
-travel over TCP (docs/decisions/0027).
+the largest frames are 6.7 times the mean. The frames are part of the plan (docs/decisions/0026).
+Here they travel over TCP; `film` of `datagrams` sends them over UDP (docs/decisions/0027).
 """
 
 import itertools
@@ -23,8 +23,8 @@ _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
 _NEW_SCENE = 1 / 4  # probability, at each group
 # The most bytes that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
-# The most frames in `stream`'s command line: an argument has at most 128 KiB.
-_MOST_FRAMES = 15_000
+# The most frames in a program's command line: an argument has at most 128 KiB.
+MOST_FRAMES = 15_000
 
 
 class Film(Model, Traffic):
@@ -50,8 +50,8 @@ class Film(Model, Traffic):
     def problems(self, span: Span) -> list[str]:
         """Refuse more frames than `stream` accepts, or frames larger than it writes at once."""
         count = span.seconds * self.frames_per_s
-        if count > _MOST_FRAMES:
-            return [f".frames_per_s: {count:g} frames, at most {_MOST_FRAMES} are sent"]
+        if count > MOST_FRAMES:
+            return [f".frames_per_s: {count:g} frames, at most {MOST_FRAMES} are sent"]
         largest = max(self.frame_bytes(span.seconds))
         if largest <= _MOST_BYTES:
             return []
@@ -75,14 +75,19 @@ class Film(Model, Traffic):
     def frame_bytes(self, seconds: float) -> list[int]:
         """Compute the sizes of the frames of a film of this length, at least one."""
         count = max(int(seconds * self.frames_per_s), 1)
-        source = random.Random(self.seed)  # noqa: S311 - a repeatable one
-        sizes = list(itertools.islice(_relative_sizes(source), count))
+        sizes = relative_sizes(self.seed, count)
         total_bytes = self.mean_mbit * 1e6 / 8 * count / self.frames_per_s
         scale = total_bytes / sum(sizes)
         return [max(round(size * scale), 1) for size in sizes]
 
 
-def _relative_sizes(source: random.Random) -> Iterator[float]:
+def relative_sizes(seed: int, count: int) -> list[float]:
+    """Draw the sizes of a film's first frames, in any unit."""
+    source = random.Random(seed)  # noqa: S311 - a repeatable one
+    return list(itertools.islice(_endless_sizes(source), count))
+
+
+def _endless_sizes(source: random.Random) -> Iterator[float]:
     scene = 1.0
     for number in itertools.count():
         if number == 0 or source.random() < _NEW_SCENE:

@@ -15,12 +15,12 @@ TESTBED = ("datagram_delay", "datagram_loss")
 def predict(setup: Setup) -> dict[str, float]:
     """Predict the delay of a Poisson process, or the share of packets lost at a constant rate.
 
-    Raises: ValueError with a sentence if a flow pauses, or is not alone in one queue.
+    Raises: ValueError with a sentence if a flow pauses or is a film, or is not alone in one queue.
     """
     found: dict[str, float] = {}
     for flow in setup.datagrams:
-        if len(flow.directions) != 1 or flow.mean_on_s is not None:
-            raise ValueError(f"{flow.name} pauses, or passes several queues")
+        if len(flow.directions) != 1 or flow.mean_on_s or flow.frames_per_s:
+            raise ValueError(f"{flow.name} pauses, is a film, or passes several queues")
         (name,) = flow.directions
         users = [c for c in setup.connections if name in (*c.directions, *c.ack_directions)]
         if users or sum(name in each.directions for each in setup.datagrams) > 1:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import NamedTuple
 
-from twoway.contract.network import Connection
+from twoway.contract.network import ETHERNET_BYTES, Connection
 from twoway.theory.fast import (
     Direction,
     Equilibrium,
@@ -15,13 +16,27 @@ from twoway.theory.fast import (
 from twoway.theory.network import Link, Setup
 
 
+class Crossing(NamedTuple):
+    """A constant rate that shares the link with FAST.
+
+    Attributes:
+        direction: the queue that its data pass.
+        bit: its rate on the link, bit/s.
+        has_acks: false if it is UDP.
+    """
+
+    direction: str
+    bit: float
+    has_acks: bool
+
+
 def predict(setup: Setup) -> dict[str, float]:
     """Predict each flow's throughput, and each direction's use.
 
     With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
     without it, flows that start later measure the queue of earlier ones, which are assumed to have
     settled. Unpaced windows travel in bunches, which matters if the queues hold less than the path.
-    Connections at a constant rate reduce the links' capacity.
+    Connections and UDP flows at a constant rate reduce the links' capacity.
 
     `queued_mean` is predicted only with a given base RTT, because only then a packet's own
     transmission is known to be part of the delay; and only if the delay is known to be in one
@@ -97,16 +112,30 @@ def _propagation_s(links: Iterable[Link]) -> float:
     return sum(link.delay_ns for link in links) / 1e9
 
 
-def _separate_flows(setup: Setup) -> tuple[list[Connection], list[Connection]]:
-    """Separate FAST flows, by start, from connections of constant rate."""
-    flows = [c for c in setup.connections if c.congestion == "fast" and c.rate_mbit is None]
-    crossing = [c for c in setup.connections if c.rate_mbit is not None]
-    others = [c.name for c in setup.connections if c not in flows and c not in crossing]
+def _separate_flows(setup: Setup) -> tuple[list[Connection], list[Crossing]]:
+    """Separate FAST flows, by start, from constant rates."""
+    steady = {
+        c.name: Crossing(c.direction, c.rate_mbit * 1e6, has_acks=True)
+        for c in setup.connections
+        if c.rate_mbit
+    }
+    flows = [c for c in setup.connections if c.congestion == "fast" and c.name not in steady]
+    crossing = [*steady.values(), *_udp(setup)]
+    others = [c.name for c in setup.connections if c not in flows and c.name not in steady]
     if others:
         raise ValueError(f"is about FAST flows and constant rates, not {', '.join(others)}")
     if not flows:
         raise ValueError("is about FAST flows, and there are none")
     return sorted(flows, key=lambda c: c.start_s), crossing
+
+
+def _udp(setup: Setup) -> Iterable[Crossing]:
+    for flow in setup.datagrams:
+        if len(flow.directions) != 1:
+            raise ValueError(f"is about one link; {flow.name} passes several queues")
+        (name,) = flow.directions
+        size = setup.links[name].framing.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
+        yield Crossing(name, flow.rate_mbit * 1e6 * size / flow.packet_bytes, has_acks=False)
 
 
 def _directions(setup: Setup) -> tuple[str, str]:
@@ -136,28 +165,28 @@ def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> 
     )
 
 
-def _crossing_bit(crossing: list[Connection], direction: str) -> float:
+def _crossing_bit(crossing: list[Crossing], direction: str) -> float:
     """Add up the constant rates with data in a direction, bit/s."""
-    return sum((c.rate_mbit or 0) * 1e6 for c in crossing if c.direction == direction)
+    return sum(each.bit for each in crossing if each.direction == direction)
 
 
 def _free(
-    crossing: list[Connection], names: tuple[str, str], links: list[Link]
+    crossing: list[Crossing], names: tuple[str, str], links: list[Link]
 ) -> tuple[float, float]:
     """Compute the capacity that constant rates leave, bit/s.
 
-    The ACKs of these connections are subtracted as well.
+    The ACKs of connections are subtracted as well.
 
     Returns: capacity by direction.
     """
     free = [link.rate_bit for link in links]
     for each in crossing:
-        assert each.rate_mbit is not None
         direction = Direction(names.index(each.direction))
         data, acks = links[direction], links[direction.opposite]
-        bit = each.rate_mbit * 1e6
-        free[direction] -= bit
-        free[direction.opposite] -= bit * acks.ack_s * acks.rate_bit / (data.data_s * data.rate_bit)
+        free[direction] -= each.bit
+        if each.has_acks:
+            acks_bit = each.bit * acks.ack_s * acks.rate_bit / (data.data_s * data.rate_bit)
+            free[direction.opposite] -= acks_bit
     return free[0], free[1]
 
 

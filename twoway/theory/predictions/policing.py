@@ -18,8 +18,8 @@ def predict(setup: Setup) -> dict[str, float]:
     if len(setup.datagrams) != 1 or setup.connections:
         raise ValueError("it has one UDP flow and nothing else")
     (flow,) = setup.datagrams
-    if len(flow.directions) != 1 or flow.poisson or flow.mean_on_s is not None:
-        raise ValueError(f"{flow.name} is random, or passes several queues")
+    if len(flow.directions) != 1 or flow.poisson or flow.mean_on_s or flow.frames_per_s:
+        raise ValueError(f"{flow.name} is random or a film, or passes several queues")
     (name,) = flow.directions
     link, size = setup.links[name], flow.packet_bytes + ETHERNET_BYTES
     policer = link.elements.find(Policer)

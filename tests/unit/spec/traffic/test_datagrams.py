@@ -34,6 +34,18 @@ def _write(folder: Path, *flows: dict[str, Any], **fields: Any) -> Path:
             "datagrams.0.rate_mbit: must be greater than or equal to 0.000001, got 0",
         ),
         ({"packet_bytes": 36, "rate_mbit": 9999}, "datagrams: 51724138 packets together, at most"),
+        (
+            {"film": {"frames_per_s": 20_000}},
+            "datagrams.0.film.frames_per_s: 30000 frames, at most 15000 are sent",
+        ),
+        (
+            {"film": {"frames_per_s": 10}, "arrivals": "poisson"},
+            "datagrams.0.arrivals: frames of a film leave at equal intervals",
+        ),
+        (
+            {"film": {"frames_per_s": 10}, "on_off": {"mean_on_s": 1, "mean_off_s": 1}},
+            "datagrams.0.on_off: a film has no pauses",
+        ),
     ],
 )
 def test_wrong_datagram_flow_names_its_field(
@@ -63,12 +75,25 @@ def test_a_source_is_told_all(tmp_path: Path) -> None:
     assert words.endswith("--poisson --on 100000000 --off 200000000")
 
 
+def test_frames_of_a_film_keep_its_mean_rate(tmp_path: Path) -> None:
+    """The packets of all frames together are those of the mean rate, though frames differ."""
+    flow = {"film": {"frames_per_s": 20}, "start_s": 0.5}
+    plan = build_plan(load_point(str(_write(tmp_path, flow))))
+    (source,) = (each for each in plan.sources if each.name == "source-udp")
+    assert "--interval 50000000" in " ".join(source.run)
+    frames = [int(number) for number in source.run[source.run.index("--frames") + 1].split(",")]
+    assert len(frames) == 20
+    assert sum(frames) == 1000
+    assert max(frames) > 2 * sum(frames) / len(frames)
+
+
 @pytest.mark.parametrize(
     ("flows", "problem"),
     [
         ([{"arrivals": "poisson", "rate_mbit": 131.5}], "offers 1.0"),
         ([{}, {"name": "other"}], "udp is not alone in the queue forward"),
-        ([{"on_off": {"mean_on_s": 1, "mean_off_s": 1}}], "udp pauses, or passes several queues"),
+        ([{"on_off": {"mean_on_s": 1, "mean_off_s": 1}}], "udp pauses, is a film, or passes several"),
+        ([{"film": {"frames_per_s": 10}}], "udp pauses, is a film, or passes several"),
     ],
 )
 def test_a_theory_says_where_it_holds(
