@@ -191,7 +191,10 @@ def row_in_words(row: Row | FidelityRow) -> str:
         return f"{row.check}: {row.value}, bound {row.bound}"
     measured = "none" if row.measured is None else f"{row.measured:.4g}"
     note = f"; {row.note}" if row.note else ""
-    return f"{row.metric:<32} {measured:>8} measured, {in_words(row)} {_who(row)}{note}"
+    more = ""
+    if isinstance(row, ClaimRow) and row.compared is not None:
+        more = f"{row.compared:+.4g} against {row.against}, "
+    return f"{row.metric:<32} {measured:>8} measured, {more}{in_words(row)} {_who(row)}{note}"
 
 
 def _who(row: Statement) -> str:

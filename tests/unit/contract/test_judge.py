@@ -24,6 +24,10 @@ CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
             "efficiency.left 0.61 measured, at most 0.6 by their simulator, table 1; why",
         ),
         (
+            CLAIMED.model_copy(update={"against": "zhang-fig2", "compared": 0.0123}),
+            "efficiency.left 0.61 measured, +0.0123 against zhang-fig2, at most 0.6 in table 1",
+        ),
+        (
             FindingRow(**finding("efficiency.left", 0.6), **{**SEEN, "measured": None}),
             "efficiency.left none measured, 0.6 +- 0 seen before",
         ),
