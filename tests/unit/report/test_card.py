@@ -16,7 +16,7 @@ SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn", "quic
 # The rows of a suite that the guide shows, if not all.
 SHOWN = {
     "two-way": "goodput.down",
-    "rfc9743": "^(beside|short-and-long|tail-drop|path-change) ",
+    "rfc9743": "^(alone|itself|beside|short-and-long|tail-drop|path-change) ",
 }
 KEPT = {n: Card.read(ROOT / f"docs/results/score/{n}.json") for n in SUITES}
 GUIDE = (ROOT / "docs/guides/score.md").read_text("utf-8")
@@ -94,7 +94,7 @@ def test_the_guide_speaks_of_every_row() -> None:
         ("quick", GUIDE.partition("## What it says")[2].partition("\nWho harms")[0]),
         ("quick-more", GUIDE.partition("quick-more.json`")[2]),
         ("two-way", GUIDE.partition("at two-way's card")[2].partition("\n## ")[0]),
-        ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\n## ")[0]),
+        ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\nWho harms")[0]),
         ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
         ("share", GUIDE.partition("at share's card")[2].partition("- **The kernel")[0]),
         ("share-newest", GUIDE.partition("share-newest.json")[2].partition("- **The verdict")[0]),
@@ -112,12 +112,18 @@ def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
     assert numbers <= cells
 
 
-def test_what_the_guide_says_of_harm() -> None:
-    """Each share in the guide's paragraph on harm is in the matrix of quick's card."""
-    said = GUIDE.partition("\nWho harms whom, from")[2].partition("\n`twoway score")[0]
+@pytest.mark.parametrize(
+    ("suite", "said"),
+    [
+        ("quick", GUIDE.partition("\nWho harms whom, from")[2].partition("\n`twoway score")[0]),
+        ("rfc9743", GUIDE.partition("\nWho harms whom on this")[2].partition("\n## ")[0]),
+    ],
+)
+def test_what_the_guide_says_of_harm(suite: str, said: str) -> None:
+    """Each share in the guide's paragraph on harm is in the matrix of the suite's card."""
     found = {
         f"{harm:.2f}"
-        for table in harm_tables(KEPT["quick"])
+        for table in harm_tables(KEPT[suite])
         for row in table.harm.values()
         for harm in row.values()
         if harm is not None
