@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from channels import rising
 import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from channels import rising
 from dtm_uapi import refusals
 
 from twoway.paths import KERNEL_MODULES

@@ -92,7 +92,10 @@ def test_frames_of_a_film_keep_its_mean_rate(tmp_path: Path) -> None:
     [
         ([{"arrivals": "poisson", "rate_mbit": 131.5}], "offers 1.0"),
         ([{}, {"name": "other"}], "udp is not alone in the queue forward"),
-        ([{"on_off": {"mean_on_s": 1, "mean_off_s": 1}}], "udp pauses, is a film, or passes several"),
+        (
+            [{"on_off": {"mean_on_s": 1, "mean_off_s": 1}}],
+            "udp pauses, is a film, or passes several",
+        ),
         ([{"film": {"frames_per_s": 10}}], "udp pauses, is a film, or passes several"),
     ],
 )
