@@ -32,6 +32,7 @@ class Told:
         said: one of SAYINGS.
         evidence: of its rate.
         error: of its rate, as a share of it; NaN without one.
+        tick_ns: of its time stamps; NaN without them.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Told:
     said: str
     evidence: Evidence
     error: float
+    tick_ns: float
 
 
 def truth(share: float) -> str:
@@ -60,7 +62,8 @@ def told(case: Case) -> Iterator[Told]:
         said = saying(values(measured, direction).compression_verdict)
         evidence = Evidence(int(measured.facts.rate_evidence[direction]))
         error = abs(measured.facts.rate_bit[direction] / case.rates_bit[direction] - 1)
-        yield Told(case.kind, case.place, truth(share), said, evidence, float(error))
+        tick_ns = float(measured.facts.tick_ns[direction])
+        yield Told(case.kind, case.place, truth(share), said, evidence, float(error), tick_ns)
 
 
 def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
@@ -79,13 +82,24 @@ def show(found: Sequence[tuple[str, str, str]]) -> None:
                 sys.stdout.write(f"| {kind} | {true} | {' | '.join(map(str, counts))} |\n")
 
 
+def show_called(name: str, found: Sequence[Told]) -> None:
+    """Print how many of some directions are called compressed."""
+    called = sum(each.said == "compressed" for each in found)
+    sys.stdout.write(f"{name}: {called} of {len(found)} called compressed\n")
+
+
 def main(cases: int = 20, seed: int = 1) -> None:
     """Print the matrix, by kind and in all, what is found at each tap, and how good rates are."""
     found = [each for case in corpus(cases, seed) for each in told(case)]
     show([(each.kind, each.true, each.said) for each in found])
-    for place in dict.fromkeys(each.place for each in found):
-        said = [each.said for each in found if (each.place, each.true) == (place, "compressed")]
-        sys.stdout.write(f"{place}: {said.count('compressed')} of {len(said)} called compressed\n")
+    compressed = [each for each in found if each.true == "compressed"]
+    for place in dict.fromkeys(each.place for each in compressed):
+        here = [each for each in compressed if each.place == place]
+        show_called(place, here)
+        for tick_ns in sorted({each.tick_ns for each in here if each.tick_ns == each.tick_ns}):
+            show_called(
+                f"  ticks of {tick_ns / 1e6:g} ms", [e for e in here if e.tick_ns == tick_ns]
+            )
     for evidence in (Evidence.MEASURED, Evidence.GUESSED):
         errors = np.array([each.error for each in found if each.evidence == evidence])
         sys.stdout.write(f"{len(errors)} rates {evidence}, {(errors > WRONG).sum()} wrong\n")
