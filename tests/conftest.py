@@ -1,4 +1,4 @@
-"""Fixtures for tests on the real guest, their mark, and which worker has which test."""
+"""Fixtures and the mark of tests on the real guest, and the order of test files on workers."""
 
 import os
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from twoway.guest.source import Flavour
 
 # Hundreds of tests run `twoway`, and a machine may limit it to one compilation.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Timing is never asserted: an example of Hypothesis's may take any time on a loaded machine.
+# No test asserts a time: on a loaded machine Hypothesis's example may take any time.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 _HERE = Path(__file__).parent
-# The longest files begin first, so that no worker is left with one at the end.
+# The longest files begin first, so that no worker has one left at the end.
 _FIRST = ("lab", "guest", "slow")
 
 
@@ -42,7 +42,7 @@ def _rank(item: pytest.Item) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a worker all tests of a file with fixtures of the scope "module", else any test.
+    """Give a worker all tests of a file that has fixtures of the scope "module", else any test.
 
     Each worker makes its own fixture of the scope "session", unless it uses `sharing.once`.
     """
@@ -82,7 +82,7 @@ def guest(pytestconfig: pytest.Config) -> Guest:
 def sound_documents(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Check the documents of every run made by tests of a guest or a lab against their schemas."""
+    """Check the documents of every run that a test of a guest or a lab makes."""
     if not any(request.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab")):
         yield
         return

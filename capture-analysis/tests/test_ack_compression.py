@@ -1,4 +1,4 @@
-"""Ack compression: pairs of ACKs, ratios, bunches and factors."""
+"""ACK compression: pairs of ACKs, ratios, bunches and factors."""
 
 from itertools import pairwise
 
@@ -53,7 +53,7 @@ def test_match_keeps_pure_acks() -> None:
 
 
 def test_match_ignores_earlier_arrivals() -> None:
-    """Arrivals of ACKs sent before the window are neither paired nor lost."""
+    """Arrivals of ACKs from before the window are neither paired nor lost."""
     sent = packets(time_ns=[30], ip_id=[3])
     times, lost = match_acks(sent, packets(time_ns=[21, 32], ip_id=[2, 3]))
     assert times.arrived_ns.tolist() == [32]
@@ -61,13 +61,13 @@ def test_match_ignores_earlier_arrivals() -> None:
 
 
 def test_ratio_by_hand() -> None:
-    """Kept, compressed, stretched and reordered spacing give 1, below 1, above 1 and below 0."""
+    """Kept spacing has ratio 1, compressed below 1, stretched above 1, reordered below 0."""
     ratio = ack_spacing_ratio(np.array([0, 10, 20, 30, 40]), np.array([100, 110, 111, 131, 126]))
     assert ratio.tolist() == [1.0, 0.1, 2.0, -0.5]
 
 
 def test_ratio_of_a_tie_is_undefined() -> None:
-    """ACKs sent at one instant have no ratio, and their neighbours keep theirs."""
+    """ACKs sent at the same instant have no ratio; their neighbours keep theirs."""
     ratio = ack_spacing_ratio(np.array([0, 10, 10, 20]), np.array([5, 10, 12, 32]))
     assert np.isnan(ratio).tolist() == [False, True, False]
     assert ratio[[0, 2]].tolist() == [0.5, 2.0]
@@ -81,7 +81,7 @@ def test_ratio_needs_two(count: int) -> None:
 
 
 def test_ratio_of_unequal_lengths() -> None:
-    """Columns of different length are an error that names the longer one."""
+    """Columns of different lengths are an error that names the longer one."""
     with pytest.raises(AnalysisError, match="3 sent ACKs but 2 arrived"):
         ack_spacing_ratio(np.arange(3), np.arange(2))
 
@@ -93,14 +93,14 @@ def test_ratio_of_unsorted() -> None:
 
 
 def test_bunches_by_hand() -> None:
-    """A gap of exactly two ACK times still bunches, one ns more does not."""
+    """A gap of exactly two ACK times is within a bunch; one ns more ends it."""
     arrived = np.array([0, 50, 150, 251, 1000, 1001])
     assert bunch_sizes(arrived, 50.0).tolist() == [3, 1, 2]
 
 
 @given(TIMES, st.integers(0, 50))
 def test_bunches_by_walking(arrived: list[int], service: int) -> None:
-    """Bunches are those that a walk over the gaps finds; their sizes add up to the ACKs."""
+    """Bunches equal those that a walk over the gaps finds, and add up to all ACKs."""
     sizes: list[int] = [1] if arrived else []
     for before, after in pairwise(arrived):
         if after - before <= 2 * service:
@@ -113,16 +113,16 @@ def test_bunches_by_walking(arrived: list[int], service: int) -> None:
 
 
 def test_factors_by_hand() -> None:
-    """Each compressed gap of ACKs of back-to-back data has a factor; no other gap has one."""
+    """Each compressed gap between ACKs of back-to-back data has a factor; no other gap has."""
     sent = [0, 500, 1000, 1500, 2025, 2551, 3051]
     arrived = [0, 50, 550, 924, 974, 1024, 1024]
-    # 500/50; kept; 500/374, 0.748 of it; 525/50, 5 % over; 526 is a pause; a tie on arrival.
+    # In order: 500/50; kept; 500/374, a ratio of 0.748; 525/50, 5 % over; 526 is a pause; a tie.
     factors = compression_factors(acks(sent, arrived), 500.0)
     assert factors.tolist() == [1 / 0.1, 1 / 0.748, 1 / (50 / 525)]
 
 
 def test_threshold_is_not_compressed() -> None:
-    """A gap of exactly 0.75 of that when sent is within the effects of clocks and jitter."""
+    """A gap that shrinks to exactly 0.75 is not compressed: clocks and jitter may cause it."""
     assert compression_factors(acks([0, 500], [0, 375]), 500.0).tolist() == []
 
 
@@ -135,7 +135,7 @@ def test_no_acks_no_factors() -> None:
 
 @given(st.lists(st.integers(500, 900), min_size=1), st.data())
 def test_factors_respect_the_bound(sent_gaps: list[int], data: st.DataObject) -> None:
-    """If ACKs and segments are at least their transmission time apart, factors keep the bound."""
+    """If ACKs and segments are at least a transmission time apart, factors keep the bound."""
     gaps = [data.draw(st.integers(50, gap)) for gap in sent_gaps]
     times = acks(np.cumsum([0, *sent_gaps]).tolist(), np.cumsum([0, *gaps]).tolist())
     factors = compression_factors(times, 500.0)

@@ -20,7 +20,7 @@ from capture_analysis.reading import capture as reader
 def test_nothing_to_analyse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, sentence: str
 ) -> None:
-    """A folder with nothing to analyse is one line on stderr, and the status is 2."""
+    """A folder without captures gives one line on stderr and status 2."""
     assert main([command, str(tmp_path)]) == 2
     assert capsys.readouterr() == ("", f"capture-analysis: {tmp_path}: {sentence}\n")
     assert list(tmp_path.iterdir()) == []
@@ -38,7 +38,7 @@ def test_nothing_to_analyse(
 def test_bad_usage(
     capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
 ) -> None:
-    """An invalid command line gives the reason, and the status is 2."""
+    """An invalid command line prints the reason, and the status is 2."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
@@ -59,7 +59,7 @@ def test_help_explains_exit_statuses(
 def test_too_many_connections(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More connections than the limit, or than memory is left for, are one line, status 2."""
+    """Too many connections, for the limit or the memory, give one line and status 2."""
     path = tmp_path / "scan.pcap"
     frames = [built.ethernet(built.ipv4(built.tcp(source=port))) for port in range(1000, 1011)]
     path.write_bytes(built.pcap(frames))
@@ -93,7 +93,7 @@ def test_too_many_connections(
 
 
 def test_one_thread(tmp_path: Path) -> None:
-    """A command has one thread: numpy's linear algebra starts none that wait for work."""
+    """A command has one thread, without idle ones of numpy's linear algebra."""
     path = tmp_path / "one.pcap"
     path.write_bytes(built.pcap([built.ethernet(built.ipv4(built.tcp()))]))
     program = (
@@ -110,7 +110,7 @@ def test_one_thread(tmp_path: Path) -> None:
 
 
 def test_as_a_process(tmp_path: Path) -> None:
-    """The status is the process's own."""
+    """The process ends with the command's status."""
     done = subprocess.run(
         [sys.executable, "-m", "capture_analysis.cli", "metrics", str(tmp_path)],
         capture_output=True,

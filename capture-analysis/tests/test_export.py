@@ -25,7 +25,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_read_columns_has_every_packet(capture: Path) -> None:
-    """`read_columns` has every packet, with its fields and its role."""
+    """`read_columns` has each packet with its fields and its role."""
     columns = capture_analysis.read_columns(capture)
     assert {len(column) for column in columns.values()} == {70_000}
     for kind, new_bytes in ((Kind.NEW_DATA, 1448), (Kind.RETRANSMISSION, 0)):
@@ -35,7 +35,7 @@ def test_read_columns_has_every_packet(capture: Path) -> None:
 
 
 def test_read_table_has_addresses_and_nulls(capture: Path) -> None:
-    """`read_table` has every packet with addresses, and null for a field that a packet lacks."""
+    """`read_table` has each packet with addresses, and null for a field that it lacks."""
     table, columns = capture_analysis.read_table(capture), capture_analysis.read_columns(capture)
     assert table["seq"].to_pylist() == columns["seq"].tolist()
     assert set(table["kind"].to_pylist()) >= {"new_data", "ack", "retransmission"}
@@ -67,7 +67,7 @@ def test_unknown_format(capture: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_half_written(tmp_path: Path) -> None:
-    """A capture that is unreadable up to its header's end leaves files as they were."""
+    """If a capture cannot be read, existing files stay as they were."""
     bad, target = tmp_path / "bad.pcap", tmp_path / "packets.csv"
     bad.write_bytes(b"these are not the bytes of a capture")
     target.write_text("older")

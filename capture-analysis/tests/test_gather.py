@@ -1,4 +1,4 @@
-"""Rows by lane and columns in that order."""
+"""Gathering rows by lane, and columns in that order."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ MOST = 1 << 20
 
 
 def into(rows: list[int], places: list[int]) -> LaneOrder:
-    """Return rows for given places, without lanes."""
+    """Return rows in these places, without lanes."""
     given, to = np.array(rows, np.int64), np.array(places, np.int64)
     return LaneOrder(given, to, given, given, given)
 
 
 def test_by_lane() -> None:
-    """Rows come by lane, lowest first, and within a lane as they were given."""
+    """Rows are in order of lane, and within a lane in the given order."""
     lane = np.array([7, MOST, 7, 3, MOST], np.uint32)
     order = by_lane(lane, np.array([0, 1, 2, 4]))
     assert order.lanes.tolist() == [7, MOST]
@@ -28,7 +28,7 @@ def test_by_lane() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 50, 1 << 16, 1 << 20])
 def test_by_lane_alike(lanes: int) -> None:
-    """Many rows are ordered as by a stable sort, for any number of lanes."""
+    """Many rows are in the order of a stable sort, for any number of lanes."""
     draw = np.random.default_rng(lanes)
     lane = draw.integers(0, lanes, 5000).astype(np.uint32)
     rows = np.flatnonzero(draw.random(5000) < 0.5)
@@ -49,7 +49,7 @@ def test_no_such_row() -> None:
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_any_values(kind: np.dtype[np.integer]) -> None:
-    """Every value of every type keeps its sign and size; rows come to the requested places."""
+    """Values of every type are exact, and rows come to the requested places."""
     limits = np.iinfo(kind)
     column = np.array([limits.min, limits.max, 1, limits.max // 3], dtype=kind)
     taken = gather(column, into([0, 0, 1, 2, 3], [2, 1, 3, 4, 0]))
@@ -58,13 +58,13 @@ def test_any_values(kind: np.dtype[np.integer]) -> None:
 
 
 def test_no_rows() -> None:
-    """A request for no rows gives none, also for an empty column."""
+    """A request for no rows gives none, even from an empty column."""
     none = by_lane(np.zeros(0, np.uint32), np.zeros(0, np.int64))
     assert gather(np.zeros(0, np.uint32), none).shape == (0,)
 
 
 @pytest.mark.parametrize(("row", "place"), [(4, 1), (1 << 62, 1), (3, 2)])
 def test_out_of_bounds(row: int, place: int) -> None:
-    """Nothing beyond the column is read, or written beyond the result."""
+    """Nothing is read beyond the column or written beyond the result."""
     with pytest.raises(IndexError):
         gather(np.zeros(4, np.uint8), into([0, row], [0, place]))

@@ -1,4 +1,4 @@
-"""Distributions: bins, quantiles, merging; exact where they claim to be."""
+"""Distributions: bins, quantiles, merging, and how exact they are."""
 
 import pickle
 from random import Random
@@ -23,7 +23,7 @@ VALUES = st.lists(
 
 @given(VALUES)
 def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
-    """Values of one bin are at most 1/128 apart, and below 256 equal."""
+    """Values of one bin differ by at most 1/128; below 256 they are equal."""
     value = np.array(numbers, dtype=np.int64)
     histogram = Histogram()
     histogram.add(0, value)
@@ -34,14 +34,14 @@ def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
 
 
 def bins_of(value: IntArray) -> list[int]:
-    """Return the number of each value's bin, in a histogram with a lane for each."""
+    """Return the number of each value's bin, from a histogram with a lane per value."""
     histogram = Histogram()
     histogram.add(np.arange(len(value)), value)
     return [key % (1 << BIN_BITS) for key in histogram.__getstate__()["key"].tolist()]
 
 
 def test_bins_ascend_with_values() -> None:
-    """A greater value is in the same bin or a later one, from 0 to the highest possible value."""
+    """A larger value is in the same bin or a later one, up to the largest value possible."""
     edge = np.array([m << s for s in range(56) for m in range(128, 256)], dtype=np.int64)
     value = np.unique(np.concatenate((np.arange(128), edge - 1, edge, [2**63 - 1])))
     bins = bins_of(value)
@@ -51,7 +51,7 @@ def test_bins_ascend_with_values() -> None:
 
 
 def test_quantiles_of_small_values_are_exact() -> None:
-    """Below 256 a quantile is the value that numpy's inverted_cdf gives."""
+    """Below 256 a quantile equals numpy's with inverted_cdf."""
     value = np.random.default_rng(1).integers(0, 256, 1000)
     histogram = Histogram()
     histogram.add(0, value)
@@ -60,7 +60,7 @@ def test_quantiles_of_small_values_are_exact() -> None:
 
 
 def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
-    """Above, a quantile is within 1/256 of the exact one."""
+    """From 256 on, a quantile is within 1/256 of the exact one."""
     value = np.random.default_rng(2).lognormal(15, 3, 5000).astype(np.int64)
     histogram = Histogram()
     histogram.add(np.zeros(5000, dtype=np.int64), value)
@@ -71,7 +71,7 @@ def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
 
 @given(VALUES.filter(bool))
 def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
-    """A quantile is between the smallest and the largest value; equal values give that value."""
+    """A quantile lies between the smallest and the largest value."""
     histogram = Histogram()
     histogram.add([0] * len(numbers) + [1] * 3, [*numbers, *[numbers[0]] * 3])
     for q in (0, 0.5, 1):
@@ -80,7 +80,7 @@ def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
 
 
 def test_lanes_are_apart() -> None:
-    """Each lane has its own bins, and the lanes together have all values."""
+    """Each lane has its own bins, and all lanes together have all values."""
     histogram = Histogram()
     histogram.add(np.array([5, 5, 2_000_000]), np.array([1, 1000, 7]))
     assert histogram.lanes().tolist() == [5, 2_000_000]
@@ -108,7 +108,7 @@ def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: Ran
 
 
 def test_many_chunks_are_sorted_in() -> None:
-    """Counts stay right when buffered values are merged many times."""
+    """Counts stay right after many merges of buffered values."""
     histogram = Histogram()
     for _ in range(20):
         histogram.add(np.arange(20_000), np.arange(20_000))
@@ -118,14 +118,14 @@ def test_many_chunks_are_sorted_in() -> None:
 
 @pytest.mark.parametrize(("lane", "value"), [(-1, 1), (2**48, 1), (0, -1)])
 def test_what_is_out_of_range_is_refused(lane: int, value: int) -> None:
-    """A negative value or a lane that does not exist is an error, not a count elsewhere."""
+    """A negative value, or a lane that does not exist, is an error."""
     with pytest.raises(ValueError, match="must be in"):
         Histogram().add(np.array([0, lane]), np.array([0, value]))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**48 - 1), st.integers(0, 2**63 - 1)), max_size=300))
 def test_counts_are_the_references(pairs: list[tuple[int, int]]) -> None:
-    """The histogram and the one in Python have the same rows for any lanes and values."""
+    """The histogram has the rows of the one in Python, for any lanes and values."""
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     histogram = Histogram()
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Files made to exhaust or confuse a reader: refused or read in part, in bounded memory."""
+"""Files made to exhaust or confuse a reader are refused, or read in part, in bounded memory."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Ask = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """Return the command, run in a process with at most 1 GiB of addresses."""
+    """Return a function that runs the command with at most 1 GiB of address space."""
     with subprocess.Popen(
         [sys.executable, bounded_cli.__file__],
         stdin=subprocess.PIPE,
@@ -65,7 +65,7 @@ def test_hostile_file(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", FILES, ids=lambda hostile: hostile.name)
 def test_hostile_file_annotated(ask: Ask, hostile: Hostile, tmp_path: Path) -> None:
-    """A hostile file is refused by `annotate` and leaves no file, or copied as far as possible."""
+    """`annotate` refuses a hostile file and leaves no copy, or copies it as far as possible."""
     path, target = tmp_path / "hostile.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(hostile.content())
     answer = ask("annotate", path, "-o", target)

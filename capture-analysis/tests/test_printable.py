@@ -1,4 +1,4 @@
-"""Words of files and names that are printed to a terminal."""
+"""Text from files and their names, as printed to a terminal."""
 
 import subprocess
 import sys
@@ -20,12 +20,12 @@ from capture_analysis.printable import printable, terminal
     ],
 )
 def test_only_control_characters_are_spelt_out(text: str, spelt: str) -> None:
-    """Control characters are spelt out as JSON does it, and no other character changes."""
+    """Control characters are escaped as in JSON, and no other character changes."""
     assert printable(text) == spelt
 
 
 def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The name of a file reaches neither stream with its control characters."""
+    """A file's name reaches neither output stream with its control characters."""
     assert main(["flows", str(tmp_path / "\x1b[2J\x9b.pcap")]) == 2
     said = capsys.readouterr()
     assert f"{tmp_path}/\\u001b[2J\\u009b.pcap" in said.err
@@ -36,7 +36,7 @@ def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_closed_output(tmp_path: Path) -> None:
-    """A command whose standard output is closed works silently."""
+    """A command with a closed standard output works silently."""
     command = f"exec {sys.executable} -m capture_analysis.cli metrics --list >&-"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

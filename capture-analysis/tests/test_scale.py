@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two-way traffic of several connections, with losses."""
+    """Make a capture of two-way traffic of several connections, with losses."""
     path = tmp_path_factory.mktemp("capture") / "near.pcap"
     write(Traffic(flows=7, loss=0.01, round_packets=10_000), 30_000, {"near": path})
     return path
@@ -42,9 +42,9 @@ def metrics(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, A
 def test_folder_gives_each_capture_its_document(
     capture: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A folder gives each capture's own document, in the order of their names.
+    """A folder gives the document of each capture, in the order of their names.
 
-    One that is broken is named, does not stop the others, and makes the status 2.
+    A broken capture is named, does not stop the others, and makes the status 2.
     """
     (tmp_path / "below").mkdir()
     good = [tmp_path / "b.pcap", tmp_path / "below/a.pcap"]
@@ -64,7 +64,7 @@ def test_folder_gives_each_capture_its_document(
 
 
 def test_scheduler_gives_the_same_result(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the address of a scheduler its workers are used, to the same result."""
+    """Workers of a scheduler give the same result."""
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -75,7 +75,7 @@ def test_scheduler_gives_the_same_result(capture: Path, capsys: pytest.CaptureFi
 
 
 def test_no_scheduler() -> None:
-    """An address without an answer is an error that names it."""
+    """A scheduler's address without an answer is an error that names it."""
     with (
         pytest.raises(AnalysisError, match=r"--scheduler tcp://127\.0\.0\.1:9"),
         dask(1, "tcp://127.0.0.1:9"),
@@ -84,7 +84,7 @@ def test_no_scheduler() -> None:
 
 
 def test_captures_in(tmp_path: Path) -> None:
-    """Captures are found by their endings, compressed or not, in folders below too."""
+    """Captures are found by their endings, compressed or not, in subfolders too."""
     names = ["a.pcap", "b.pcapng.gz", "d/c.cap.zst", "e.pcap.xz"]
     (tmp_path / "d").mkdir()
     for name in [*names, "f.pcap.bak", "g.gz"]:

@@ -8,7 +8,7 @@ from capture_analysis.streaks import StreakFinder, Streaks
 from hypothesis import given
 from hypothesis import strategies as st
 
-# Packets as (lane, continues the streak before it, value), the blocks' lengths.
+# Packets as (lane, whether it continues the streak before it, value), and the blocks' lengths.
 PACKETS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(-5, 5)), max_size=40)
 BLOCKS = st.lists(st.integers(1, 9), max_size=40)
 
@@ -54,7 +54,7 @@ def in_blocks(
 
 @given(packets=PACKETS, blocks=BLOCKS)
 def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
-    """In any blocks, the streaks are those found packet by packet, in order in each lane."""
+    """For any blocks, streaks equal those found packet by packet, in order in each lane."""
     parts = in_blocks(packets, blocks, StreakFinder(), 0)
     rows = [
         row
@@ -67,7 +67,7 @@ def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
 
 @given(packets=PACKETS, blocks=BLOCKS)
 def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
-    """Short streaks are left out, the others unchanged; values are summed apart."""
+    """Short streaks are left out, others are unchanged, and each value has its own sum."""
     parts = in_blocks(packets, blocks, StreakFinder(2, least_rows=3), 2)
     rows = sorted(
         (lane, rows, first, total, twice)
@@ -82,7 +82,7 @@ def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
 
 @given(PACKETS, BLOCKS)
 def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int]) -> None:
-    """The previous value is that of the lane's previous packet, in whatever block."""
+    """The previous value is that of the lane's previous packet, even in an earlier block."""
     previous, last, first = Previous(), dict.fromkeys(range(4), -1), 0
     for length in [*blocks, len(packets)]:
         block = sorted(packets[first : first + length], key=lambda packet: packet[0])
@@ -100,7 +100,7 @@ def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int])
 
 
 def test_lanes_appear_late() -> None:
-    """A lane without values has the empty value, also after the array has grown."""
+    """A lane without values has the empty value, even after the array has grown."""
     least = LaneArray(np.minimum, 99)
     least.add(np.array([2]), np.array([5]))
     other = LaneArray(np.minimum, 99)
@@ -112,7 +112,7 @@ def test_lanes_appear_late() -> None:
 
 @given(st.lists(st.sampled_from([0, 1, 2, 1 << 40])))
 def test_sparse_and_dense_keys_count_alike(keys: list[int]) -> None:
-    """Keys are counted alike, close together or far apart."""
+    """Counts of keys do not depend on whether the keys are close together."""
     found, count = occurrences(np.array(keys, dtype=np.int64))
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
         key: keys.count(key) for key in set(keys)

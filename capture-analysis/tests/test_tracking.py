@@ -24,7 +24,7 @@ def test_a_handshake(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_data_and_its_acks(new_tracker: NewTracker) -> None:
-    """An ACK of two segments has the newer one's RTT; gaps are between like packets."""
+    """An ACK of two segments has the newer one's RTT; gaps are between packets of one kind."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 110, 1001, 500, ack=1)
@@ -45,7 +45,7 @@ def test_data_and_its_acks(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_data_both_ways(new_tracker: NewTracker) -> None:
-    """A segment that acknowledges is data, with an RTT of its own."""
+    """A segment that also acknowledges is data, and has an RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 150, 1, 700, ack=1001)
@@ -59,7 +59,7 @@ def test_data_both_ways(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
-    """Only a segment acknowledged in full gives an RTT, and only the first time."""
+    """Only the first acknowledgement of a whole segment gives an RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 3000, ack=1)
     talk.send(1, 200, 1, ack=1501)
@@ -74,7 +74,7 @@ def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
-    """Payload seen twice is a retransmission; ACKs before it are duplicates; Karn's rule holds."""
+    """Payload seen twice is a retransmission after duplicate ACKs, and Karn's rule holds."""
     talk = Conversation().handshake()
     for k in range(4):
         talk.send(0, 100 + k, 1 + 1000 * k, 1000, ack=1)
@@ -94,7 +94,7 @@ def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
-    """Data that fills a hole is late, counted as new bytes once; its ACK gives no RTT."""
+    """Data that fills a hole is late, is new bytes once, and its ACK gives no RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 2001, 1000, ack=1)
@@ -115,13 +115,13 @@ def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
-    """Bytes of holes, and those above and below all bytes seen, are new, whatever else repeats."""
+    """Bytes in holes and beyond all bytes seen are new, even if others of the segment repeat."""
     talk = Conversation()
     for seq in (1000, 1020, 1040):
         talk.send(0, seq, seq, 10)
     talk.send(0, 2000, 1005, 30)  # fills 1010..1020 and 1030..1035
     talk.send(0, 2001, 990, 100)  # 990..1000, 1035..1040 and 1050..1090
-    talk.send(0, 2002, 980, 5)  # below everything: leaves a hole to 990
+    talk.send(0, 2002, 980, 5)  # below all others, with a hole up to 990
     talk.send(0, 2003, 980, 20)
     tracked = talk.tracked(new_tracker())
     assert tracked.seq_bytes.tolist() == [0, 20, 40, 5, -10, -20, -20]
@@ -133,7 +133,7 @@ def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
 @each_tracker
 @given(segments=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=40))
 def test_new_bytes_by_marking(new_tracker: NewTracker, segments: list[tuple[int, int]]) -> None:
-    """Bytes are new, and data late or sent again, as found by marking each byte."""
+    """New bytes, late data and retransmissions equal those found by marking each byte."""
     talk = Conversation()
     marked: set[int] = set()
     expected = []
@@ -151,7 +151,7 @@ def test_new_bytes_by_marking(new_tracker: NewTracker, segments: list[tuple[int,
 
 @each_tracker
 def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
-    """The lowest of too many holes is forgotten and counted; data that fills it is not noticed."""
+    """Beyond a limit the lowest hole is dropped and counted, and data in it counts as repeated."""
     talk = Conversation()
     for k in range(HOLES + 2):
         talk.send(0, k, 20 * k, 10)
@@ -166,7 +166,7 @@ def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
 @each_tracker
 @pytest.mark.slow
 def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
-    """If too many segments are outstanding the newest have no RTT, which is counted."""
+    """If too many segments are outstanding, the newest have no RTT, which is counted."""
     talk = Conversation().handshake()
     for k in range(SEGMENTS + 3):
         talk.send(0, 100 + k, 1 + k, 1, ack=1)
@@ -181,7 +181,7 @@ def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
-    """Segments without any acknowledgement are not kept, nor counted as discarded."""
+    """Segments without any acknowledgement are not kept, and do not count as discarded."""
     talk = Conversation()
     for k in range(SEGMENTS_AT_FIRST + 10):
         talk.send(0, k, k, 1)
@@ -195,7 +195,7 @@ def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_keep_alives(new_tracker: NewTracker) -> None:
-    """A keep-alive, with or without its byte, is a probe, and its answer an old ACK."""
+    """A keep-alive, with its byte or without, is a probe, and its answer is an old ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001)
@@ -211,7 +211,7 @@ def test_keep_alives(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
-    """A byte beyond a closed window is a probe, also if repeated; answers have other kinds."""
+    """A byte beyond a closed window is a probe, even if repeated."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001, window=0)
@@ -232,7 +232,7 @@ def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
-    """A repeated ACK with another window is an update, with a SACK block a duplicate."""
+    """A repeated ACK is an update if its window changes, and a duplicate if it has a SACK block."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 1001, 1000, ack=1)
@@ -251,7 +251,7 @@ def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> None:
-    """A D-SACK for a needless retransmission is an old ACK once everything is acknowledged."""
+    """If all data is acknowledged, a D-SACK for a needless retransmission is an old ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001)
@@ -263,7 +263,7 @@ def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> N
 
 @each_tracker
 def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> None:
-    """Karn's rule concerns unacknowledged data; data sent after it is measured."""
+    """Karn's rule applies to unacknowledged data only; data sent later has an RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001)
@@ -275,7 +275,7 @@ def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> Non
 
 @each_tracker
 def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) -> None:
-    """A tail sent again spoils only the RTT of ACKs that reach it."""
+    """If a tail is sent again, only ACKs that reach it have no RTT."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 110, 1001, 1000, ack=1)
@@ -287,7 +287,7 @@ def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) 
 
 @each_tracker
 def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
-    """If time runs backward, there is no gap and no RTT, rather than a negative one."""
+    """If time runs backward, gap and RTT are undefined instead of negative."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 100, ack=1)
     talk.send(0, 90, 101, 100, ack=1)
@@ -299,7 +299,7 @@ def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_times_far_apart(new_tracker: NewTracker) -> None:
-    """A gap that 64 bits cannot hold is the longest that they can."""
+    """A gap that exceeds 64 bits is the longest that fits."""
     talk = Conversation().handshake()
     talk.send(0, 0, 1, 100, ack=1, time_ns=-(2**62))
     talk.send(0, 0, 101, 100, ack=1, time_ns=2**63 - 1)
@@ -318,7 +318,7 @@ def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_connections_share_nothing(new_tracker: NewTracker) -> None:
-    """The rows of a connection are the same whichever others the tracker sees."""
+    """A connection's rows do not depend on which others the tracker sees."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(k % 2, 100 + k, 1 + 10 * k, 10, ack=1)

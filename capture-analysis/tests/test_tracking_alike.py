@@ -1,4 +1,4 @@
-"""The trackers in C and in Python agree on anything; chunks and other flows do not matter."""
+"""The trackers in C and in Python agree on any packets; chunks and other flows do not matter."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from reference.tracker import PythonTracker
 pytestmark = pytest.mark.slow
 
 FLOWS = 3
-# Few numbers, so that they coincide; near 0, near the sign bit, and anything.
+# Few numbers, so that they coincide: near 0, near the sign bit, and anywhere.
 NUMBERS = st.one_of(
     st.integers(0, 12),
     st.integers(2**32 - 8, 2**32 - 1),
@@ -64,7 +64,7 @@ def in_chunks(tracker: AnyTracker, packets: Packets, size: int) -> Iterable[Trac
 @settings(max_examples=300)
 @given(PACKETS, st.integers(1, 60))
 def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
-    """Both trackers agree on any packets, sensible or not, in chunks or not."""
+    """Both trackers agree on any packets, valid or not, in chunks or not."""
     rows = columns(packets)
     python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 60))
@@ -74,7 +74,7 @@ def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
 
 @given(PACKETS, st.integers(0, FLOWS - 1))
 def test_any_connection_alone(packets: list[dict[str, int]], flow: int) -> None:
-    """A tracker that gets one connection of several has the same rows for it."""
+    """A tracker that gets only one of several connections has the same rows for it."""
     rows = columns(packets)
     mine = rows.flow == flow
     whole = table([Tracker().track(rows, flow_table(FLOWS)).where(mine)])
@@ -89,7 +89,7 @@ def test_a_rough_path(seed: int) -> None:
     expected = table(in_chunks(python, rows, 8000))
     assert table(in_chunks(c, rows, 777)) == expected
     assert c.forgotten == python.forgotten
-    assert len(set(expected["kind"])) == 9  # all but CONTROL
+    assert len(set(expected["kind"])) == 9  # all kinds but CONTROL
 
 
 def test_wide_columns_are_taken_too() -> None:

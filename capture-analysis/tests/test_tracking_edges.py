@@ -1,4 +1,4 @@
-"""Begin and end of connections, wrap-around, and captures that lose or repeat packets."""
+"""Start and end of connections, wrap-around, and captures that lose or repeat packets."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = each_tracker
 
 
 def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
-    """A SYN that is sent again is a control packet, and the answer gives no RTT."""
+    """A retransmitted SYN is a control packet, and its answer gives no RTT."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(0, 1_000_000, 0, flags=FLAG_SYN)
@@ -21,7 +21,7 @@ def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
 
 
 def test_simultaneous_open(new_tracker: NewTracker) -> None:
-    """Two SYNs that cross are each answered by a SYN with ACK; no payload results."""
+    """Two SYNs that cross are each answered by a SYN with ACK, and no payload is counted."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 5, 0, flags=FLAG_SYN)
@@ -35,7 +35,7 @@ def test_simultaneous_open(new_tracker: NewTracker) -> None:
 
 
 def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
-    """If data overtook the SYN, the SYN's number is -1, and it has no payload."""
+    """If data overtook the SYN, the SYN has number -1, and its byte is no payload."""
     talk = Conversation()
     talk.send(0, 0, 1, 100, ack=1)
     talk.send(0, 5, 0, flags=FLAG_SYN)
@@ -50,7 +50,7 @@ def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("offset", [1 << 29, -1 << 29])
 def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> None:
-    """Numbers of an earlier connection, in answer to a SYN, are dropped at the real answer."""
+    """If a SYN's answer has an earlier connection's numbers, the next SYN-ACK replaces them."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=offset)
@@ -70,7 +70,7 @@ def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> Non
 
 @pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
 def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: int) -> None:
-    """A SYN-ACK of another initial number, after the acknowledged one, changes nothing."""
+    """After the acknowledged SYN-ACK, one with another initial number changes nothing."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)
@@ -89,7 +89,7 @@ def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: in
 
 @pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
 def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -> None:
-    """If two SYN-ACKs have different numbers, the first one acknowledged sets the half's."""
+    """If two SYN-ACKs have different numbers, the first one acknowledged counts."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, -offset, ack=1, flags=FLAG_SYN)
@@ -106,7 +106,7 @@ def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -
 
 
 def test_what_is_acknowledged_and_not_in_the_capture(new_tracker: NewTracker) -> None:
-    """Bytes of holes and beyond the highest count once, when they are first acknowledged."""
+    """Bytes that were not captured count once, at their first acknowledgement."""
     talk = Conversation().handshake()
     talk.send(0, 40, 1, 100, ack=1)
     talk.send(0, 50, 201, 100, ack=1)
@@ -122,7 +122,7 @@ def test_what_is_acknowledged_and_not_in_the_capture(new_tracker: NewTracker) ->
 
 
 def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
-    """An answer to a SYN without its own SYN shows nothing about missing packets."""
+    """An answer to a SYN without a SYN of its own does not show missing packets."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)
     talk.send(1, 10, 1, ack=1 << 29)
@@ -130,7 +130,7 @@ def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
 
 
 def test_data_in_the_syn(new_tracker: NewTracker) -> None:
-    """Payload of a SYN (TCP Fast Open) counts, whether or not it is acknowledged with the SYN."""
+    """Payload of a SYN (TCP Fast Open) counts, whether the SYN-ACK acknowledges it or not."""
     talk = Conversation()
     talk.send(0, 0, 0, 100, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=101, flags=FLAG_SYN)
@@ -143,7 +143,7 @@ def test_data_in_the_syn(new_tracker: NewTracker) -> None:
 
 
 def test_data_in_a_syn_that_was_not_taken(new_tracker: NewTracker) -> None:
-    """Data of a SYN that is sent again after the handshake is a retransmission."""
+    """A SYN's data that is sent again after the handshake is a retransmission."""
     talk = Conversation()
     talk.send(0, 0, 0, 100, flags=FLAG_SYN)
     talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)
@@ -154,7 +154,7 @@ def test_data_in_a_syn_that_was_not_taken(new_tracker: NewTracker) -> None:
 
 
 def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
-    """A FIN with payload is data, one without is control; a FIN's ACK acknowledges no payload."""
+    """A FIN with payload is data, one without is control, and its ACK acknowledges no payload."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 100, ack=1, flags=FLAG_FIN)
     talk.send(1, 200, 1, ack=102)
@@ -169,7 +169,7 @@ def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
 
 
 def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
-    """Whatever a RST's numbers, later packets are judged as if there had been none."""
+    """Whatever numbers a RST has, later packets count as if it had not come."""
     with_reset, without = (Conversation().handshake() for _ in range(2))
     for talk in (with_reset, without):
         talk.send(0, 100, 1, 100, ack=1)
@@ -187,7 +187,7 @@ def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("start", [2**32 - 1500, 2**31 - 1500])
 def test_numbers_wrap_around(new_tracker: NewTracker, start: int) -> None:
-    """Sequence numbers that wrap at 0 or at the sign bit change nothing."""
+    """Sequence numbers that wrap at 0, or at the sign bit, change nothing."""
     usual, wrapping = (Conversation(isn).handshake() for isn in ((1000, 5000), (start, start)))
     for talk in (usual, wrapping):
         for k in range(5):
@@ -212,7 +212,7 @@ def test_many_wraps(new_tracker: NewTracker) -> None:
 
 
 def test_a_capture_that_begins_amid_a_connection(new_tracker: NewTracker) -> None:
-    """ACKs of earlier data have no number, but count; flight is right from the first ACK."""
+    """ACKs of data before the capture count, without a number; flight is right from then on."""
     talk = Conversation()
     talk.send(0, 100, 100_000, 1000, ack=1)
     talk.send(1, 110, 1, ack=98_000)
@@ -245,7 +245,7 @@ def test_acks_alone(new_tracker: NewTracker) -> None:
 
 
 def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
-    """Acknowledgements that wrap continue to count, and fit the other half when it appears."""
+    """Acknowledgements that wrap continue to count, and fit the other half once it appears."""
     talk = Conversation()
     for k in range(10):
         talk.send(1, 100 + k, 1, ack=k << 30)
@@ -256,7 +256,7 @@ def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
 
 
 def test_what_the_capture_lost_is_acknowledged(new_tracker: NewTracker) -> None:
-    """An ACK of unseen bytes counts them, gives no RTT, and makes the flight 0, not negative."""
+    """An ACK of unseen bytes counts them, gives no RTT, and makes the flight 0."""
     talk = Conversation().handshake()
     talk.send(1, 200, 1, ack=5001)
     talk.send(0, 210, 4001, 500, ack=1)
@@ -271,7 +271,7 @@ def test_what_the_capture_lost_is_acknowledged(new_tracker: NewTracker) -> None:
 
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_packets_captured_four_times(new_tracker: NewTracker, interleaved: bool) -> None:
-    """Three copies among the last four packets, of data and of ACKs, change nothing."""
+    """A packet captured four times counts once, for data and for ACKs."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(0, 101, 1001, 1000, ack=1)
@@ -305,7 +305,7 @@ def test_packets_captured_four_times(new_tracker: NewTracker, interleaved: bool)
 def test_copies_by_identification_and_time(
     new_tracker: NewTracker, ip_id: int, after_us: int, kind: Kind
 ) -> None:
-    """With equal identification a packet is a copy within 0.2 s, without within a millisecond."""
+    """A copy comes within 0.2 s with an equal IP identification, within 1 ms without one."""
     talk = Conversation().handshake()
     talk.send(0, 2000, 1, 1000, ack=1, ip_id=ip_id)
     talk.again(2000 + after_us)
@@ -317,7 +317,7 @@ def test_copies_by_identification_and_time(
     ["ip_id", "window", "ts_value", "ts_echo", "sack_left", "sack_right", "ack", "flags"],
 )
 def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
-    """Packets that differ in any number are two packets, not copies."""
+    """Packets that differ in any number are two packets."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.again(101, **{column: talk.packets[-1].get(column, 0) ^ 8})
@@ -325,7 +325,7 @@ def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
 
 
 def test_a_copy_of_long_ago_is_none(new_tracker: NewTracker) -> None:
-    """A copy is recognised only among the last four packets of a half."""
+    """A copy is recognised only among the last four packets of its half."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 10 * k, 10, ack=1)

@@ -1,4 +1,4 @@
-"""The content of the wheel that users install, with a C compiler and without."""
+"""The wheel that users install: its content, with a C compiler and without."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
-# Writes the report that the page of `serve` gives for its example.
+# Writes the report that the page of `serve` gives for its example capture.
 SERVED = """
 import sys
 from capture_analysis.serving.analysis import Analyst, Limits
@@ -31,7 +31,7 @@ def uv() -> str | Path:
 
 
 def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build a wheel into a folder, of a copy of the tree as it is; nothing is downloaded."""
+    """Build a wheel into a folder from a copy of the present tree, without downloads."""
     tree = folder / "tree"
     ignored = shutil.ignore_patterns("build", "*.egg-info", "*.so", "__pycache__", "tests")
     shutil.copytree(PACKAGE, tree, ignore=ignored)
@@ -60,7 +60,7 @@ def tree_files() -> set[str]:
 
 
 def test_with_compiler(tmp_path: Path) -> None:
-    """The library is in the wheel, which is for this platform and any Python 3, and loads."""
+    """The wheel has the library, is for this platform and any Python 3, and loads."""
     if shutil.which("gcc") is None:
         pytest.skip("not installed: gcc (vm/install-packages run)")
     done = build(tmp_path)
@@ -72,14 +72,14 @@ def test_with_compiler(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
     code = "from capture_analysis import clib; clib.load(); print(clib.LIBRARY)"
-    loaded = subprocess.run(  # `python -c` finds the package in the folder where it runs
+    loaded = subprocess.run(  # `python -c` finds the package in its working directory
         [sys.executable, "-c", code], cwd=installed, capture_output=True, text=True, check=True
     )
     assert loaded.stdout.startswith(str(installed))
 
 
 def test_the_core_alone(tmp_path: Path) -> None:
-    """The core makes tables, JSON and pages; a missing extra says how to install it."""
+    """The core alone makes tables, JSON and pages; a missing extra's error says how to get it."""
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "venv")}
     words = "sync --offline --frozen --no-default-groups --no-editable --package capture-analysis"
     synced = subprocess.run(
@@ -125,7 +125,7 @@ def test_the_core_alone(tmp_path: Path) -> None:
 
 
 def test_without_compiler(tmp_path: Path) -> None:
-    """Without a compiler there is no wheel, but a sentence with the remedy, and no traceback."""
+    """Without a compiler the build ends with a sentence and its remedy, without a traceback."""
     done = build(tmp_path, CC="no-such-compiler")
     assert done.returncode != 0
     assert not list(tmp_path.glob("*.whl"))

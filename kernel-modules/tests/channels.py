@@ -1,10 +1,10 @@
-"""The options of dtm for these tests, as tc takes them; they are only here.
+"""The options of dtm for these tests, as tc takes them; no other file has them.
 
-A word in braces is replaced: {pool} by a pool's name, others by a number of a change.
+A word in braces is replaced: {pool} by a pool's name, others by the number of a change.
 """
 
 MAX_SLOTS = 65535
-# A channel to itself, at the root of a device; some 100 Mbit/s.
+# A channel with its own link at the root of a device, of about 100 Mbit/s.
 ALONE = (
     "dtm slots 200 limit 300",
     "dtm slots 80 limit 50 limit-bytes 60000",
@@ -22,7 +22,7 @@ POOLED = (
     "dtm slots 20 max 90 pool {pool} signalling 1ms change 0s allocator rate sample 2ms",
 )
 POOL_SLOTS = 400
-# Changes that an operator makes to an existing channel; some do not fit, and are refused.
+# Changes that an operator makes to an existing channel; some are invalid and must be refused.
 CHANGES = (
     "dtm slots {slots}",
     "dtm limit {slots}",
@@ -33,7 +33,7 @@ CHANGES = (
     "dtm allocator trace steps {few}ms:30,{few}ms:90,{few}ms:150",
     "dtm allocator static signalling {few}ms",
 )
-# Beginnings and changes of sch_timetable at the root of a device; some 100 Mbit/s.
+# Initial options and changes of sch_timetable at the root of a device, of about 100 Mbit/s.
 TABLES = (
     "timetable rates 0s:200Mbit,10ms:20Mbit,20ms:0bit period 30ms limit 300",
     "timetable rates 0s:100Mbit,1s:50Mbit limit 50 overhead 24",
@@ -46,8 +46,8 @@ TABLE_CHANGES = (
     "timetable rates {slots}s:{few}Mbit",
     "timetable delays {slots}ms:{few}ms",
 )
-# Beginnings and changes of sch_medium at the root of both ends of a wire; another gap or number is
-# refused while the other end exists.
+# Initial options and changes of sch_medium at the root of both ends of a cable; another gap or turn
+# is refused while the other end exists.
 MEDIA = (
     "medium number 1 rate 200Mbit gap 20us turn 4 limit 300",
     "medium number 1 rate 100Mbit limit 50 overhead 24",
@@ -60,7 +60,7 @@ MEDIUM_CHANGES = (
     "medium gap {few}us",
     "medium number {few}",
 )
-# Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
+# Members of `tc -s -j qdisc show` that rise while a channel carries traffic, despite changes.
 COUNTERS = ("bytes", "packets", "slot_seconds")
 # Data that the other host receives; nlmon's has none.
 RECEIVED = ("tcp", "udp")
@@ -69,7 +69,7 @@ PLAIN = "dtm slots {slots} limit 2000"
 
 
 def rising(place: str) -> list[str]:
-    """List the counts of stress.py that must be above 0 at a place when a round ends."""
+    """List the counts of stress.py that must be above 0 for a place when a round ends."""
     received = RECEIVED if place != "nlmon" else ()
     slotless = ("slot_seconds",) if place in ("medium", "timetable") else ()
     return [name for name in (*received, *COUNTERS) if name not in slotless]
@@ -78,8 +78,8 @@ def rising(place: str) -> list[str]:
 def bench_options(allocator: str, phase: str, channels: int) -> str:
     """Return options of channels of the pool "bench", for packets of 60 bytes.
 
-    They have all slots and packets of one byte; or, if packets are to wait, one slot each, at which
-    a packet with its overhead takes 5 ms, or 17 ms if there are many.
+    The channels have all slots and packets of one byte. If packets should wait, they have one slot
+    each instead, at which a packet with its overhead takes 5 ms, or 17 ms if there are many.
     """
     slots = bench_pool_slots(phase, channels) // channels
     overhead = (1024 if channels >= 100 else 260) if phase == "wait" else -64

@@ -1,4 +1,4 @@
-"""Trials that the modules must survive, as root in the sanitised guest: load, use, misuse, unload.
+"""Trials that the modules must survive, as root in the sanitised guest: load, use, misuse.
 
     endurance.py TRIAL [ARGUMENT ...]
 
@@ -33,14 +33,13 @@ CLONE_NEWNET = 0x40000000
 QDISCS = ("sch_dtm", "sch_medium", "sch_timetable")
 ROUNDS = 100
 TRAFFIC_ROUNDS = 28  # four of each way to end a channel
-# kmemleak ignores an object younger than 5 s (MSECS_MIN_AGE); time costs nothing.
+# kmemleak ignores an object younger than 5 s (MSECS_MIN_AGE); virtual time costs nothing.
 LEAK_AGE_S = 6
-# Time for a SYN behind a full queue, or one lost with it several times.
+# Time for a SYN behind a full queue that is lost several times.
 HANDSHAKE_S = 60
-# After this time a closed connection has given up its last retransmissions (tcp_retries2: 15
-# minutes).
+# Time after which a closed connection has given up its retransmissions (tcp_retries2: 15 minutes).
 ORPHANS_GONE_S = 2000
-# An attempt with more allocations than this never ends.
+# An attempt with more allocations than this counts as endless.
 MOST_ALLOCATIONS = 2000
 SYS_FINIT_MODULE = 313  # x86-64
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
@@ -74,7 +73,7 @@ def unload(module: str) -> None:
 
 
 def refuses_to_unload(module: str) -> None:
-    """Check that a module cannot be removed, because it is in use."""
+    """Check that a module in use cannot be removed."""
     flags = os.O_NONBLOCK
     if _libc.delete_module(module.encode(), flags) == 0:
         raise AssertionError(f"{module} was unloaded while in use")
@@ -105,7 +104,7 @@ def no_leaks() -> None:
 
 @contextlib.contextmanager
 def namespace(name: str) -> Iterator[None]:
-    """Enter a network namespace for the length of a `with`."""
+    """Enter a network namespace for the duration of a `with`."""
     with Path("/proc/self/ns/net").open() as home, Path(f"/run/netns/{name}").open() as there:
         _setns(there.fileno())
         try:
@@ -120,7 +119,7 @@ def _setns(fd: int) -> None:
 
 
 def add_two_hosts() -> None:
-    """Make hosts a and b on one wire."""
+    """Make hosts a and b, joined by one cable."""
     run("ip", "netns", "add", "a")
     run("ip", "netns", "add", "b")
     wire_hosts()
@@ -193,19 +192,19 @@ def tc(*arguments: str) -> None:
 
 
 def delete_qdisc() -> None:
-    """Delete the channel with packets in it, and add it again."""
+    """Delete the channel while it has packets, and add it again."""
     tc("del", "root")
     tc("add", "root", "handle", "1:", "dtm")
 
 
 def replace_qdisc() -> None:
-    """Replace the channel by another."""
+    """Replace the channel by another one."""
     tc("replace", "root", "handle", "2:", "dtm")
     tc("replace", "root", "handle", "1:", "dtm")
 
 
 def hide_qdisc() -> None:
-    """Make the channel a class of another qdisc, and delete that qdisc."""
+    """Make the channel a child of another qdisc, and delete that qdisc."""
     tc("replace", "root", "handle", "3:", "prio")
     tc("add", "parent", "3:1", "handle", "4:", "dtm")
     tc("replace", "root", "handle", "1:", "dtm")
@@ -224,14 +223,14 @@ def delete_device() -> None:
 
 
 def change_table() -> None:
-    """Replace the channel by a link that changes, change it with packets waiting, delete it."""
+    """Replace the channel by a timetable, change it while packets wait, and delete it."""
     tc("replace", "root", "handle", "5:", "timetable", "rates", "0s:8Mbit")
     tc("change", "root", "handle", "5:", "timetable", "rates", "1ms:1Mbit")
     tc("replace", "root", "handle", "1:", "dtm")
 
 
 def share_medium() -> None:
-    """Make both hosts share a medium; one leaves with packets waiting, the other stays."""
+    """Make both hosts share a medium; one leaves while packets wait, the other stays."""
     words = ("root", "handle", "6:", "medium", "number", "1", "rate", "8Mbit")
     tc("replace", *words, "gap", "1ms")
     run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words, "netns", "a")
@@ -256,7 +255,7 @@ WAYS = (
 
 
 def parse(told: str) -> tuple[str, list[str], list[str]]:
-    """Parse a module, its parameters, and the resulting congestion controls: "a/b=1,2/c,d"."""
+    """Parse a module with its parameters and their congestion controls: "a/b=1,2/c,d"."""
     module, parameters, controls = told.split("/")
     return module, parameters.split(), controls.split(",")
 
@@ -270,7 +269,7 @@ def load_and_unload(*told: str) -> None:
 
 
 def traffic(*told: str) -> None:
-    """Delete channels under traffic, close connections; modules must stay while in use."""
+    """Delete channels under traffic and close connections; modules must stay while in use."""
     chance = random.Random(1)
     modules, names = ["sch_dtm"], []
     for name in QDISCS:
@@ -289,7 +288,7 @@ def traffic(*told: str) -> None:
         WAYS[count % len(WAYS)]()
         connections.exchange(chance.random())
         connections.close(chance)
-        if count % 5 == 4:  # whole hosts end, with everything in flight
+        if count % 5 == 4:  # both hosts end with packets in flight
             run("ip", "netns", "del", "a")
             run("ip", "netns", "del", "b")
             add_two_hosts()
@@ -306,10 +305,10 @@ def fuzz(kind: str, seed: str, requests: str) -> None:
 
 
 def out_of_memory(*told: str) -> None:
-    """Let each allocation of loading a module, and of a channel's requests, fail once."""
+    """Let each allocation of a module's load, and of a channel's requests, fail once."""
     for setting, value in ("ignore-gfp-wait", "N"), ("verbose", "0"):
         (DEBUG / "failslab" / setting).write_text(value)
-    # The kernel warns if there is no memory for a module's tracepoints; the host looks for other
+    # The kernel warns if it has no memory for a module's tracepoints; the host looks for other
     # complaints.
     Path("/proc/sys/kernel/panic_on_warn").write_text("0")
     for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
@@ -345,7 +344,7 @@ def out_of_memory(*told: str) -> None:
 
 
 def join_without_memory() -> None:
-    """Let each allocation of a queue that joins a medium fail once; the medium must stay whole."""
+    """Let each allocation of a queue that joins a medium fail once; the medium must stay intact."""
     load("sch_medium")
     for device in ("near", "far"):
         run("ip", "link", "add", device, "type", "dummy")
@@ -364,10 +363,9 @@ def join_without_memory() -> None:
 
 
 def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable[[], int]) -> None:
-    """Let the first allocation of an attempt fail, then the second, until all succeed.
+    """Let the first allocation of an attempt fail, then the second, until the attempt succeeds.
 
-    An attempt may have worked and only its answer been lost, so the state before is restored in any
-    case.
+    An attempt may have worked and lost only its answer, so the state before it is restored.
     """
     fail_nth = Path("/proc/thread-self/fail-nth")
     failures = 0
@@ -375,7 +373,7 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
         with fail_nth.open("wb", buffering=0) as switch, fail_nth.open("rb") as left:
             switch.write(b"%d" % nth)
             result = attempt()
-            untouched = int(left.read(16).strip(b"\0\n")) > 0  # no such allocation
+            untouched = int(left.read(16).strip(b"\0\n")) > 0  # the attempt made no such allocation
             switch.write(b"0")
         restore()
         failures += result != 0
@@ -419,16 +417,16 @@ def kunit() -> None:
 
 
 def planted(bug: str) -> None:
-    """Load a module with a bug that the kernel must notice."""
+    """Load a module with a planted bug that the kernel must report."""
     load("planted", f"bug={bug}")
     unload("planted")
 
 
 def main() -> None:
-    """Run one trial between two looks for leaks."""
-    # User-mode Linux ends every command line with its console.
+    """Run one trial between two checks for leaks."""
+    # User-mode Linux appends its console to every command line.
     name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
-    os.environ["TC_LIB_DIR"] = str(MODULES)  # the folder of tc's plugins
+    os.environ["TC_LIB_DIR"] = str(MODULES)  # tc finds plugins here
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {

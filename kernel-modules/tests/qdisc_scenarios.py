@@ -1,4 +1,4 @@
-"""Scenarios for each of our qdiscs, named by dtm/qdiscs.yml, which lists the qdiscs.
+"""Scenarios for each of our qdiscs, which dtm/qdiscs.yml lists and names.
 
 Frames go from a0 through its qdisc to b0; see dtm_scenarios.py.
 """
@@ -43,7 +43,7 @@ class Ours(TypedDict):
 
 
 def backlogs(device: str = "a0") -> set[tuple[int, int]]:
-    """Return packets and bytes that wait, as each level at a device counts them."""
+    """Return packets and bytes that wait, as each level of a device's qdiscs counts them."""
     return {(q.queued_packets, q.backlog_bytes) for q in channels(device) if q.handle.major}
 
 
@@ -53,20 +53,20 @@ def kind(qdisc: Ours) -> str:
 
 
 def expect_unused(qdisc: Ours) -> None:
-    """Check that no queue of the kind is left."""
+    """Check that no queue of this kind exists."""
     users = Path(f"/sys/module/sch_{kind(qdisc)}/refcnt").read_text()
     expect("users of the module", users, "0\n")
 
 
 def expect_gaps(frames: list[Frame], count: int, gap_ns: int) -> None:
-    """Check that `count` frames arrived, each `gap_ns` after the one before it."""
+    """Check that `count` frames arrived, `gap_ns` apart."""
     times = [frame.at_ns for frame in frames]
     gaps = [second - first for first, second in itertools.pairwise(times)]
     expect("gaps", gaps, [gap_ns] * (count - 1))
 
 
 def expect_free_link(qdisc: Ours) -> None:
-    """Check that frames leave as on a new link: the first does not wait."""
+    """Check that frames leave as on a new link: the first one does not wait."""
     with arrivals() as watcher:
         before, after, _ = send_frames([MTU_FRAME] * 3)
         time.sleep(1)
@@ -77,7 +77,7 @@ def expect_free_link(qdisc: Ours) -> None:
 
 
 def flap(qdisc: Ours) -> None:
-    """A link that was switched off and on is free."""
+    """A link that was switched off and on is idle."""
     with wire():
         run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
         send_frames([MTU_FRAME] * 100)
@@ -88,7 +88,7 @@ def flap(qdisc: Ours) -> None:
 
 
 def replaced_by_itself(qdisc: Ours) -> None:
-    """A replacement by an equal qdisc under the same handle changes nothing."""
+    """If an equal qdisc with the same handle replaces one, nothing changes."""
     command = f"tc qdisc replace dev a0 root handle 1 {qdisc['options']}"
     with wire(), arrivals() as watcher:
         run(command)
@@ -103,7 +103,7 @@ def replaced_by_itself(qdisc: Ours) -> None:
 
 
 def replaced_by_another(qdisc: Ours, parent: str) -> None:
-    """A replacement under another handle drops waiting packets; the link is then free."""
+    """If a qdisc with another handle replaces one, it drops the packets and the link idles."""
     where = "root" if parent == "root" else "parent 1:1"
     with wire():
         run(f"tc -n far qdisc add dev b0 root {qdisc['options']} {qdisc['there']}")
@@ -116,7 +116,7 @@ def replaced_by_another(qdisc: Ours, parent: str) -> None:
 
 
 def by_default(qdisc: Ours) -> None:
-    """A kind can be the default qdisc of each queue of a device, or reports what it lacks."""
+    """A kind can be the default qdisc of each queue of a device, or reports what it needs."""
     refusal = qdisc["refusal"]
     sysctl = "sysctl -q -w net.core.default_qdisc="
     with contextlib.ExitStack() as undo:
@@ -133,7 +133,7 @@ def by_default(qdisc: Ours) -> None:
 
 
 def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
-    """Each packet of a large TCP buffer takes its own time; all parent qdiscs count the same."""
+    """Each packet of a large TCP buffer takes its own time; all parent qdiscs count it the same."""
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         if ":" in address:
             speak_ipv6()
@@ -144,7 +144,7 @@ def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
             queued = backlogs()
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
-        time.sleep(5)  # the last segments of TCP
+        time.sleep(5)  # for the last segments of TCP
         expect("backlog in the end", backlogs(), {(0, 0)})
         frames = collect(watcher)
     claim(f"there was a backlog: {deepest}", deepest > 1)
@@ -155,7 +155,7 @@ def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
 
 
 def speak_ipv6() -> None:
-    """Give both ends of the wire an IPv6 address at once."""
+    """Give both ends of the cable an IPv6 address at once."""
     for inside, device, own, peer, of in (
         ("", "a0", 1, 2, ADDRESSES["b0"]),
         ("ip netns exec far ", "b0", 2, 1, ADDRESSES["a0"]),
@@ -182,7 +182,7 @@ def sized_by_stab(qdisc: Ours, overhead: int) -> None:
 
 
 def tagged(qdisc: Ours) -> None:
-    """A frame with a VLAN tag takes the time of its four bytes, too."""
+    """A frame's VLAN tag of four bytes takes its time as well."""
     with wire(), arrivals() as watcher:
         run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
         send_frames([MTU_FRAME + 4] * 9, kind=bytes.fromhex("81000001 88b5"))
@@ -192,7 +192,7 @@ def tagged(qdisc: Ours) -> None:
 
 
 def mtu_changes(qdisc: Ours) -> None:
-    """When a device's MTU changes, waiting packets stay, and each frame leaves at its time."""
+    """If a device's MTU changes, waiting packets stay, and each frame leaves on time."""
     with wire(), arrivals() as watcher:
         run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
         send_frames([MTU_FRAME] * 9)
@@ -204,7 +204,7 @@ def mtu_changes(qdisc: Ours) -> None:
 
 
 def ends_with_its_namespace(qdisc: Ours) -> None:
-    """A network namespace that ends removes a qdisc with packets."""
+    """A network namespace that ends removes a qdisc that has packets."""
     run(
         "ip netns add far",
         "ip -n far link add c0 type dummy",
@@ -220,7 +220,7 @@ def ends_with_its_namespace(qdisc: Ours) -> None:
 
 
 def unloaded(qdisc: Ours) -> None:
-    """A module stays while its packets wait, and can be removed once the queue has been deleted."""
+    """A module stays while its packets wait, and can be removed after the queue is deleted."""
     module = f"sch_{kind(qdisc)}"
     with wire():
         run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
@@ -232,7 +232,7 @@ def unloaded(qdisc: Ours) -> None:
 
 
 def large_packets(qdisc: Ours) -> None:
-    """A packet that a stab makes as large as the largest is accepted, and a reset removes it."""
+    """A packet that a stab makes the largest allowed is accepted, and a reset removes it."""
     with wire():
         run(f"tc qdisc add dev a0 root handle 1 stab overhead 1047000 {qdisc['options']}")
         send_frames([MTU_FRAME] * 5)
@@ -242,7 +242,7 @@ def large_packets(qdisc: Ours) -> None:
 
 
 def ends_with_its_device(qdisc: Ours) -> None:
-    """A device that ends removes a qdisc with packets, and the next one works."""
+    """A device that ends removes a qdisc that has packets, and the next qdisc works."""
     for _ in range(2):
         with wire():
             run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")

@@ -40,7 +40,7 @@ _TCA_STATS_QUEUE = 3
 _TCA_STATS_APP = 4
 _TC_H_ROOT = 0xFFFFFFFF
 
-# The message and its flags, for each verb of `tc qdisc`.
+# The message type and flags of each verb of `tc qdisc`.
 _VERBS = {
     "add": (_RTM_NEWQDISC, 0x600),  # NLM_F_CREATE | NLM_F_EXCL
     "replace": (_RTM_NEWQDISC, 0x500),  # NLM_F_CREATE | NLM_F_REPLACE
@@ -74,17 +74,17 @@ ROOT = Handle(_TC_H_ROOT >> 16, _TC_H_ROOT & 0xFFFF)
 
 
 def u8(value: int) -> bytes:
-    """Return an attribute's value of 8 bits; for a negative number its bits."""
+    """Return an attribute's value of 8 bits; a negative number gives its bits."""
     return struct.pack("=B", value & 0xFF)
 
 
 def u32(value: int) -> bytes:
-    """Return an attribute's value of 32 bits; for a negative number its bits."""
+    """Return an attribute's value of 32 bits; a negative number gives its bits."""
     return struct.pack("=I", value & 0xFFFFFFFF)
 
 
 def u64(value: int) -> bytes:
-    """Return an attribute's value of 64 bits; for a negative number its bits."""
+    """Return an attribute's value of 64 bits; a negative number gives its bits."""
     return struct.pack("=Q", value & 0xFFFFFFFFFFFFFFFF)
 
 
@@ -116,7 +116,7 @@ def nest(number: int, *attributes: bytes) -> bytes:
 
 
 def parse_attributes(data: bytes) -> dict[int, bytes]:
-    """Return attributes by number; the last one if a number repeats."""
+    """Return attributes by number; if a number repeats, the last one."""
     found = {}
     while len(data) >= _ATTRIBUTE.size:
         length, number = _ATTRIBUTE.unpack_from(data)
@@ -249,11 +249,11 @@ class Rtnetlink:
                     shown.append(_parse_qdisc(payload))
 
     def subscribe(self) -> None:
-        """Subscribe to notifications of each qdisc that is added, changed or deleted."""
+        """Subscribe to notifications of added, changed and deleted qdiscs."""
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _RTNLGRP_TC)
 
     def notifications(self) -> list[Qdisc]:
-        """Return the qdiscs added or changed since the last call, one for each notification."""
+        """Return the qdiscs added or changed since the last call, one per notification."""
         came: list[Qdisc] = []
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -278,7 +278,7 @@ def parse_ack(flags: int, payload: bytes) -> Ack:
     (code,) = struct.unpack_from("=i", payload)
     said = {}
     if flags & _NLM_F_ACK_TLVS:
-        # Capped: only the header of the request is returned.
+        # The answer has only the header of the request.
         said = parse_attributes(payload[4 + _HEADER.size :])
     return Ack(errno=-code, message=_text(said.get(_NLMSGERR_ATTR_MSG, b"")))
 

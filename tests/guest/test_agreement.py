@@ -1,8 +1,8 @@
 """Estimators of one quantity agree on the same traffic, however it was captured.
 
-The captures of two runs are cut to the steady window and measured as a stranger's: one alone with
-the links' rates given, and both. Packets under way at the window's ends count in one estimate and
-not in another: at most a window of packets (EDGE).
+The captures of two runs are cut to the steady window and measured by capture-analysis: each alone
+with the links' rates given, and both together. Packets under way at the window's ends count in one
+estimate and not in another: at most a window of packets (EDGE).
 """
 
 import struct
@@ -61,7 +61,7 @@ FROM_PAIR = {
         "alternating_victims": 0.0,
     },
 }
-# From the capture near the data's source, where bunches arrive, and near its sink.
+# From the capture near the data's source, where bunches arrive, and from that near its sink.
 FROM_ONE = {
     "ack_bunch_mean": ("source", 0.0),
     "ack_bunch_max": ("source", 0.0),
@@ -70,7 +70,7 @@ FROM_ONE = {
     "rtt_median": ("source", BIN),
     "rtt_p95": ("source", BIN),
     "rtt_p99": ("source", BIN),
-    # Packets sent before the cut are not known, so their retransmissions are not.
+    # Packets from before the cut are missing, so their retransmissions do not count as such.
     "retransmissions": ("source", 0.02),
     "retransmitted": ("source", 0.02),
     "goodput": ("sink", 0.0),
@@ -79,7 +79,7 @@ FROM_ONE = {
 
 
 class Measured:
-    """A run, and its two hosts' captures measured without the testbed's knowledge."""
+    """A run, and its two hosts' captures measured without the run's files."""
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self.analysis = Analysis(folder)
@@ -98,7 +98,7 @@ class Measured:
     ways = ("forward", "reverse")
 
     def of_direction(self, document: dict[str, Any], view: ConnectionView) -> dict[str, Any]:
-        """Return a document's metrics of a connection's data."""
+        """Return the metrics that a document has on a connection's data."""
         wanted = view.connection
         data = f"{wanted.source}:{wanted.source_port}", f"{wanted.destination}:{wanted.port}"
         for flow in document["flows"]:
@@ -142,7 +142,7 @@ def link_bytes(view: QueueView, frame_bytes: int) -> float:
 
 
 def agree(name: str, run: float | None, captures: dict[str, Any], within: float) -> None:
-    """Compare a run's value with that of captures; they also agree if both are undefined."""
+    """Compare a run's value with that of captures; two undefined values agree."""
     found = captures["value"]
     if run is None or found is None:
         assert (run, found) == (None, None), (name, captures)
@@ -151,7 +151,7 @@ def agree(name: str, run: float | None, captures: dict[str, Any], within: float)
 
 
 def test_two_captures_are_as_the_run(measured: Measured) -> None:
-    """Both hosts' captures give the same queues, ACKs and losses as the run's taps."""
+    """The captures of both hosts give the same queues, ACKs and losses as the run's taps."""
     for way, direction in zip(("a_to_b", "b_to_a"), Measured.ways, strict=True):
         for name, off in FROM_PAIR["queue"].items():
             value = measured.run[f"{name}.{direction}"]
@@ -174,9 +174,9 @@ def test_one_capture_is_as_the_run(measured: Measured) -> None:
 
 
 def test_one_capture_counts_frames(measured: Measured) -> None:
-    """Throughput, efficiency and utilisation from one capture are of frames as captured.
+    """One capture gives throughput, efficiency and utilisation of frames as captured.
 
-    On the links of the runs frames have other sizes, by at most the relative difference of an ACK.
+    Frames on the run's links have other sizes; they differ by at most an ACK's relative difference.
     """
     for name, view in measured.analysis.connections.items():
         found = measured.of_direction(measured.one[view.connection.sink_interface], view)
@@ -192,7 +192,7 @@ def test_one_capture_counts_frames(measured: Measured) -> None:
 
 
 def test_one_capture_of_new_data(measured: Measured) -> None:
-    """One capture shows compression of ACKs of new data; the run also counts duplicates.
+    """One capture shows compression of ACKs of new data; a run counts duplicate ACKs, too.
 
     So the shares differ by at most the share of ACKs that acknowledge nothing new.
     """
@@ -209,7 +209,7 @@ def test_one_capture_of_new_data(measured: Measured) -> None:
 
 
 def test_the_bound_without_link_headers(measured: Measured) -> None:
-    """From one capture the bound is for IP packets, and for all ACKs' mean number of segments."""
+    """From one capture, the bound is for IP packets and the mean number of segments per ACK."""
     for name, view in measured.analysis.connections.items():
         found = measured.of_direction(measured.one[view.connection.source_interface], view)
         bound = measured.run[f"compression_factor_bound.{name}"]
@@ -220,9 +220,9 @@ def test_the_bound_without_link_headers(measured: Measured) -> None:
 
 
 def test_the_period_of_a_steady_oscillation(measured: Measured) -> None:
-    """Run and captures find one period, to a bin of each, if the queue is periodic.
+    """Run and captures find the same period, to within a bin, if the queue is periodic.
 
-    With losses it is only nearly periodic, and the highest of nearly equal peaks decides.
+    With losses the queue is only nearly periodic, and nearly equal peaks decide the period.
     """
     if not measured.run["congestion_epochs"]:
         for way, direction in zip(("a_to_b", "b_to_a"), Measured.ways, strict=True):
@@ -233,7 +233,7 @@ def test_the_period_of_a_steady_oscillation(measured: Measured) -> None:
 
 
 def test_the_tap_is_not_the_bottleneck(measured: Measured) -> None:
-    """One capture gives no pendulum index, but a metric of its own, named after the tap."""
+    """One capture gives no pendulum index, but a metric named after the tap."""
     for said in measured.one.values():
         assert "tap_pendulum_index" in said["metrics"]
         assert "pendulum_index" not in said["metrics"]

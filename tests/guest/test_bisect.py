@@ -1,4 +1,4 @@
-"""`twoway bisect`, over a made history of the kernel's source with one change in TCP."""
+"""`twoway bisect` over a history of the kernel's source with changes in TCP."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ LOSSY: dict[str, Any] = {
 }
 CONTROL, CUBIC = "net/ipv4/tcp_cong.c", "net/ipv4/tcp_cubic.c"
 HALF, MOST = "tcp_snd_cwnd(tp) >> 1U, 2U", "tcp_snd_cwnd(tp) * 3 >> 2U, 2U"
-# Title, file, what is replaced, and by what.
+# For each commit: title, file, old text, and new text.
 HISTORY = (
     ("a comment", CONTROL, "Pluggable TCP", "Pluggable  TCP"),
     ("reno keeps three quarters", CONTROL, HALF, MOST),
@@ -38,7 +38,7 @@ _LEFT_OUT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
 
 @pytest.fixture(scope="module", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Make a cache for kernels of this test only; its gigabyte is removed at the end."""
+    """Make a cache for this test's kernels only; its gigabyte is removed at the end."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
@@ -48,7 +48,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Make a repository of the kernel's source, with a tag for each commit of HISTORY."""
+    """Make a repository of the kernel's source with a tag for each commit of HISTORY."""
     folder = tmp_path_factory.mktemp("history")
     (tarball,) = Path("/usr/src").glob("linux-source-6.12.tar.*")
     excluded = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
@@ -82,7 +82,7 @@ def _bisect(folder: Path, history: Path, good: str, bad: str) -> subprocess.Comp
 
 
 def test_the_change_is_found(history: Path, tmp_path: Path) -> None:
-    """The commit of three that changes TCP is named, with its run and the last good one."""
+    """The one commit of three that changes TCP is named, with its run and the last good run."""
     done = _bisect(tmp_path, history, "c0", "c3")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -101,7 +101,7 @@ def test_the_change_is_found(history: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_told_apart_is_named(history: Path, tmp_path: Path) -> None:
-    """A commit that does not compile is skipped; if it may be the one, that is reported."""
+    """Commits that do not compile are skipped; all commits that may be the cause are listed."""
     done = _bisect(tmp_path, history, "c3", "c6")
     assert done.returncode == 2
     said = done.stderr.rpartition("do not build or run:")[2]

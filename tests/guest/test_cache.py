@@ -18,7 +18,7 @@ from twoway.progress import Steps
 
 @pytest.fixture
 def copied(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
-    """Make the guest in a cache of the test's own, with the digests that a build writes."""
+    """Make a copy of the guest in the test's own cache, with the digests that a build writes."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     kernel = cache / "twoway/kernel" / guest.kernel.parent.parent.name
@@ -66,7 +66,7 @@ def test_what_is_broken_is_named(copied: Guest, harm: str) -> None:
 
 
 def test_no_command_ends_with_a_traceback(copied: Guest, tmp_path: Path) -> None:
-    """With a damaged cache doctor names the damage, and run ends with the same sentence."""
+    """With a damaged cache, doctor names the damage, and run ends with the same sentence."""
     _cut(copied.kernel)
     sentence = f"{copied.kernel}: changed since it was built"
     doctor = twoway("doctor")

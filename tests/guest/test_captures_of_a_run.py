@@ -12,7 +12,7 @@ from verdicts_of_runs import told
 
 
 def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
-    """Packets, connections, sequence numbers and round-trip times of every tap are tshark's."""
+    """At each tap packets, connections, sequence numbers and round trips equal tshark's."""
     specimens = [Specimen(path.name, path) for path in sorted(small_run.rglob("*.pcap.zst"))]
     assert len(specimens) >= 4
     seen: set[str] = set()
@@ -26,10 +26,10 @@ def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
 
 
 def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
-    """One host's capture of Kalampoukas's symmetric case has his bunches, factor, cycle and rate.
+    """One host's capture of Kalampoukas's symmetric experiment has his bunches, factor and cycle.
 
-    Waiting ACKs of a window's 13 come at their transmission time, 9180/40 closer than data; the
-    histogram's bins are 1/128 wide; the capture includes the start-up.
+    Of a window, 13 ACKs wait and then arrive an ACK's transmission time apart, 9180/40 closer than
+    data; the histogram's bins are 1/128 wide; the capture includes the start-up.
     """
     found = analyse(paper_run / "pcap/h1-eth0.pcap.zst")["flows"][0]
     forward = {name: metric["value"] for name, metric in found["forward"].items()}
@@ -41,5 +41,5 @@ def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
 
 
 def test_a_verdict_alone_is_not_against_both(paper_run: Path) -> None:
-    """ACKs compressed by both hosts' captures are bunched by one host's, and not spaced."""
+    """ACKs that both captures show as compressed are "bunched" in one host's, not "spaced"."""
     assert list(told(paper_run)) == [("compressed", "bunched")] * 2

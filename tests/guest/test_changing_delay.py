@@ -16,7 +16,7 @@ from twoway.measure.document import compute
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# Steps of leo-20mbit: s, and ns from then on.
+# Steps of leo-20mbit: in s, then in ns.
 LATER = ((15, 35_250_000), (30, 12_000_125), (45, 28_000_000))
 DAY_MS = 86_400_000
 
@@ -26,7 +26,7 @@ def _delays(folder: Path) -> list[Any]:
 
 
 def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over a handover no packet's delay is wrong, and a table with an error of 1 ns fails."""
+    """Over a handover no packet's delay is wrong; with a table that is 1 ns off the check fails."""
     flows = [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
         {"name": "right", "from": "h2", "to": "h1", "congestion": "bbr"},
@@ -43,7 +43,7 @@ def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_delay_of_a_day(tmp_path: Path) -> None:
-    """Packets of a day's delay arrive a day and their transmission later, to the nanosecond."""
+    """Packets with a day's delay arrive after a day and their transmission, to the nanosecond."""
     direction = {"rate_mbit": 1, "queue_packets": 9, "delay": {"schedule": [[0, DAY_MS]]}}
     profile = {
         "schema": 1,
@@ -61,5 +61,5 @@ def test_a_delay_of_a_day(tmp_path: Path) -> None:
     bits_ns = 8000 * run.queues["forward"].queue.link_bytes(sent.frame_bytes)
     travelled_ns = view.arrived_ns[came] - sent.time_ns - bits_ns
     assert set(travelled_ns.tolist()) == {DAY_MS * 10**6}
-    # Until the captures end, 3 s after the traffic; one packet each 0.8 s.
+    # Packets until the captures end, 3 s after the traffic: one each 0.8 s.
     assert came.sum() == math.ceil((90_000 + 3 - DAY_MS / 1000) / 0.8)

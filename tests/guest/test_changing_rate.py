@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_a_trace_of_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 9000 steps, losses and small packets, every departure is exact to 1 ns."""
+    """With 9000 steps, losses and small packets, every departure is exact to the nanosecond."""
     lines = [ms for ms in range(1, 12_500) if ms % 25 > 6 for _ in range(1 + ms % 7 // 5)]
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in lines))
     line = {"rate_mbit": 10, "delay_ms": 10, "queue_packets": 40, "overhead_bytes": -14}

@@ -1,4 +1,4 @@
-"""Checksums of packets from the guest's own kernel, which it does not check (vm/patches).
+"""Checksums of packets from the guest's own kernel, which does not verify them (vm/patches).
 
 Packets that netem corrupts are the exception.
 """
@@ -9,7 +9,7 @@ from plans import said_in_guest
 
 from twoway.guest.cache import Guest
 
-# Two hosts and a wire.
+# Two hosts and a cable.
 HOSTS = """
 set -e
 ip netns add one; ip netns add two
@@ -19,7 +19,7 @@ ip -netns two address add 10.9.0.2/24 dev two0; ip -netns two link set two0 up
 ip -netns one neigh add 10.9.0.2 lladdr 2:0:0:0:0:2 dev one0
 """
 # One datagram whose checksum the sender's interface leaves to the kernel, and one with a wrong
-# checksum by a program.
+# checksum from a program.
 SCRIPT = """
 PYTHONPATH=/mnt/twoway/vm/guest /mnt/venv/bin/python - > /mnt/run/said <<'END'
 import socket, struct
@@ -60,7 +60,7 @@ END
 
 
 def test_a_checksum_is_right_and_a_programs_own_is_checked(guest: Guest, tmp_path: Path) -> None:
-    """A checksum by the kernel is right on the wire; a packet with a wrong one is dropped."""
+    """The kernel's checksum on the link is right; a packet with a wrong one is dropped."""
     assert said_in_guest(guest, tmp_path / "run", HOSTS + SCRIPT) == [
         "sum True",
         "sum False",
@@ -70,8 +70,8 @@ def test_a_checksum_is_right_and_a_programs_own_is_checked(guest: Guest, tmp_pat
     ]
 
 
-# 400 datagrams, each with a bit flipped somewhere in the frame, behind the checksum that
-# netem has computed. A longer length in UDP's header is an error without a checksum.
+# 400 datagrams, each with a flipped bit somewhere in the frame, after netem has computed the
+# checksum. A longer length in UDP's header is an error without a checksum.
 CORRUPTED = """
 PYTHONPATH=/mnt/twoway/vm/guest /mnt/venv/bin/python - > /mnt/run/said <<'END'
 import socket, subprocess
@@ -129,7 +129,7 @@ END
 
 
 def test_what_netem_corrupts_is_checked(guest: Guest, tmp_path: Path) -> None:
-    """UDP drops and counts each of 400 datagrams with a flipped bit that reaches it."""
+    """UDP drops and counts each of the 400 corrupted datagrams that reach it."""
     assert said_in_guest(guest, tmp_path / "run", HOSTS + CORRUPTED) == [
         "400 flips",
         "0 in UDP not counted",

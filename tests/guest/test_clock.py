@@ -17,7 +17,7 @@ PATIENCE_S = 300
 MACHINE = (
     "mem=128M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 panic=-1"
 )
-# Options of the kernel that choose the clock. {folder} has the socket of the external one.
+# Kernel options that choose the clock; {folder} has the socket of the external clock.
 CLOCKS = {
     "infinite": "time-travel=inf-cpu",
     "infinite, calls cost": "time-travel=inf-cpu time-travel-cost=syscall",
@@ -26,13 +26,13 @@ CLOCKS = {
     "host": "",
 }
 EXACT = ["infinite", "infinite, calls cost", "external"]
-# A message between a kernel and its scheduler, and its requests: linux/um_timetravel.h.
+# A message between a kernel and its scheduler, with its requests: linux/um_timetravel.h.
 MESSAGE = struct.Struct("=IIQ")
 ACK, REQUEST, WAIT, GET, UPDATE, RUN = 0, 2, 3, 4, 5, 6
 
 
 def _schedule(listener: socket.socket) -> None:
-    """Schedule a single kernel, if one connects: it runs whenever it asks to."""
+    """Schedule a single kernel, if one connects: it runs whenever it requests to."""
     now = wanted = 0
     try:
         kernel, _ = listener.accept()
@@ -64,7 +64,7 @@ def scheduler(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            # The thread ends before another file gets the listener's descriptor.
+            # The thread must end before another file gets the listener's descriptor.
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
 
@@ -123,7 +123,7 @@ def test_timers_are_exact_for_a_process(
 
 @pytest.mark.parametrize("clock", EXACT)
 def test_time_moves_as_the_kernel_sees_it(guest: Guest, tmp_path: Path, clock: str) -> None:
-    """The series' KUnit cases pass: timers inside a step, softirqs, clocks that are polled."""
+    """The series' KUnit cases pass: timers inside a step, softirqs, and polled clocks."""
     console = boot(guest, tmp_path, f"{CLOCKS[clock]} kunit.enable=1")
     assert "ended\n" in console
     assert re.search(r"^ok \d+ time-travel$", re.sub(r"(?m)^\[.*?\] ", "", console), re.MULTILINE)
@@ -157,7 +157,7 @@ def test_an_unknown_mode_is_warned_of(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_a_seed_is_all_that_is_random(guest: Guest, tmp_path: Path) -> None:
-    """Two boots with one seed draw equal numbers, another seed draws others; the kernel warns."""
+    """Boots with one seed draw equal numbers, with another seed others; the kernel warns."""
     script = "od -An -tx8 -N16 /dev/urandom | sed 's/^/drawn/'"
     # The first step of splitmix64 turns the second seed into a state of zero.
     seeds = ("1", "1", str(2**64 - 0x9E3779B97F4A7C15))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make results with three runs: the small one twice, and with another window."""
+    """Make three runs: two of the small experiment, and one with another window."""
 
     def make(folder: Path) -> None:
         flows: list[dict[str, Any]] = [{**flow} for flow in SMALL["flows"]]
@@ -36,7 +36,7 @@ def _compared(results: Path, *names: str) -> tuple[int, Comparison]:
 
 
 def test_two_runs_of_the_same_are_the_same(results: Path) -> None:
-    """Two runs of one plan have equal metrics and captures, and the exit code is 0."""
+    """Two runs of one plan have equal metrics and captures; the exit code is 0."""
     code, document = _compared(results, "a", "b")
     assert code == 0
     assert (document.parameters, document.metrics, document.partings) == ({}, {}, ())
@@ -44,7 +44,7 @@ def test_two_runs_of_the_same_are_the_same(results: Path) -> None:
 
 
 def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
-    """The parameter that differs is named, and the first packet that only one run sends."""
+    """The differing parameter is named, and the first packet that only one run sends."""
     code, document = _compared(results, "a", "c")
     assert code == 1
     assert document.parameters["experiment.flows.left.window_packets"].values == (28, 27)
@@ -52,14 +52,14 @@ def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
     first = document.partings[0]
     assert first.interface == "h1-eth0"
     assert first.first is not None
-    # The 28th segment of 9140 bytes: the window of 27 forbids it. The first byte of the connection
-    # was sent before the traffic.
+    # A window of 27 forbids the 28th segment of 9140 bytes. The connection's first byte was sent
+    # before the traffic.
     assert f"seq {27 * 9140 + 2}:{28 * 9140 + 2} " in first.first
     assert first.second != first.first
 
 
 def test_captures_are_said_to_part_in_the_order_of_time(results: Path) -> None:
-    """Each capture that differs has its first different packet, the earliest first."""
+    """Each differing capture is listed with its first different packet, the earliest first."""
     _, document = _compared(results, "a", "c")
     times = [float(str(parting.first).split()[0]) for parting in document.partings]
     assert len(times) + document.common_captures == 6
@@ -67,7 +67,7 @@ def test_captures_are_said_to_part_in_the_order_of_time(results: Path) -> None:
 
 
 def test_what_is_no_run_is_named(results: Path) -> None:
-    """A name without a run, and a single run, are errors of the command line."""
+    """A name without a run, and a single run, are usage errors."""
     missing = twoway("compare", "a", "nosuch", "--results", results)
     assert missing.returncode == 2
     assert "nosuch: neither a finished run's folder nor an experiment or" in missing.stderr

@@ -1,4 +1,4 @@
-"""Losses by count on a link: the captures show which packets must be lost."""
+"""Losses by count on a link: captures show which packets the kernel must drop."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from twoway.measure.document import compute
 
 @pytest.mark.usefixtures("guest")
 def test_one_packet_in_twenty_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data, ACKs and datagrams are lost by their count; a count off by 1 fails the check."""
+    """Every 20th packet is lost, of data, ACKs and UDP; a count off by 1 fails the check."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "loss": {"every": 20}}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
     (tmp_path / "counted.yml").write_text(yaml.safe_dump(profile))

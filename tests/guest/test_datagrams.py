@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
 INTERVAL_NS = 1_000_000
-# Largest shift of a departure by the guest's other work at the same instant.
+# Largest shift of a departure by other work of the guest at the same instant.
 LATE_NS = 5000
 
 
@@ -30,7 +30,7 @@ def _run(folder: Path, name: str, **fields: Any) -> Path:
 
 
 def _sent_ns(run: Path) -> IntArray:
-    """Return when packets left, ns after the start of traffic."""
+    """Return when packets left, in ns after the start of traffic."""
     analysis = Analysis(run)
     return analysis.datagrams["udp"].sent.time_ns - analysis.run.start_ns
 
@@ -43,7 +43,7 @@ def test_a_constant_rate(tmp_path: Path) -> None:
 
 
 def test_a_poisson_process(tmp_path: Path) -> None:
-    """Intervals are exponential; a seed repeats every byte, another seed no time."""
+    """Intervals are exponential; one seed repeats every byte, another shares no departure time."""
     first, again, other = (
         _run(tmp_path, name, arrivals="poisson", seed=seed, rate_mbit=40)
         for name, seed in (("first", 3), ("again", 3), ("other", 4))
@@ -61,7 +61,7 @@ def test_a_poisson_process(tmp_path: Path) -> None:
 
 
 def test_datagrams_pause_between_bursts(tmp_path: Path) -> None:
-    """Within an `on` packets leave at equal intervals; pauses separate the `on`s."""
+    """Within an `on` period packets leave at equal intervals; pauses separate these periods."""
     pauses = {"mean_on_s": 0.05, "mean_off_s": 0.05}
     gaps = np.diff(_sent_ns(_run(tmp_path, "one", on_off=pauses, rate_mbit=80)))
     steady = np.abs(gaps - INTERVAL_NS // 10) < LATE_NS
@@ -83,7 +83,7 @@ def test_packets_of_a_frame_leave_together(tmp_path: Path) -> None:
 
 
 def test_udp_beside_tcp(tmp_path: Path) -> None:
-    """With two-way TCP beside it, UDP is measured, appears nowhere else, and every check holds."""
+    """Beside two-way TCP, UDP has its own metrics, changes no others, and every check holds."""
     path = write_experiment(tmp_path, {**SMALL, "datagrams": [UDP]})
     document = measure(path, tmp_path / "results")
     assert document["found"] == []
@@ -96,7 +96,7 @@ def test_udp_beside_tcp(tmp_path: Path) -> None:
 def test_a_backlog_that_outlasts_the_run(capture: str, tmp_path: Path) -> None:
     """With minutes of packets queued at the end, all captures are consistent.
 
-    Their receiver has ended, and its host answers some of them with ICMP.
+    The packets' receiver has ended, and its host answers some of them with ICMP.
     """
     document = {
         **SMALL,

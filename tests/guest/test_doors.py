@@ -1,4 +1,4 @@
-"""Entry points: mn --custom, the shell, the doctor, calibration, the build."""
+"""Entry points: `mn --custom`, the shell, the doctor, calibration, the build."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from twoway.runs.manifest import LOCK
 def test_mn_custom_loads_the_topology(
     guest: Guest, tmp_path: Path, topology: str, dropped: str
 ) -> None:
-    """Mininet's own `mn --custom` builds our topology, and every host reaches every other."""
+    """Mininet's `mn --custom` builds our topology, and every host reaches every other."""
     name = topology.split(",", maxsplit=1)[0]
     mn = (
         f"mn --custom /mnt/twoway/topologies/{name}.py --topo {topology} --controller none"
@@ -44,7 +44,7 @@ def test_mn_custom_loads_the_topology(
 
 @pytest.mark.usefixtures("guest")
 def test_shell_gives_mininets_prompt() -> None:
-    """`twoway shell` answers at Mininet's prompt, a ping crosses the network, exit ends it."""
+    """`twoway shell` has Mininet's prompt; a ping crosses the network, and exit ends the shell."""
     pid, terminal = _shell()
     for line, wanted in (("nodes", "h1 h2 r1 r2"), ("h1 ping -c 1 10.0.2.2", " 0% packet loss")):
         os.write(terminal, f"{line}\n".encode())
@@ -72,7 +72,7 @@ def test_keys_of_the_shell() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_a_shell_removes_what_a_killed_one_has_left() -> None:
-    """The folder of a killed shell is removed when another shell starts."""
+    """When a shell starts, it removes the folder of a killed shell."""
     pid, terminal = _shell()
     opened = [file.readlink() for file in Path(f"/proc/{pid}/fd").iterdir()]
     (left,) = (file.parent for file in opened if file.name == LOCK)
@@ -93,7 +93,7 @@ def test_iperf_of_the_shell() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_shell_carries_out_a_list_of_commands() -> None:
-    """Without a terminal `twoway shell` carries out the lines of its input, up to `exit`."""
+    """Without a terminal `twoway shell` runs the lines of its input, up to `exit`."""
     lines = "h1 echo of $((20 + 1))\nh2 ip route get 10.0.1.2\nexit\nh1 echo of $((20 + 2))\n"
     done = twoway("shell", input=lines)
     assert done.returncode == 0, done.stderr
@@ -125,7 +125,7 @@ def _shell() -> tuple[int, int]:
 
 
 def _until(terminal: int, mark: str | None) -> str:
-    """Return a terminal's output up to a mark; all of it for None."""
+    """Return a terminal's output up to a mark, or all of it if the mark is None."""
     said = ""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -145,7 +145,7 @@ def _until(terminal: int, mark: str | None) -> str:
 
 @pytest.mark.usefixtures("guest")
 def test_doctor_finds_this_machine_able() -> None:
-    """After set-up no requirement is missing, and each backend is listed."""
+    """After set-up no requirement is missing, and every backend is listed."""
     done = twoway("doctor", "--json")
     findings = {f["what"]: f for f in json.loads(done.stdout)}
     assert done.returncode == 0, done.stdout
@@ -155,7 +155,7 @@ def test_doctor_finds_this_machine_able() -> None:
 
 @pytest.mark.slow
 def test_doctor_names_what_is_missing_and_the_remedy() -> None:
-    """A missing program is a finding, with its package."""
+    """A missing program is a finding that names its package."""
     finding = doctor._program("no-such-program", "its-package", "a test")
     assert not finding["ok"]
     assert "apt-get install its-package" in finding["remedy"]
@@ -174,7 +174,7 @@ def test_compilers_are_for_a_guest_that_is_not_built(
 
 @pytest.mark.usefixtures("guest")
 def test_calibration_finds_no_error(tmp_path: Path) -> None:
-    """In virtual time a stream leaves at the computed times, also for a profile of one's own."""
+    """In virtual time a stream leaves at the computed times, also with a user's own profile."""
     own = tmp_path / "mine.yml"
     shutil.copy(PROFILES / "zhang-10ms.yml", own)
     done = twoway("calibrate", own, "--json", "--results", tmp_path)
@@ -204,7 +204,7 @@ def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_edit_of_a_kernel_tree_asks_for_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Touching a source of KERNEL_SRC, or its version, changes the guest's identity."""
+    """A change of a source of KERNEL_SRC, or of its version, changes the guest's identity."""
     (tmp_path / "net/ipv4").mkdir(parents=True)
     makefile, source = tmp_path / "Makefile", tmp_path / "net/ipv4/tcp.c"
     makefile.write_text("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\n")

@@ -1,4 +1,4 @@
-"""q_dtm.so and the tool dtm on this kernel: refusals that never reach a kernel."""
+"""The tc plugin q_dtm.so and the tool dtm: refusals that never reach a kernel."""
 
 import subprocess
 
@@ -9,18 +9,18 @@ from dtm_raw import RANGES
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
-# Options with another name than the attribute, in lower case and with dashes.
+# Options whose name is not their attribute's in lower case with dashes.
 NAMES = {"MIN_SLOTS": "min", "MAX_SLOTS": "max", "SLOT_RATE": "slot"}
 TIMES = {"CHANGE", "SIGNALLING", "SAMPLE", "HOLD_ON_LOSS", "RISE", "FALL"}
 THOUSANDTHS = {"MARGIN", "CORRIDOR"}
 WORDS = {"ALLOCATOR", "FRAMED", "ROUNDING", "COUNT", "PACE", "HOLD"}
 RATES = {"ESTIMATE", "SLOT_RATE", "GRAIN"}
-# One above the highest that can be expressed; the kernel checks only that `low` is below `high`.
+# One above the largest value; the kernel only checks that `low` is below `high`.
 UNSAID = {("LOW", 2**32 - 1)}
 
 LEVELS = "2..32 of SLOTS:UP:DOWN, SLOTS 1..65535, UP and DOWN 0..4294967295"
 STEPS = "1..1024 of AFTER:SLOTS, AFTER 0s..3600s, SLOTS 1..65535"
-# Words that are not values, and what the plugin then asks for.
+# Words that are no values, and what the plugin demands instead.
 NO_VALUES = [
     ("slots 0x10", "1..65535"),
     ("slots 1.5", "1..65535"),
@@ -69,7 +69,7 @@ TAKEN = ['Cannot find device "no-such"']
 
 
 def text_of(attribute: str, value: int) -> str:
-    """Return a value in the smallest unit, as words for tc."""
+    """Return a value in the smallest unit, as text for tc."""
     if attribute in TIMES:
         return f"{value}ns"
     if attribute in THOUSANDTHS:
@@ -87,7 +87,7 @@ def text_of(attribute: str, value: int) -> str:
     ],
 )
 def test_plugin_has_the_kernels_ranges(guest: Guest, attribute: str, low: int, high: int) -> None:
-    """The plugin accepts both ends of a range, and names option, range and value beyond them."""
+    """The plugin accepts both ends of a range; beyond them it names option, range and value."""
     name = NAMES.get(attribute, attribute.lower().replace("_", "-"))
     for value in (low, high):
         assert plugin_says(guest, name, text_of(attribute, value)) == TAKEN
@@ -101,13 +101,13 @@ def test_plugin_has_the_kernels_ranges(guest: Guest, attribute: str, low: int, h
 
 @pytest.mark.parametrize(("words", "must_be"), NO_VALUES, ids=lambda text: text[:20])
 def test_plugin_refuses_what_is_no_value(guest: Guest, words: str, must_be: str) -> None:
-    """An invalid value of an option is quoted, with the demand."""
+    """An invalid value is quoted together with what the option demands."""
     name, text = words.split()
     assert plugin_says(guest, name, text) == [f'dtm: "{name}" must be {must_be}, got "{text}"']
 
 
 def test_plugin_refuses_an_empty_value(guest: Guest) -> None:
-    """An empty value is no number and no name."""
+    """An empty value is neither a number nor a name."""
     assert plugin_says(guest, "slots", "") == ['dtm: "slots" must be 1..65535, got ""']
     assert plugin_says(guest, "pool", "") == [
         'dtm: "pool" must be a name of 1..15 characters, got ""'
@@ -115,7 +115,7 @@ def test_plugin_refuses_an_empty_value(guest: Guest) -> None:
 
 
 def test_plugin_reports_all_errors_at_once(guest: Guest) -> None:
-    """Each mistake in a command has a line of its own, including the last one."""
+    """Each mistake in a command has its own line, even a missing value at the end."""
     assert plugin_says(guest, *["slots", "0", "banana", "change", "5", "levels", "x", "limit"]) == [
         'dtm: "slots" must be 1..65535, got "0"',
         'dtm: what is "banana"? `tc qdisc add dtm help` lists options',
@@ -167,7 +167,7 @@ def test_tool_says_what_a_command_takes(guest: Guest, words: str, said: str) -> 
 
 @pytest.mark.parametrize("words", ["", "banana", "pool", "pool banana"])
 def test_tool_explains_itself(guest: Guest, words: str) -> None:
-    """An unknown command prints `--help`, on standard error."""
+    """An unknown command prints the text of `--help` on standard error."""
     status, usage, errors = dtm(guest, "--help")
     assert (status, errors) == (0, "")
     assert usage.startswith("usage: dtm pool add NAME slots N ")

@@ -1,6 +1,6 @@
-"""sch_dtm with the distribution's tc, the kernel's tdc and raw netlink, each case a test.
+"""sch_dtm with the distribution's tc, the kernel's tdc and raw netlink; each case is a test.
 
-Our other qdiscs with the kernel's tdc.
+Our other qdiscs run with the kernel's tdc.
 """
 
 import re
@@ -34,7 +34,7 @@ def results(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.mark.parametrize("name", all_names())
 def test_dtm_case_holds_in_guest(results: Results, name: str) -> None:
-    """The case holds."""
+    """The kernel answers each case as expected."""
     result = results[name]
     if "skipped" in result:
         pytest.skip(result["skipped"])
@@ -43,7 +43,7 @@ def test_dtm_case_holds_in_guest(results: Results, name: str) -> None:
 
 @pytest.mark.slow
 def test_every_refusal_is_a_case() -> None:
-    """Each sentence with which sch_dtm refuses is the expected answer of a case."""
+    """Each refusal of sch_dtm is the expected answer of a case."""
     patterns = [c["matchPattern"] for c in tdc_cases().values() if "refusal" in c["category"]]
     expected = {re.sub(r"\\(.)", r"\1", pattern) for pattern in patterns}
     said = {re.sub(r"^\^(?:Error|dtm(?:: \S*)?): (.*?)\.?\$$", r"\1", text) for text in expected}
@@ -76,7 +76,7 @@ def manual_on(option: str) -> str:
 
 
 def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
-    """tc-dtm(8) has a paragraph on every option of the plugin's tables, and its highest value."""
+    """tc-dtm(8) has a paragraph on every option of the plugin's tables, with its highest value."""
     row = re.compile(r'^\t\{ "([a-z-]+)", "\w+", TCA_DTM_', re.MULTILINE)
     options = ["shift", *row.findall(PLUGIN.read_text())]
     assert len(options) == 34
@@ -85,8 +85,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
         got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5bananas-and-more"', line)
         assert got, line
         most = re.fullmatch(r"\S+\.\.(\S+)", got[1])
-        # Allocators and their lists have sections of their own; the range of low follows from
-        # high's.
+        # Allocators and their lists have their own sections; low's range follows from high's.
         if option != "allocator":
             assert manual_on(option), option
         if most and option not in {"high", "low"}:
@@ -95,7 +94,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
 
 @pytest.mark.slow
 def test_manual_has_the_kernels_ranges() -> None:
-    """The highest value of each number, as tried by the cases, is in tc-dtm(8)."""
+    """tc-dtm(8) has the highest value of each number, as the cases try it."""
     page = MANUAL.read_text().replace("\\-", "-")
     for name, kind, _, high, _ in RANGES:
         if kind in {"u32", "s32"} and name not in {"HIGH", "LOW"}:
@@ -107,7 +106,7 @@ def test_manual_has_the_kernels_ranges() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["Defaults", "Defaults of rate", "Defaults of buffer"])
 def test_manual_has_the_defaults(case: str) -> None:
-    """The defaults of tc-dtm(8) are those that a channel shows in the cases."""
+    """The defaults in tc-dtm(8) equal those that a channel shows in the cases."""
     pattern = tdc_cases()[case]["matchPattern"].replace("\\.", ".")
     words = pattern.partition("[0-9]+ ")[2].removesuffix(" $").replace("unframed", "").split()
     for option, value in zip(words[::2], words[1::2], strict=True):
@@ -133,7 +132,7 @@ def test_manual_is_clean(manual: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The metaschema specified:DeprecationWarning")  # the kernel's
 def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    """netlink/dtm.yaml fits the kernel's schema, and has exactly the numbers of pkt_dtm.h."""
+    """netlink/dtm.yaml fits the kernel's schema, and its numbers equal those of pkt_dtm.h."""
     monkeypatch.syspath_prepend(str(kernel_tools() / YNL))
     from lib.nlspec import SpecFamily  # type: ignore[import-not-found]
 

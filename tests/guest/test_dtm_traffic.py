@@ -60,11 +60,11 @@ CHANNELS: dict[str, dict[str, Any]] = {
 def test_channel_under_traffic_is_exact(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With every allocator each packet leaves at the time of the slots held, to the nanosecond.
+    """With every allocator each packet leaves at the time that the slots give, to the nanosecond.
 
     The fidelity checks compare departures with the integral of the recorded slots, the queue and
-    its drops with the kernel's own count, and for the rate allocator each reallocation with the
-    paper's algorithm fed with the captures.
+    its drops with the kernel's own count, and the rate allocator's decisions with the paper's
+    algorithm on the captured packets.
     """
     direction = {"dtm": CHANNELS[name], "queue_packets": 12, "delay_ms": 4, "overhead_bytes": -14}
     profile = {

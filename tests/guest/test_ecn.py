@@ -1,4 +1,4 @@
-"""Marks of a managed queue: the kernel counts them, and senders answer."""
+"""Marks of a managed queue: the kernel counts them, and senders react."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ ECE, CWR = 64, 128
 
 
 def test_marks_take_the_place_of_losses(tmp_path: Path) -> None:
-    """CoDel drops no packet and marks some; ACKs echo that, and the sender reports it."""
+    """CoDel marks packets and drops none; ACKs echo the marks, and the sender reports them."""
     flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "cubic"}
     document: dict[str, Any] = {**SMALL, "profile": "access-8mbit", "flows": [flow]}
     document["matrix"] = {
@@ -41,7 +41,7 @@ def test_marks_take_the_place_of_losses(tmp_path: Path) -> None:
 
 
 def test_dctcp_is_marked_above_a_threshold(tmp_path: Path) -> None:
-    """DCTCP loses nothing where CoDel marks above 3 ms, and its 95th percentile is near that.
+    """With marks above 3 ms DCTCP loses nothing, and its 95th percentile is near 3 ms.
 
     Its SYN has a mark of its own, which only a receiver of DCTCP accepts.
     """
@@ -55,7 +55,7 @@ def test_dctcp_is_marked_above_a_threshold(tmp_path: Path) -> None:
 
 
 def test_joined_segments_leave_apart(tmp_path: Path) -> None:
-    """With gso_max_segs a sender's segments leave at once, and no frame exceeds the MTU."""
+    """With gso_max_segs more segments leave at once, and no frame exceeds the MTU."""
     flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "bbr"}
     fields = {**SMALL, "profile": "access-8mbit", "flows": [flow]}
     gaps = []

@@ -1,4 +1,4 @@
-"""Nothing escapes a guest's sandbox, as root and as a user: the escape suite.
+"""Nothing escapes a guest's sandbox, whether twoway runs as root or as a user.
 
 Guest root may do whatever any process in the sandbox may, with a mount of the host or a module of
 its own. So the escapes are tried from a program in the sandbox, from the guest's shell, and from a
@@ -34,7 +34,7 @@ HOST_CALLS = ROOT / "tests/support/guest/host_calls"
 OUTLAST = ROOT / "tests/support/guest/outlast.py"
 USER = 54321
 
-# In the guest, as its root; with a second mount of the host as user-mode Linux sees it.
+# In the guest, as guest root, with a second mount of the host's files.
 GUEST_WAYS_OUT = r"""
 exec 2> /dev/null
 # In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.
@@ -71,7 +71,7 @@ def who(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def place(who: list[str]) -> Iterator[Path]:
-    """Make a folder of that user, outside of pytest's folders, which are closed to others."""
+    """Make a folder of that user outside of pytest's folders, which other users cannot read."""
     with tempfile.TemporaryDirectory(prefix="twoway-escape-") as scratch:
         if who:
             os.chown(scratch, USER, USER)
@@ -83,7 +83,7 @@ def _start(
 ) -> subprocess.Popen[str]:
     """Start a command as that user."""
     programs, kernel = place / "programs", place / "linux"
-    shutil.copytree(guest.programs, programs)  # root's cache is closed to others
+    shutil.copytree(guest.programs, programs)  # root's cache is closed to other users
     shutil.copyfile(guest.kernel, kernel)
     kernel.chmod(0o755)
     for made in (folder, *folder.rglob("*")):
@@ -110,7 +110,7 @@ def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *ar
 def test_no_program_in_the_sandbox_finds_a_way_out(
     guest: Guest, who: list[str], place: Path
 ) -> None:
-    """In the sandbox a program has no right, call, file, process or memory beyond its own."""
+    """A program in the sandbox gets no right, call, file, process or memory beyond its own."""
     home = place / "home"
     home.mkdir()
     if not who and os.geteuid() == 0:
@@ -121,7 +121,7 @@ def test_no_program_in_the_sandbox_finds_a_way_out(
 
 
 def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
-    """Guest root writes only to its folder, sees no user's file, and leaves no rights."""
+    """Guest root writes only to its run's folder, and sees no file of a user."""
     plan = plan_with(shell(f"exec > /mnt/run/said\n{GUEST_WAYS_OUT}"))
     folder = run_folder(place / "run", plan)
     before = (folder / "plan.json").read_bytes()
@@ -137,7 +137,7 @@ def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) 
 
 
 def _with_modules(guest: Guest, place: Path, script: str) -> Path:
-    """Make a run's folder whose guest runs a script, with our modules and outlast.py in it."""
+    """Make a run's folder with our modules and outlast.py, whose guest runs a script."""
     source = place / "module"
     shutil.copytree(HOST_CALLS, source)
     call(["make", "-C", str(guest.kernel.parent), "ARCH=um", f"M={source}", "modules"])
@@ -151,7 +151,7 @@ def _with_modules(guest: Guest, place: Path, script: str) -> Path:
 
 
 def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
-    """A module that calls the host past the guest's kernel reaches only its folder's files."""
+    """A module that calls the host directly reaches only files of its run's folder."""
     folder = _with_modules(guest, place, "insmod /mnt/run/host_calls.ko; exit 1")
     _run(who, guest, place, "guest", folder)
     console = (folder / "log/console.txt").read_text()
@@ -180,7 +180,7 @@ def victim(who: list[str], place: Path) -> Path:
 def test_no_process_outlasts_a_guest(
     guest: Guest, who: list[str], place: Path, mark: str, victim: Path
 ) -> None:
-    """A detached process that a module starts ends before its files are taken."""
+    """A detached process that a module starts ends before the run's files are taken over."""
     script = f"echo packets > /mnt/run/pcap/h1-eth0.pcap; {_insmod(mark, victim)}; exit 1"
     folder = _with_modules(guest, place, script)
     _run(who, guest, place, "guest", folder)
@@ -195,7 +195,7 @@ def test_no_process_outlasts_a_guest(
 def test_no_process_outlasts_a_killed_twoway(
     guest: Guest, who: list[str], place: Path, mark: str, victim: Path
 ) -> None:
-    """The sandbox ends with twoway, also when twoway is killed."""
+    """The sandbox ends with twoway, even if twoway is killed."""
     folder = _with_modules(guest, place, f"{_insmod(mark, victim)}; while :; do :; done")
     process = _start(who, guest, place, "guest", folder)
     while not processes_with(mark):
@@ -210,7 +210,7 @@ def test_no_process_outlasts_a_killed_twoway(
 def test_no_process_outlasts_a_topology(
     guest: Guest, who: list[str], place: Path, mark: str
 ) -> None:
-    """The Python of a loaded topology leaves no process, whatever it does."""
+    """A topology's Python leaves no process, whatever it does."""
     folder, path = place / "home", place / "two_node.py"
     folder.mkdir()
     lines = [OUTLAST.read_text().partition("\nif __name__")[0], f"outlast({mark!r})"]
@@ -219,8 +219,8 @@ def test_no_process_outlasts_a_topology(
     assert processes_with(mark) == []
 
 
-# Appended to a topology: a node that runs another command as well, and a description that the
-# topology's own code writes in place of the sandbox's program.
+# Code appended to a topology: a node that runs another command as well, and a description that the
+# topology writes instead of the sandbox's program.
 RECORDS = """
 class Host(__import__("mininet").node.Host):
     def config(self, **parameters):
@@ -251,7 +251,7 @@ __main__._commands = forged
 def test_a_topology_adds_no_command_to_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: str, command: str
 ) -> None:
-    """A topology that records a command of another kind, in any form, does not load."""
+    """A topology that records another kind of command, in any form, is refused."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "two_node.py"
     sound = (ROOT / "topologies/two_node.py").read_text()
@@ -267,7 +267,7 @@ def test_a_topology_adds_no_command_to_a_plan(
 def test_a_topology_records_no_end_of_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More commands than a network has are refused, and so is a longer one."""
+    """A topology with too many commands, or with one that is too long, is refused."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "two_node.py"
     sound = (ROOT / "topologies/two_node.py").read_text()
@@ -298,7 +298,7 @@ def _end_of(process: int) -> Iterator[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is somebody else in the sandbox")
 def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
-    """A folder that only root may read is named before root's sandbox starts."""
+    """If the guest's user cannot read a folder, root's sandbox does not start and names it."""
     (tmp_path / "checkout").mkdir(mode=0o700)
     with pytest.raises(TwowayError, match=r"checkout: not readable for the user `nobody`"):
         confined({"/mnt/twoway": tmp_path / "checkout"}, shm_mib=1)
@@ -308,7 +308,7 @@ def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
 def test_the_interpreter_is_there_where_homes_are_hidden(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An environment's interpreter in a user's folder is the only file shown of it."""
+    """The sandbox shows only the Python interpreter in a user's folder, and no other file."""
     python = tmp_path / "user/python"
     python.mkdir(parents=True)
     (tmp_path / "user/diary").touch()
@@ -323,7 +323,7 @@ def test_the_interpreter_is_there_where_homes_are_hidden(
 
 @pytest.mark.slow
 def test_the_sandbox_starts_where_processes_have_other_numbers() -> None:
-    """A namespace of processes, as of a container, counts one after its second has ended."""
+    """The sandbox starts in a process namespace whose process 2 has ended, as in a container."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     words = ["unshare", *user, "--pid", "--fork", "--mount-proc", "sh", "-c"]
     program = (

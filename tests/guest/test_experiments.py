@@ -1,4 +1,4 @@
-"""End to end, on the real kernel: two points of each shipped experiment; a small one."""
+"""End to end on the real kernel: two points of each shipped experiment, and a small one."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ TODAY = datetime.now(tz=UTC).date().toordinal()
 
 
 def _todays_points() -> list[str]:
-    """Return the first point of each experiment, and for each sweep another one, by the day."""
+    """Return each experiment's first point, and of each sweep one more, which the date chooses."""
     found = []
     for name in EXPERIMENTS:
         first, *others = point_names(name)
@@ -38,7 +38,7 @@ def _todays_points() -> list[str]:
 
 @pytest.mark.parametrize("name", _todays_points())
 def test_a_point_is_as_its_file_says(name: str) -> None:
-    """Fidelity holds, predictions hold, claims and findings are as the experiment's file says.
+    """Checks and predictions hold; claims and findings are as the experiment's file says.
 
     The runs that explain a claim may be missing here.
     """
@@ -46,7 +46,7 @@ def test_a_point_is_as_its_file_says(name: str) -> None:
     assert found.rows or load_point(name).experiment.unclaimed
     assert found.misses == []
     assert [row for row in found.findings if row.verdict is not Verdict.AS_STATED] == []
-    # Another kernel may give other digits; docs/results names the kernel of these.
+    # Another kernel may give other digits; docs/results names the kernel of these values.
     if kernel == KERNEL:
         assert _numbers(found.rows) == kept_rows(name)
 
@@ -56,7 +56,7 @@ def _numbers(rows: tuple[Row, ...]) -> dict[str, str]:
 
 
 def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
-    """With windows of 28 and 20 in one kernel, each sender's flight reaches exactly its window."""
+    """With windows of 28 and 20 on one kernel, each sender's flight reaches exactly its window."""
     rows = (small_run / "sockets/tcp-info.csv").read_text().splitlines()[3:]
     cwnd = {
         port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}
@@ -68,7 +68,7 @@ def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
 def test_fixed_window_survives_loss(
     guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a queue too short for the window, data is dropped and the window stays."""
+    """A queue shorter than the window drops data, and the window stays."""
     profile = (ROOT / "tc-profiles/atm-131mbit.yml").read_text()
     assert "queue_packets: 1000" in profile
     short = profile.replace("queue_packets: 1000", "queue_packets: 8")
@@ -93,9 +93,9 @@ def test_large_window_is_reached(tmp_path: Path) -> None:
 
 
 def test_delayed_acks_are_fewer(tmp_path: Path) -> None:
-    """With acks: delayed there are fewer ACKs than segments, but at least one for two.
+    """With `acks: delayed` there are fewer ACKs than segments, but at least one for two.
 
-    There would be exactly one for two if no bunch had an odd number of segments.
+    It would be exactly one for two if no bunch had an odd number of segments.
     """
     document = {**SMALL, "stack": {"mtu_bytes": 9180, "acks": "delayed"}}
     found = measure(write_experiment(tmp_path, document), tmp_path / "results")
@@ -105,7 +105,7 @@ def test_delayed_acks_are_fewer(tmp_path: Path) -> None:
 
 
 def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
-    """Two pairs of hosts with equal windows have equal shares of a dumbbell's bottleneck."""
+    """Two pairs of hosts with equal windows get equal shares of a dumbbell's bottleneck."""
     flows = [
         {
             "name": f"pair{n}",
@@ -126,7 +126,7 @@ def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
 
 
 def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
-    """A claim that differs, unlisted, fails the run by its verdict; the report is written."""
+    """A claim that differs without a listed reason fails the run; its report is written."""
     experiment = write_experiment(tmp_path, {**SMALL, "claims": [MISSED]})
     done = twoway("run", experiment, "--results", tmp_path / "results")
     assert done.returncode == 1
@@ -135,6 +135,6 @@ def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
 
 
 def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(guest: Guest, tmp_path: Path) -> None:
-    """If packets wait in two queues of a path, a host in virtual time adds 0 ns."""
+    """If packets wait in two queues of a path, the host delay in virtual time is still 0 ns."""
     folder = run_experiment(load_point("dtm-fig2"), Uml(guest), tmp_path / "results")
     assert ClockError(Analysis(folder)).round_trip_ns == 0

@@ -66,7 +66,7 @@ def with_base(base_us: int = BASE_US, **more: int) -> dict[str, Any]:
 
 
 class Outcome:
-    """A run with its analysis; every fidelity check held."""
+    """A run with its analysis; all fidelity checks held."""
 
     def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
         self.folder = run.run_experiment(
@@ -82,7 +82,7 @@ class Outcome:
         self.ms = (self.sockets["time_ns"] - START_NS) / 1e6
 
     def cwnd_levels(self) -> list[int]:
-        """Return the values of the window, in order; only for runs with one connection."""
+        """Return the window's values in order, for a run with one connection."""
         cwnd = self.sockets["cwnd"]
         return [int(level) for level in cwnd[np.append(True, np.diff(cwnd) != 0)]]
 
@@ -97,12 +97,12 @@ class Outcome:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
 def test_expected_throughput_is_theorem_1(name: str) -> None:
-    """Expected throughputs are the alphas' shares of the bottleneck, ACKs included (theorem 1)."""
+    """Predicted throughputs are the alphas' shares of the bottleneck, with ACKs (theorem 1)."""
     point = load_point(name)
     rates = [point.profile.directions[d].start_mbit for d in ("forward", "reverse")]
     alphas = [flow.alpha_packets or 0 for flow in point.experiment.flows]
     data, ack = 1000, 40
-    # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
+    # Each direction carries its flow's data and the other's ACKs; the longer time is the queue's.
     delays = [
         (alphas[own] * data + alphas[1 - own] * ack) / rates[own] for own in range(len(alphas))
     ]
@@ -115,7 +115,7 @@ def test_expected_throughput_is_theorem_1(name: str) -> None:
 
 
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
-    """Each parameter out of range is refused with a sentence; the ends of the ranges load.
+    """Each parameter out of range is refused with a sentence; the ends of its range load.
 
     Parameters are the initial sysctls of every namespace, whose ranges are the same.
     """
@@ -133,7 +133,7 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("alpha", "gamma"), [(10, 100), (100, 500)])
 def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: int) -> None:
-    """A single flow keeps alpha packets waiting: its window is the path's packets plus alpha.
+    """A single flow keeps alpha packets queued: its window is the path's packets plus alpha.
 
     With a gamma of 0.1, whole windows in the module would stop the growth ten packets short.
     """
@@ -141,17 +141,17 @@ def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: 
     outcome = Outcome(guest, tmp_path, document)
     window = PIPE_PACKETS + alpha
     steady = outcome.sockets["cwnd"][outcome.ms >= 2000]
-    # A window is a whole number: it is rounded up, rounded down, or alternates between both.
+    # A window is a whole number: rounded up, rounded down, or alternating.
     assert set(steady.tolist()) <= {math.floor(window), math.ceil(window)}
     assert outcome.metrics["utilisation.forward"] == pytest.approx(1, abs=1e-6)
-    # The packet in service does not wait; one packet of window is one of queue.
+    # The packet in service does not wait; one packet more of window is one more in the queue.
     assert outcome.metrics["queue_mean.forward"] == pytest.approx(alpha + 1, abs=1)
 
 
 def test_delayed_acks_leave_alpha(guest: Guest, tmp_path: Path) -> None:
-    """With half as many ACKs, and so samples, a flow rests at the same window.
+    """With delayed ACKs, and so half as many samples, a flow settles at the same window.
 
-    The newest segment of two, which is timed, has its ACK at once.
+    The second of two segments is timed, and its ACK comes at once.
     """
     stack = {"mtu_bytes": 1000, "acks": "delayed"}
     outcome = Outcome(guest, tmp_path, experiment([flow(30)], 4, stack=stack, modules=with_base()))
@@ -164,10 +164,10 @@ def test_delayed_acks_leave_alpha(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gamma", [250, 500])
 def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> None:
-    """Each update takes gamma of the way to equilibrium, from a window fifteen times too large.
+    """Each update closes gamma of the gap to equilibrium, from a window fifteen times too large.
 
-    With an update in every other round trip, the averaged one is that of the present window, except
-    for (1 - 3/w)^w of it, at most e^-3, which is still the round trip of the window before.
+    FAST updates in every other round trip, so that the averaged round trip is that of the present
+    window. Only a part of (1 - 3/w)^w, at most e^-3, is still the round trip of the window before.
     """
     stack = {"mtu_bytes": 1000, "initial_window_packets": 500}
     document = experiment(
@@ -177,8 +177,8 @@ def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> Non
     window, keep = PIPE_PACKETS + 30, 1 - gamma / 1000
     falling = [level for level in levels[1:] if level > window + 2]
     assert len(falling) >= 5
-    # An older round trip, larger by 1/keep, makes RTT too large by this share, which moves the
-    # law's baseRTT/RTT w, here the 3.54 packets of an empty path.
+    # A share 1/keep of an older, larger round trip makes RTT too large, and so moves the law's
+    # baseRTT/RTT w, which is the 3.54 packets of an empty path here.
     stale = math.exp(-3) * (1 / keep - 1)
     tolerance = 0.5 + 0.5 * keep + (1 - keep) * PIPE_PACKETS * stale
     for before, after in pairwise(falling):
@@ -187,12 +187,11 @@ def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> Non
 
 @pytest.mark.parametrize("acks", ["every-segment", "delayed"])
 def test_growth_without_delay(guest: Guest, tmp_path: Path, acks: str) -> None:
-    """Without queueing delay the window doubles, then grows by gamma alpha per round.
+    """Without queueing delay the window doubles, then grows by gamma alpha per round trip.
 
-    The same holds with delayed ACKs, which count as many packets as they acknowledge.
-
-    The given base round trip is above any real one, so the law sees no delay; the path is 100
-    Mbit/s and 20 ms, of which a round's packets take less than half.
+    The same holds with delayed ACKs, which count as many packets as they acknowledge. The given
+    base round trip is above any real one, so the law sees no delay; the path is 100 Mbit/s and 20
+    ms, and a round's packets take less than half of it.
     """
     document = experiment(
         [flow(30)],
@@ -202,24 +201,25 @@ def test_growth_without_delay(guest: Guest, tmp_path: Path, acks: str) -> None:
         stack={"mtu_bytes": 1000, "acks": acks},
     )
     outcome = Outcome(guest, tmp_path, document)
-    # Packets leave in bursts, one a round; look while all are in flight, 1 ms before the next.
+    # Packets leave in bursts, one per round trip; sample while all are in flight, 1 ms before the
+    # next burst.
     round_ms = 20 + 0.08 + 0.032
     looks = [np.searchsorted(outcome.ms, (n + 1) * round_ms - 1) for n in range(11)]
     windows = [int(outcome.sockets["cwnd"][at]) for at in looks]
     growth = np.diff(windows).tolist()
     assert windows[0] == 10
-    assert growth[0] == 9  # to 20: the last packet of an increase comes with the next round's ACK
+    assert growth[0] == 9  # to 20: the increase's last packet waits for the next round's ACK
     assert growth[3:] == [15] * 7
     view = outcome.analysis.connections["only"]
     sent, acked = view.sent.data().time_ns, view.acks.arrived_ns
     answered = acked[acked < outcome.analysis.run.stop_ns]
     released = np.diff(np.searchsorted(sent, answered))
-    # One more than have left: one or two, of which one may be for an increase.
+    # An ACK releases one or two packets, or one more as part of an increase.
     assert set(released.tolist()) == ({1, 2} if acks == "every-segment" else {1, 2, 3})
 
 
 def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
-    """Alphas of 20 and 60 with the true base round trip get 1/4 and 3/4, and their queues."""
+    """With the true base round trip, alphas of 20 and 60 get 1/4 and 3/4, and queue 20 and 60."""
     flows = [
         flow(20, "small", **{"from": "l1", "to": "r1"}),
         flow(60, "large", **{"from": "l2", "to": "r2"}),
@@ -236,19 +236,19 @@ def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
 
 
 def _rounding(share: float, count: int, windows: float) -> float:
-    """Return the change of a flow's share if each window has half a packet more or less."""
+    """Return how a flow's share changes if each window has half a packet more or less."""
     return 0.5 * ((1 - share) + (count - 1) * share) / windows
 
 
 def _window_end(share: float, windows: float, seconds: float) -> float:
-    """Return the share of a link's packets that the ends of a window of time may decide."""
+    """Return the share of packets that a window of time may gain or lose at its ends."""
     return share * windows * PACKET_US / (seconds * 1e6)
 
 
 def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
-    """Compute shares and queue (packets) of flows that started one after the other settled.
+    """Compute shares and queue (packets) of flows, each starting when the others are settled.
 
-    Each counts the queue that it finds as part of the path: base_i = the queue before it, plus an
+    Each counts the queue that it finds as part of the path: base_i is the queue before it, plus an
     error. The queue Q solves sum alpha / (Q - base_i) = 1.
     """
     bases: list[float] = []
@@ -270,7 +270,10 @@ def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
     [((1.0,), 1.0), ((0.38197, 0.61803), 2.61803), ((0.217, 0.278, 0.505), 4.599)],
 )
 def test_persistent_congestion_closed_form(shares: tuple[float, ...], queue: float) -> None:
-    """One, two, three flows in turn: the golden ratio for two; queues of 1, 2.618, 4.599 alpha."""
+    """For one, two and three flows in turn, the queue is 1, 2.618 and 4.599 alpha.
+
+    Two flows share the link by the golden ratio.
+    """
     got, waiting = settled(1, [0] * len(shares))
     assert got == pytest.approx(shares, abs=5e-4)
     assert waiting == pytest.approx(queue, abs=5e-4)
@@ -278,10 +281,10 @@ def test_persistent_congestion_closed_form(shares: tuple[float, ...], queue: flo
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> None:
-    """Flows that start one after the other measure the queue into their base, and take more."""
+    """Flows that start later measure the queue as part of their base round trip and get more."""
     alpha, apart_s = 50, 4
     names = ["one", "two", "three"][:count]
-    flows = [  # each connects at its start, when packets wait, not earlier at an empty queue
+    flows = [  # each flow connects at its start, when packets wait, not earlier at an empty queue
         flow(
             alpha,
             name,
@@ -305,7 +308,7 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
         error = sum(
             abs(settled(alpha, [e == other for e in range(count)])[0][index] - shares[index])
             for other in range(count)
-        )  # a base is off by a packet: windows are whole, and a short segment measured it
+        )  # a base may be a packet off: windows are whole, and a short segment measured the base
         error += _rounding(shares[index], count, windows)
         error += _window_end(shares[index], windows, apart_s)
         got = outcome.metrics[f"throughput.{name}"] / 10
@@ -319,7 +322,7 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
 def _interfere(
     monkeypatch: pytest.MonkeyPatch, interface: str, bad: str, good: str, for_s: float
 ) -> None:
-    """At 2 s of traffic, change a netem for a while; query the module before and after."""
+    """Change a netem for a while at 2 s of traffic; query the module before and after."""
 
     def plan(point: Point, *, in_kernel: bool) -> Plan:
         shapers = compile_profile(point.profile, point.graph)
@@ -354,7 +357,7 @@ def _at(at_s: float, name: str, node: str, *run: str) -> UserProgram:
 
 
 def _assert_same_round_trips(outcome: Outcome) -> None:
-    """Check that base and averaged round trips are those before the loss, never above."""
+    """Check that base and averaged round trips are those before the loss, and never above them."""
     before, during, after = (outcome.vegas(at_s) for at_s in (1.9, 2.1, 3.9))
     assert before["base_rtt_us"] == during["base_rtt_us"] == after["base_rtt_us"]
     assert during["rtt_us"] <= before["rtt_us"]
@@ -365,9 +368,9 @@ def _assert_same_round_trips(outcome: Outcome) -> None:
 def test_one_loss_halves_the_window(
     guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After one dropped packet recovery goes to half the window; then FAST returns.
+    """After one dropped packet, recovery halves the window; then FAST grows it back.
 
-    The queue's limit is 1 for less than a packet's time, so exactly one packet is refused.
+    The queue's limit is 1 for less than a packet's time, so exactly one packet is dropped.
     """
     _interfere(monkeypatch, "r1-eth1", "limit 1", "", 0.0004)
     outcome = Outcome(guest, tmp_path, experiment([flow(30)], 4))
@@ -377,7 +380,7 @@ def test_one_loss_halves_the_window(
     assert outcome.sockets["retransmits"][-1] == 1
     recovery = np.flatnonzero(state == TCP_CA_RECOVERY)
     assert set(state.tolist()) <= {0, 1, TCP_CA_RECOVERY}
-    assert np.diff(recovery).max() == 1  # once
+    assert np.diff(recovery).max() == 1  # there is one recovery
     assert cwnd[outcome.ms > 2000].min() == before // 2
     assert cwnd[recovery[-1] + 1] == before // 2
     assert np.all(np.diff(cwnd[recovery]) <= 0)
@@ -389,9 +392,9 @@ def test_one_loss_halves_the_window(
 def test_timeout_slow_starts_to_half(
     guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A whole window and its probe are lost: from one packet to half by slow start, then FAST.
+    """If a window and its probe are lost, slow start runs from one packet to half; then FAST.
 
-    Behind the bottleneck, everything is lost for 100 ms, four round trips.
+    Behind the bottleneck all packets are lost for 100 ms, four round trips.
     """
     _interfere(monkeypatch, "r2-eth0", "loss 100%", "loss 0%", 0.1)
     outcome = Outcome(guest, tmp_path, experiment([flow(30)], 4))
@@ -409,14 +412,14 @@ def test_timeout_slow_starts_to_half(
     _assert_same_round_trips(outcome)
 
 
-# The bits of net.ipv4.fast.ns2; the path without delay has 100 Mbit/s and 20 ms, and a base round
-# trip is given that no real one reaches.
+# The bits of net.ipv4.fast.ns2. The path has 100 Mbit/s and 20 ms; the given base round trip is
+# above any real one, so no queueing delay is measured.
 FLOWN, THRESHOLD, UPDATES, WHOLE = 1, 4, 8, 16
 NO_DELAY = (1 << 31) - 1
 
 
 def _growth_as_ns2(guest: Guest, folder: Path, bit: int, rounds: int) -> list[int]:
-    """Return the increase of the window in each of the first round trips without delay."""
+    """Return the increase of the window in each of the first round trips without queueing delay."""
     round_ms = 20 + 0.08 + 0.032
     seconds = math.ceil((rounds + 1) * round_ms) / 1000
     modules = with_base(NO_DELAY, ns2=bit)
@@ -429,9 +432,10 @@ def _growth_as_ns2(guest: Guest, folder: Path, bit: int, rounds: int) -> list[in
 
 
 def test_ns2_counts_the_packets_flown(guest: Guest, tmp_path: Path) -> None:
-    """Without delay f lags by a round's growth d: d = gamma (alpha - d) at rest, 10 and not 15.
+    """With packets in flight f in the law, the growth per round trip settles at 10, not at 15.
 
-    Whole windows on either side of the law make d wrong by at most 0.75, which halves each round.
+    Without delay f lags by a round's growth d, so that d = gamma (alpha - d). Whole windows on
+    either side of the law make d wrong by at most 0.75, which halves each round.
     """
     growth = _growth_as_ns2(guest, tmp_path, FLOWN, 12)
     assert all(abs(step - 10) <= 2 for step in growth[5:])
@@ -444,18 +448,19 @@ def test_ns2_adds_a_packet_for_each_ack(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_ns2_updates_in_every_other_round_trip(guest: Guest, tmp_path: Path) -> None:
-    """The window grows by gamma alpha in every other round trip, whose ACKs take less than 10 ms.
+    """The window grows by gamma alpha in every other round trip.
 
-    The first increase doubles it; an increase's last packet comes with the next round trip.
+    The ACKs of a round take less than 10 ms. The first increase doubles the window; the last packet
+    of an increase leaves in the next round trip.
     """
     assert _growth_as_ns2(guest, tmp_path, UPDATES, 11) == [9, 1] + [14, 1] * 4
 
 
 def test_ns2_cuts_windows(guest: Guest, tmp_path: Path) -> None:
-    """A window that should grow by a quarter of a packet in each round trip stays for ever.
+    """A window that should grow by a quarter of a packet per round trip does not grow.
 
     It is 11: its first round trip found no queue, and gave it gamma alpha, 1. Then 7.46 packets
-    wait, and gamma (10 - 7.46) are less than 1.
+    wait, and gamma (10 - 7.46) is less than 1.
     """
     document = experiment([flow(10)], 4, modules=with_base(gamma=100, ns2=WHOLE))
     assert Outcome(guest, tmp_path, document).cwnd_levels() == [10, 11]

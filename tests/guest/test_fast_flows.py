@@ -1,4 +1,4 @@
-"""FAST beyond bulk transfer: spurious losses, pauses, little data, large windows.
+"""FAST beyond bulk transfer: spurious losses, pauses, little data, and large windows.
 
 The path has 10 Mbit/s and 40 ms, and holds 51 packets; with an alpha of 30 the window is 81.
 """
@@ -46,11 +46,11 @@ def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, S
 
 @pytest.mark.parametrize("written", WRITTEN)
 def test_what_is_not_used_does_not_grow(flows: dict[str, Samples], written: int) -> None:
-    """A window that the application does not fill stays, from the first packets on.
+    """A window that the application does not fill stays the same.
 
-    It is full in the rounds in which the application's first writes still wait: the last of them
-    cause two increases of gamma alpha packets, one spread over the next round. With 8 segments a
-    round trip the initial window of 10 is never full.
+    It is full only while the application's first writes wait. The last of these cause two increases
+    of gamma alpha packets; one increase spreads over the next round trip. With 8 segments per round
+    trip the initial window of 10 is never full.
     """
     samples = flows[f"application_limited_{written}"]
     most = max(each.unacked for each in samples)
@@ -62,7 +62,7 @@ def test_what_is_not_used_does_not_grow(flows: dict[str, Samples], written: int)
 
 
 def test_pacing_leaves_slow_start(flows: dict[str, Samples]) -> None:
-    """The stack's pacing rate is the window over a round trip plus a fifth, not its double."""
+    """The pacing rate is 1.2 windows per round trip, not the two of slow start."""
     for each in flows["application_limited_45"][-100:]:
         window_mbit = each.cwnd * SEGMENT_BYTES * 8 / each.rtt_us
         assert each.pacing_mbit == pytest.approx(1.2 * window_mbit, rel=0.03)
@@ -71,10 +71,10 @@ def test_pacing_leaves_slow_start(flows: dict[str, Samples]) -> None:
 
 @pytest.mark.parametrize("timestamps", [0, 1])
 def test_spurious_loss_is_undone(flows: dict[str, Samples], timestamps: int) -> None:
-    """After a spurious loss the window is restored once the stack detects that, and stays.
+    """After a spurious loss the window is restored once the stack detects it, and then stays.
 
-    With timestamps the stack detects it during recovery, without them after it, when FAST has been
-    in charge of half the window for a while.
+    With timestamps the stack detects it during recovery. Without timestamps it does so later, when
+    FAST has controlled the halved window for a while.
     """
     samples = flows[f"spurious_loss_{timestamps}"]
     assert samples[0].cwnd == REST
@@ -84,13 +84,13 @@ def test_spurious_loss_is_undone(flows: dict[str, Samples], timestamps: int) -> 
     assert samples[restored].cwnd == REST
     assert samples[restored - 1].cwnd < REST - 10
     assert (samples[restored - 1].state == RECOVERY) == bool(timestamps)
-    # The queue was short meanwhile, which an increase of at most gamma alpha compensates.
+    # Meanwhile the queue was shorter, which increases of at most gamma alpha make up for.
     after = [each.cwnd for each in samples[restored:]]
     assert REST - 1 <= min(after) <= max(after) <= REST + GAMMA * ALPHA
 
 
 def test_a_mark_is_a_loss_without_retransmission(flows: dict[str, Samples]) -> None:
-    """One packet marked by ECN halves the window once, without retransmissions, then it rests."""
+    """One ECN mark halves the window once, without retransmissions; then the window settles."""
     samples = flows["congestion_marked"]
     assert {each.state for each in samples} == {OPEN, CWR}
     assert samples[-1].retransmitted == 0
@@ -102,15 +102,15 @@ def test_a_mark_is_a_loss_without_retransmission(flows: dict[str, Samples]) -> N
 
 
 def test_clamp_bounds_the_window(flows: dict[str, Samples]) -> None:
-    """If the route locks the window at 20, FAST's grows to 20 and no further."""
+    """If the route limits the window to 20, FAST's window grows to 20 and no further."""
     assert {each.cwnd for each in flows["clamped"]} == {CLAMP}
 
 
 def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
-    """After a pause the window is the initial one and grows from there, one packet for an ACK.
+    """After a pause the window is the initial one and grows from there, one packet per ACK.
 
-    The pause came in the middle of growth, whose rest is not made up for. Doubling is over after
-    one round trip: then gamma alpha packets are less than the window.
+    The pause came in the middle of an increase, whose rest is dropped. Doubling is over after one
+    round trip: then gamma alpha packets are less than the window.
     """
     before, *samples = flows["idle"]
     windows = [each.cwnd for each in samples]
@@ -128,21 +128,21 @@ def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
 
 
 def test_alpha_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """A flow of "fast" keeps as many packets queued as its namespace's sysctl says from then on."""
+    """When a namespace's alpha changes, a flow of "fast" queues the new number of packets."""
     samples = flows["changed"]
     assert samples[0].cwnd == REST
     assert abs(samples[-1].cwnd - (REST + ALPHA)) <= 1
 
 
 def test_base_rtt_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """A base RTT set five packets too long hides five packets of queue."""
+    """A base RTT five packets too long makes the flow queue five packets more."""
     samples = flows["base_given"]
     assert samples[0].cwnd == REST
     assert abs(samples[-1].cwnd - (REST + 5)) <= 1
 
 
 def test_gamma_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """With a gamma of a tenth, six or seven updates go 1 - 0.9^6 to 1 - 0.9^7 of the way.
+    """With a gamma of 0.1, six or seven updates close 1 - 0.9^6 to 1 - 0.9^7 of the gap.
 
     A round trip is 65 to 78 ms. The averaged one is below that of the present window, so a growing
     window gets slightly ahead.
@@ -153,7 +153,7 @@ def test_gamma_may_change_under_way(flows: dict[str, Samples]) -> None:
 
 
 def test_namespaces_have_alphas_of_their_own(flows: dict[str, Samples]) -> None:
-    """Flows of "fast" in namespaces with 30 and 90 share as 1 to 3; "fast30" is 30 in any."""
+    """Flows of "fast" in namespaces of alpha 30 and 90 share 1 to 3; "fast30" has 30 anywhere."""
     owners = dict(zip(FLOWS, flows["two_namespaces"], strict=True))
     alphas = {("a", "fast"): ALPHA, ("d", "fast"): 3 * ALPHA, ("d", "fast30"): ALPHA}
     whole = PIPE_PACKETS + sum(alphas.values())
@@ -163,7 +163,7 @@ def test_namespaces_have_alphas_of_their_own(flows: dict[str, Samples]) -> None:
 
 
 def test_ten_thousand_packets(flows: dict[str, Samples]) -> None:
-    """At 1 Gbit/s and alpha 5000 the window rests at 10 001 packets, to a part in a hundred."""
+    """At 1 Gbit/s and an alpha of 5000 the window settles at 10 001 packets, to within 1 %."""
     rest = FAST_BASE_US * 100 / PACKET_US + FAST_ALPHA
     assert rest > 10_000
     for each in flows["many_packets"]:

@@ -32,7 +32,7 @@ from twoway.guest.cache import Guest
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 
-# Runs as root in the guest: tries every known escape.
+# A script for the guest's root that tries every known escape.
 ESCAPE = r"""
 mark=twoway-escaped-$1
 # In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.
@@ -48,7 +48,7 @@ for place in etc root var/tmp usr home "$1" mnt/twoway mnt/venv; do
 done 2> /dev/null
 exit 1
 """
-# Never lets virtual time pass, so its process still exists to be killed, however fast the guest.
+# A program that never lets virtual time pass, so that its process exists until it is killed.
 SPIN = "while :; do :; done"
 
 
@@ -68,7 +68,7 @@ def _wait_for(condition: Any, what: str) -> None:
 
 
 def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_path: Path) -> None:
-    """Guest root, with a second writable mount of the host, leaves one file: in its own folder."""
+    """Guest root with a second writable mount of the host leaves one file, in its run's folder."""
     mark = f"twoway-escaped-{tmp_path}".replace("/", "_")
     script = ESCAPE.replace("twoway-escaped-$1", mark)
     outside = tmp_path / "outside"
@@ -94,7 +94,7 @@ def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_pat
 
 
 def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) -> None:
-    """A setting that reads back differently stops the run and is named."""
+    """A setting that reads back with another value stops the run and is named."""
     mtu = Readback(path=("lo", "mtu"), value=9000)
     show = ("ip", "-j", "link", "show", "lo")
     check = Check(node=None, run=show, readings=(Reading(file="stack/lo.json", expect=(mtu,)),))
@@ -104,7 +104,7 @@ def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) ->
 
 
 def test_offload_that_stays_on_is_named(guest: Guest, tmp_path: Path) -> None:
-    """An offload that an interface does not switch off stops the run and is named."""
+    """An offload that an interface cannot switch off stops the run and is named."""
     off = SetOffloads(node=None, interface="lo", off=("gro", "tx"))
     error = _run_plan(guest, tmp_path / "run", plan_with(off))
     assert "lo: offloads that stay on: tx" in str(error)
@@ -118,7 +118,7 @@ def test_refused_sysctl_is_named(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_panic_is_told_from_an_ordinary_end(guest: Guest, tmp_path: Path) -> None:
-    """A kernel's panic is reported in its own words."""
+    """A panic of the kernel is reported in the kernel's words."""
     crash = shell("echo c > /proc/sysrq-trigger")
     error = _run_plan(guest, tmp_path / "run", plan_with(crash))
     assert "the guest kernel panicked: Kernel panic - not syncing" in str(error)
@@ -133,7 +133,7 @@ def test_busy_loop_is_found_and_named(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> None:
-    """If a source cannot start, its own error is reported, not its lonely sink's."""
+    """If a source cannot start, the error is the source's own, not that of its waiting sink."""
     observer, source, *others = plan_with().sources
     assert isinstance(source, Program)
     ends = tuple(re.sub(r"--congestion \S+", "--congestion nosuch", line) for line in source.stdin)
@@ -143,14 +143,14 @@ def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> Non
 
 
 def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path) -> None:
-    """The tool insmod prints only "Invalid parameters"; the module's own sentence is the error."""
+    """The error quotes the module's own sentence, not insmod's "Invalid parameters"."""
     load = LoadModule(module="tcp_fast", parameters={"alphas": "30", "gamma": "0"})
     error = _run_plan(guest, tmp_path / "run", plan_with(load))
     assert "Invalid parameters: tcp_fast: gamma: must be 1..1000" in str(error)
 
 
 def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
-    """Without samples of TCP_INFO, the guest still reports that its clock moves."""
+    """A guest that takes no TCP_INFO samples still reports that its clock moves."""
     observer, *sources = plan_with().sources
     seldom = observer.model_copy(update={"interval_ns": 10**15})
     plan = plan_with(sources=(seldom, *sources))
@@ -162,7 +162,7 @@ def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> N
 
 
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
-    """A guest killed from outside is reported as such, and leaves no process."""
+    """A guest that is killed from outside is reported as killed, and leaves no process."""
     folder = run_folder(tmp_path / "run", plan_with(shell(SPIN)))
 
     def kill() -> None:
@@ -180,7 +180,7 @@ def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signals) -> None:
-    """Ctrl-C or kill end with exit code 1, a .partial folder, no result and no process."""
+    """After Ctrl-C or kill: exit code 1, a .partial folder, no result and no process."""
     spin = {"name": "spin", "host": "h1", "start_s": 1, "command": ["sh", "-c", SPIN]}
     path = write_experiment(tmp_path, {**SMALL, "programs": [spin]})
     results = tmp_path / "results"
@@ -223,7 +223,7 @@ def test_the_same_run_twice_at_once(tmp_path: Path, small: Path) -> None:
 
 @pytest.mark.slow
 def test_missing_guest_is_an_error_with_the_remedy(tmp_path: Path) -> None:
-    """With an empty cache `twoway run` says how to proceed, and starts nothing."""
+    """With an empty cache `twoway run` prints the remedy and starts nothing."""
     done = twoway("run", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
     assert done.returncode == 1
     assert "the guest is not built" in done.stderr
@@ -239,7 +239,7 @@ def test_run_small_is_a_result(small_run: Path) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
 def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
-    """All files of a run by root belong to the owner of the results' parent folder."""
+    """All files of root's run belong to the owner of the results' parent folder."""
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 65534, 65534)
     run_small(small, tmp_path / "theirs/results")
@@ -251,7 +251,7 @@ def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
 def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> None:
-    """A failed run by root leaves no folder that would stop the owner's own runs."""
+    """A failed run of root's leaves no folder that would block the owner's own runs."""
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 65534, 65534)
     broken = Mock(run=Mock(side_effect=RunError("it fails")))

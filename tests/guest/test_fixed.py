@@ -27,7 +27,7 @@ def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
-    """After every event, also a loss or timeout, W segments are in flight while any are unsent."""
+    """While data is unsent, W segments are in flight after every event, even a loss or timeout."""
     scenario = SCENARIOS[name]
     window = int(scenario.congestion.removeprefix("fixed"))
     last = sum(scenario.writes)
@@ -41,7 +41,7 @@ def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
 
 
 def flights(analysis: Analysis, name: str) -> Iterator[int]:
-    """Return bytes in flight of a connection without loss, after each steady instant."""
+    """Return a lossless connection's bytes in flight after each steady instant."""
     run, view = analysis.run, analysis.connections[name]
     data = view.sent.data()
     acks = run.between(view.connection.source_interface, view.connection, forward=False)
@@ -56,7 +56,7 @@ def flights(analysis: Analysis, name: str) -> Iterator[int]:
 
 
 def test_flight_in_captures(small_run: Path) -> None:
-    """Two lossless opposite connections have the whole window in flight at any time."""
+    """Two lossless opposite connections always have their whole window in flight."""
     analysis = Analysis(small_run)
     for name, window in (("left", 28), ("right", 20)):
         segment = int(analysis.connections[name].sent.payload_bytes.max())
@@ -87,7 +87,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return which user could choose which of our controls, and what became of taken names."""
+    """Return which user could choose which of our controls, and the results for taken names."""
     folder = tmp_path_factory.mktemp("names") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())
@@ -95,7 +95,7 @@ def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
 
 
 def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
-    """A user without CAP_NET_ADMIN is refused `fixed`, but no other control; root has all.
+    """Only root may choose `fixed`; a user without CAP_NET_ADMIN may choose any other control.
 
     `fixed` may not be the default of a network namespace, unless an administrator allows it.
     """
@@ -115,7 +115,7 @@ def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
 def test_a_name_that_is_taken(
     names: dict[str, Any], which: str, taken: str, wanted: list[str]
 ) -> None:
-    """A module whose name another module has is not loaded, and leaves no other name."""
+    """A module with a name that another module has does not load, and leaves no other name."""
     found = names[which]
     assert found["said"] == [f"{taken}: there is a congestion control of this name already"]
     assert (found["loaded"], found["registered"]) == (False, [])

@@ -1,4 +1,4 @@
-"""ip and tc, loaded once for all nodes (vm/guest/fork_server.c)."""
+"""The fork server loads ip and tc once for all nodes (vm/guest/fork_server.c)."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from plans import said_in_guest
 
 from twoway.guest.cache import Guest
 
-# Two namespaces, whose interfaces of the same name have other numbers; a batch that fails between.
+# Two namespaces whose interfaces of one name have different numbers; a batch between them fails.
 SCRIPT = """
 set -e
 ip netns add one; ip netns add two
@@ -28,7 +28,7 @@ END
 
 
 def test_each_batch_is_a_process_of_its_own(guest: Guest, tmp_path: Path) -> None:
-    """A batch starts without any state, output or failure of the one before."""
+    """A batch inherits no state, output or failure of the batch before."""
     one, failed, two, again, nowhere = map(eval, said_in_guest(guest, tmp_path / "run", SCRIPT))
     for code, out, err in (one, two):
         (link,) = json.loads(out)

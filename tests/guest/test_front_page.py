@@ -9,7 +9,7 @@ from running import ROOT, twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# A picture that each clone of the repository includes.
+# A picture that every clone of the repository has.
 MOST_BYTES = 64 * 1024
 
 

@@ -1,4 +1,4 @@
-"""A full disk costs the runs that did not fit, and no existing file."""
+"""A full disk costs the runs that do not fit, and no existing file."""
 
 import os
 import subprocess
@@ -12,13 +12,13 @@ from running import SWEPT, twoway, write_experiment
 pytestmark = pytest.mark.usefixtures("guest")
 
 WINDOWS = [8, 10, 12, 14]
-# A point leaves 0.6 MiB: four are more than the room beyond the 64 MiB that must stay free.
+# A point leaves 0.6 MiB; four points exceed the room beyond the 64 MiB that must stay free.
 SIZE = "66m"
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """Make a file system with room for some points, not for all."""
+    """Make a file system with room for some points, but not for all."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system takes root")
     folder = tmp_path / "disk"
@@ -29,7 +29,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_sweep_ends_with_a_sentence_and_goes_on_later(tmp_path: Path, disk: Path) -> None:
-    """Runs that did not fit are removed, others are kept, and with room the rest follow."""
+    """Runs that do not fit are removed, others are kept; with more room the sweep completes."""
     to = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": WINDOWS}
     path = write_experiment(tmp_path, {**SWEPT, "duration_s": 2, "matrix": {"window": to}})
     first = twoway("sweep", path, "--results", disk)
@@ -60,7 +60,7 @@ def test_a_run_that_does_not_fit_leaves_nothing(small: Path, disk: Path) -> None
 def test_a_file_of_runs_that_does_not_fit_leaves_nothing(
     small_run: Path, tmp_path: Path, disk: Path, verb: str
 ) -> None:
-    """A shared file, and a file unpacked from one, is complete or absent; the exit code is 2."""
+    """A shared file, and a run unpacked from one, is complete or absent; the exit code is 2."""
     shared = tmp_path / "a.html"
     assert twoway("share", small_run, "--captures", "--to", shared).returncode == 0
     with (disk / "other").open("wb", buffering=0) as other, suppress(OSError):

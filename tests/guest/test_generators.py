@@ -30,14 +30,14 @@ TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 
 
 def point(tmp_path: Path, flow: dict[str, Any] | None = None, **more: Any) -> Point:
-    """Make SMALL with other fields, also of its only flow."""
+    """Make SMALL with other fields, and other fields of its only flow."""
     only = {**SMALL["flows"][0], **(flow or {})}
     document = {**SMALL, "flows": [only], "duration_s": 1, "warm_up_s": 0, **more}
     return load_point(str(write_experiment(tmp_path, document)))
 
 
 def ends(of: Point, kind: str) -> list[list[str]]:
-    """Return the words of each line of the plan that sends, or receives, a connection's data."""
+    """Return the words of each of the plan's lines that send, or receive, a connection's data."""
     lines = [line.split() for program in build_plan(of).sources for line in program.stdin]
     return [words for words in lines if words[0] == kind]
 
@@ -69,7 +69,7 @@ def test_connecting_at_the_start(tmp_path: Path) -> None:
 
 
 def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
-    """Buffers have room for FAST's largest flight: the path and all alphas.
+    """A send buffer has room for FAST's largest flight: the path and all alphas.
 
     131 Mbit/s and 16.832 ms hold 31 frames of 9180 bytes; each takes 16 KiB and a page.
     """
@@ -79,7 +79,7 @@ def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
 
 
 def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more: Any) -> Point:
-    """Make a flow over 100 Mbit/s and 100 ms with a queue of 833 packets, the path's capacity."""
+    """Make a flow over 100 Mbit/s and 100 ms, with a queue of the path's capacity, 833 packets."""
     link = {"rate_mbit": rate_mbit, "delay_ms": 50, "queue_packets": 833}
     directions = {"forward": link, "reverse": link}
     profile = {"schema": 1, "title": "A long, fast link", "directions": directions}
@@ -104,7 +104,7 @@ def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
     ("rate_mbit", "stack", "expected"),
     [
         (100, {}, 1 << 24),
-        # 8367 packets in the round trip: 100 ms, and 0.4 ms behind 833 ACKs; 833 in the queue.
+        # A round trip holds 8367 packets: 100 ms, plus 0.4 ms behind 833 ACKs; the queue holds 833.
         (1000, {}, 2 * (8367 + 833) * 1500),
         (1000, {"receive_window_packets": 100}, 1 << 24),
         (1000, {"receive_buffer_bytes": 100_000}, 100_000),
@@ -113,7 +113,7 @@ def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
 def test_the_receive_buffer_follows_the_path(
     tmp_path: Path, rate_mbit: int, stack: dict[str, Any], expected: int
 ) -> None:
-    """A sink offers 16 MiB, or twice the capacity of a longer path, unless the file sets less."""
+    """A sink offers 16 MiB, or twice a longer path's capacity; the file may set another size."""
     of = long_path(tmp_path, {}, rate_mbit, stack=stack)
     (sink,) = ends(of, "receive")
     assert option(sink, "--receive-buffer") == str(expected)
@@ -124,13 +124,13 @@ def test_the_receive_buffer_follows_the_path(
 
 
 def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
-    """A fixed window too large for 16 MiB gets twice its bytes."""
+    """A fixed window that is too large for 16 MiB gets twice its bytes."""
     (sink,) = ends(point(tmp_path, {"window_packets": 1000}), "receive")
     assert option(sink, "--receive-buffer") == str(2 * 1000 * 9180)
 
 
 def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
-    """Frames leave whole, 40 ms apart, and the film's bytes all arrive."""
+    """A film's frames leave whole, 40 ms apart, and all of its bytes arrive."""
     film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
     folder = run_experiment(point(tmp_path, film), Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
@@ -144,7 +144,7 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
-    """Each transfer's receiver gets its payload once, and the byte sent before it."""
+    """Each transfer's receiver gets the payload exactly once, after one byte of set-up."""
     of = point(tmp_path, {"transfers": TRANSFERS})
     folder = run_experiment(of, Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
@@ -160,7 +160,7 @@ def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
-    """Over a path longer than the queues FAST leaves the bottleneck idle, unless it is paced.
+    """Over a path longer than its queues, unpaced FAST leaves the bottleneck idle at times.
 
     By the closed form of `theory.fast.bunched` it is 91.4 % full in bunches.
     """
@@ -182,7 +182,7 @@ def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_a_flow_that_stops(guest: Guest, tmp_path: Path) -> None:
-    """A flow sends nothing new after its `stop_s`, another continues, and every check holds."""
+    """A flow sends nothing new after its `stop_s`; another continues, and every check holds."""
     stopping, going = SMALL["flows"]
     flows = [{**stopping, "start_s": 0.2, "stop_s": 0.6}, going]
     of = load_point(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))

@@ -43,7 +43,7 @@ def _run(
 def test_departures_are_those_of_a_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
 ) -> None:
-    """With losses and two rates no departure is off; with another gap or turn most would be."""
+    """With losses and two rates all departures are as replayed; another gap or turn fails."""
     folder = _run(tmp_path, {"gap_us": 130.007, "turn_packets": turn}, monkeypatch)
     analysis = Analysis(folder)
     for view in analysis.queues.values():
@@ -58,7 +58,7 @@ def test_departures_are_those_of_a_replay(
 
 
 def test_each_link_is_a_medium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of three half-duplex links has its own medium: every departure is as replayed."""
+    """Three half-duplex links have a medium each: every departure is as replayed."""
     flows = [
         {**FLOWS[number % 2], "name": f"f{number}", "from": "sv", "to": f"c{number}"}
         for number in (1, 2, 3)
@@ -81,7 +81,7 @@ def test_each_link_is_a_medium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_medium_is_held_for_gaps_and_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In turns of one, a direction holds the medium for transmissions and a gap per packet."""
+    """In turns of one packet, a direction holds the medium for transmissions and a gap each."""
     folder = _run(tmp_path, {"gap_us": 130}, monkeypatch)
     analysis = Analysis(folder)
     run, found = analysis.run, compute(analysis).metrics
@@ -90,5 +90,5 @@ def test_the_medium_is_held_for_gaps_and_bits(
         packets = np.count_nonzero((left_ns >= run.steady_ns) & (left_ns < run.stop_ns))
         busy, transmits = (found[f"{m}.{name}"].value or 0 for m in ("medium_busy", "utilisation"))
         gaps_ns = (busy - transmits) * run.window_ns
-        # A gap at both ends of the window.
+        # A gap more or less at each end of the window.
         assert gaps_ns == pytest.approx(130_000 * packets, abs=260_001)

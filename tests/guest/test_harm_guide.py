@@ -1,4 +1,4 @@
-"""The guide to harm works as it is written."""
+"""The guide to harm works as written."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ GUIDE = ROOT / "docs/guides/harm.md"
 
 @pytest.mark.usefixtures("guest")
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's sweep runs, its page draws harm first, and the script prints what it shows."""
+    """The guide's sweep runs, its page shows harm first, and its script prints its table."""
     copy_listings(GUIDE.name, tmp_path, "my-line.yml", "beside.yml", "harm.py")
     words = ("--results", "results", "--metric", "harm_goodput")
     done = twoway("sweep", "beside.yml", *words, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Jitter, overtaking and copies behind a queue: each packet is within the profile's limits."""
+"""Jitter, overtaking and copies behind a queue: all packets are within the profile's limits."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_packets_arrive_within_their_jitter(tmp_path: Path) -> None:
-    """All checks pass with jitter forward and losses in reverse; a narrower jitter fails."""
+    """With jitter forward and losses in reverse all checks pass; with less jitter one fails."""
     flows = [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
         {"name": "right", "from": "h2", "to": "h1", "congestion": "reno"},
@@ -40,7 +40,7 @@ def test_packets_arrive_within_their_jitter(tmp_path: Path) -> None:
 
 
 def test_acks_that_look_alike_may_overtake(tmp_path: Path) -> None:
-    """Equal ACKs that overtake one another do not count as packets at a wrong time."""
+    """Equal ACKs that overtake one another are not counted as mistimed packets."""
     point = SUITES / "rfc9743/rfc9743-reordering.yml@control=reno,overtake=20"
     folder = carry_out(point, tmp_path / "results")
     (row,) = [r for r in compute(Analysis(folder)).fidelity if "too early" in r.check]

@@ -13,7 +13,7 @@ from twoway.guest.cache import Guest
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 
-# Long enough for lost packets, and for traffic after them.
+# Long enough for lost packets and for traffic after them.
 ROWS = {
     "kalampoukas-5.2": 1,
     "zhang-fig8": 20,
@@ -24,7 +24,7 @@ ROWS = {
 
 
 def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
-    """Run an experiment's first seconds in the kernel or with programs; return its folder."""
+    """Run an experiment's first seconds, captured by kernel or programs; return its folder."""
     point = load_point(name)
     shorter = point.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
     point = dataclasses.replace(point, experiment=shorter)
@@ -32,7 +32,7 @@ def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: b
 
 
 def _queues(folder: Path) -> list[list[str]]:
-    """Return the rows of a run's queues without the time of each reading."""
+    """Return the rows of a run's queues without the time at which each was read."""
     rows = (folder / "sockets/queues.csv").read_text().splitlines()
     return [row.split(",")[:5] for row in rows if not row.startswith("#")]
 
@@ -57,7 +57,7 @@ def _assert_equal(programs: Path, kernel: Path) -> None:
 
 
 def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None:
-    """The tap captures two bursts of 12 000 packets that come at one instant."""
+    """The tap captures two bursts of 12 000 packets, each at one instant, without a loss."""
     document = {
         **SMALL,
         "profile": "zhang-10ms",
@@ -71,7 +71,7 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_kernel_leaves_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
-    """Captured and sampled in the kernel, a run equals that of tcpdump and observe."""
+    """A run captured and sampled in the kernel equals one of tcpdump and observe."""
     programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
     kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
     _assert_equal(programs, kernel)

@@ -14,12 +14,12 @@ from twoway.paths import EXPERIMENTS
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# The server identifies the connections of a test by a cookie, and does not count its bytes.
+# The server identifies a test's connections by a cookie, whose bytes it does not count.
 COOKIE_BYTES = 37
 
 
 def test_iperf3_counts_what_the_captures_hold(tmp_path: Path) -> None:
-    """Bytes received and segments sent again are equal in iperf3 and in both hosts' captures."""
+    """Bytes received and retransmissions are equal in iperf3 and in both hosts' captures."""
     folder = carry_out(EXPERIMENTS / "beyond/iperf3.yml", tmp_path / "results")
     client, server = (
         json.loads((folder / f"programs/{name}.out").read_text())["end"]

@@ -1,4 +1,4 @@
-"""Traffic in IPv6, and in both versions at once, on topologies that only know IPv4."""
+"""Traffic in IPv6, alone or with IPv4, on topologies that only have IPv4 addresses."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def _run(folder: Path, **fields: Any) -> Path:
 
 
 def _document(run: Path) -> dict[str, Any]:
-    """Measure a run, all of whose fidelity checks must hold."""
+    """Measure a run whose fidelity checks must all hold."""
     analyse_run(run, page=False)
     document = metrics(run)
     assert {row["verdict"] for row in document["fidelity"]} == {"pass"}
@@ -50,7 +50,7 @@ def content(path: Path) -> bytes:
 def test_routes_are_those_of_ipv4(
     topology: dict[str, Any], profile: str, ends: tuple[str, str], tmp_path: Path
 ) -> None:
-    """In a topology with any routers, hosts reach each other in IPv6 by the same links."""
+    """In a topology with any routers, IPv6 takes the same links between hosts as IPv4."""
     here, there = ends
     flow = {**LEFT, "from": here, "to": there, "window_packets": 4}
     stack = {"mtu_bytes": 1500, "ip": 6}
@@ -59,19 +59,19 @@ def test_routes_are_those_of_ipv4(
 
 
 def test_both_versions_share_a_link(tmp_path: Path) -> None:
-    """A flow of IPv4 and one of IPv6 meet in both queues; each packet has its flow's version."""
+    """A flow of IPv4 and one of IPv6 share both queues; each packet has its flow's version."""
     run = _run(tmp_path, flows=[{**LEFT, "ip": 6}, RIGHT])
     metrics_of = _document(run)["metrics"]
     manifest = read_manifest(run)
     assert [each.source for each in manifest.connections] == ["fd00::a00:102", "10.0.2.2"]
-    # Number of ACKs of 60, or of 40, bytes in a data packet's time.
+    # ACKs of 60 bytes, or of 40, in a data packet's transmission time.
     for name, ack_bytes in (("left", 60), ("right", 40)):
         factor = metrics_of[f"compression_factor.{name}"]["value"]
         assert factor == pytest.approx(9180 / ack_bytes, rel=0.001)
 
 
 def test_nothing_is_sent_but_the_flows(tmp_path: Path) -> None:
-    """Every packet of each capture is TCP: no neighbour discovery, no reports of groups."""
+    """Captures have only TCP packets: no neighbour discovery and no multicast reports."""
     run = _run(tmp_path, flows=[LEFT], stack={"mtu_bytes": 9180, "ip": 6}, duration_s=1)
     captures = [Capture(path) for path in sorted((run / "pcap").iterdir())]
     assert len(captures) == 6
@@ -82,7 +82,7 @@ def test_nothing_is_sent_but_the_flows(tmp_path: Path) -> None:
 
 
 def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None:
-    """Captured and sampled by programs, a run equals that in the kernel, byte for byte."""
+    """A run captured and sampled by programs equals that in the kernel, byte for byte."""
     path = write_experiment(
         tmp_path,
         {
@@ -104,14 +104,14 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
 
 
 def test_datagrams_of_ipv6_all_arrive(tmp_path: Path) -> None:
-    """UDP packets of IPv6 have the requested size, with 48 bytes of headers, and all arrive."""
+    """UDP over IPv6 has packets of the given size, 48 bytes of headers included; all arrive."""
     udp = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8, "ip": 6}
     found = _document(_run(tmp_path, flows=[], datagrams=[udp]))["metrics"]
     assert found["datagram_loss.udp"]["value"] == 0
 
 
 def test_a_name_is_the_stacks_address(tmp_path: Path) -> None:
-    """A program that names a host uses the stack's version, and its connection is found."""
+    """A program that names a host uses the stack's IP version, and its connection is found."""
     serve = "head -c 100000 /dev/zero > zeros; exec python3 -m http.server --bind :: 8000"
     fetch = ["curl", "-s", "-o", "out", "http://h2:8000/zeros"]
     programs = [
@@ -126,7 +126,7 @@ def test_a_name_is_the_stacks_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("aid", ["priority", "own"])
 def test_acks_have_their_queue(aid: str, tmp_path: Path) -> None:
-    """ACKs of IPv6 use the ACK queue, and if that is served first none is compressed."""
+    """ACKs of IPv6 use the ACK queue; if it is served first, no ACK is compressed."""
     path = write_experiment(
         tmp_path,
         {

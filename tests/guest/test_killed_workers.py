@@ -1,4 +1,4 @@
-"""Killing one process of a sweep costs its point another try, and other points nothing."""
+"""If a process of a sweep is killed, its point is tried again, and others are unaffected."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ KEPT = [f"small@window={window}" for window in WINDOWS[3:]]
 
 
 def _worker(point: Path) -> int | None:
-    """Return the process with a point's run: the parent of its guest's sandbox."""
+    """Return the process that carries out a point's run: the parent of its guest's sandbox."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             line = (entry / "cmdline").read_bytes().decode(errors="replace")
@@ -34,7 +34,7 @@ def _worker(point: Path) -> int | None:
 def _swept(folder: Path, kept: Path, kills: int) -> tuple[int, str]:
     """Return status and output of a sweep whose worker is killed several times at one point.
 
-    Half of its points have runs.
+    Half of its points already have runs.
     """
     path, results = write_experiment(folder, SWEPT), folder / "results"
     for point in KEPT:
@@ -54,7 +54,7 @@ def _swept(folder: Path, kept: Path, kills: int) -> tuple[int, str]:
 
 
 def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path, sweep_results: Path) -> None:
-    """With a worker killed during a run every point has one run, and none failed."""
+    """If a worker is killed during a run, every point still gets one run, and none fails."""
     status, said = _swept(tmp_path, sweep_results, kills=1)
     assert status == 0, said
     runs = [path.parent for path in (tmp_path / "results").glob("small@*/2*/metrics.json")]
@@ -63,7 +63,7 @@ def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path, sweep_resul
 
 
 def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path, sweep_results: Path) -> None:
-    """A point whose worker is killed each time fails after three tries; all others have runs."""
+    """A point whose worker is killed each time fails after three tries; all others get runs."""
     status, said = _swept(tmp_path, sweep_results, kills=3)
     assert status == 1
     assert "window=8: its process was killed 3 times" in said

@@ -1,4 +1,4 @@
-"""Connections that are not established when traffic ends."""
+"""Connections that are still not established when traffic ends."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ BACK = {"name": "back", "from": "h2", "to": "h1", "congestion": "fixed", "window
 def test_syns_without_a_connection_are_a_warning(
     tmp_path: Path, others: list[dict[str, Any]]
 ) -> None:
-    """If all SYNs of a transfer are lost, it has sent nothing, and the run only warns."""
+    """If all SYNs of a transfer are lost, it counts as having sent nothing, and the run warns."""
     line = {"rate_mbit": 0.5, "delay_ms": 20, "queue_packets": 10}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
     (tmp_path / "slow.yml").write_text(yaml.safe_dump(profile))

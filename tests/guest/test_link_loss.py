@@ -20,7 +20,7 @@ CHECK = "packets lost behind queues in the captures minus the kernel's "
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a run of two flows over a line that loses one packet in a hundred forward."""
+    """Make a run of two flows on a link that loses 1 % of packets forward."""
 
     def make(folder: Path) -> None:
         flows = [
@@ -62,7 +62,7 @@ def test_a_loss_too_many_is_noticed(lossy: Path, tmp_path: Path) -> None:
 
 
 def test_loss_is_of_the_way_that_loses(lossy: Path) -> None:
-    """Data in the direction with losses is lost behind its queue, the other direction's is not."""
+    """Only data in the direction with losses is lost behind its queue."""
     metrics = compute(Analysis(lossy)).metrics
     assert metrics["link_loss.right"].value == 0
     assert metrics["link_loss_burst.right"].value is None

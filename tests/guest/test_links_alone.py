@@ -22,7 +22,8 @@ FLOWS = [
     {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
     {"name": "right", "from": "h2", "to": "h1", "congestion": "cubic"},
 ]
-# Fields that are added to BARE or replace it, in the profile's first direction; None removes one.
+# Fields that are added to BARE, or replace its own, in the profile's first direction; None removes
+# one.
 LINKS: dict[str, dict[str, Any]] = {
     "overhead": {"overhead_bytes": -14},
     "cells": {"cell_bytes": 48},
@@ -124,8 +125,8 @@ SHARED: dict[str, dict[str, Any]] = {
     "pool": {"pools": {"bus": 16}},
     "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
 }
-# Fields that need another kernel (tests/unit/spec/links/test_dualpi2.py,
-# experiments/lab/dualpi2.yml).
+# Fields that need another kernel; tests/unit/spec/links/test_dualpi2.py and
+# experiments/lab/dualpi2.yml have them.
 ELSEWHERE = {"directions.aqm=dualpi2"}
 
 
@@ -150,7 +151,7 @@ def profiles() -> dict[str, dict[str, Any]]:
 
 
 def fields(kind: Any, at: str = "") -> Iterator[str]:
-    """List the paths of all fields in a type, with each word for a field of words."""
+    """List the paths of all fields of a type, with each allowed word of a field of words."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         for name, field in kind.model_fields.items():
             yield from fields(field.annotation, f"{at}.{field.alias or name}".lstrip("."))
@@ -164,7 +165,7 @@ def fields(kind: Any, at: str = "") -> Iterator[str]:
 
 
 def given(value: Any, at: str = "") -> Iterator[str]:
-    """List the paths in a document as `fields` does, each once alone and once with its value."""
+    """List the paths in a document as `fields` does, each without and with its value."""
     yield from (at, f"{at}={value}")
     if isinstance(value, Mapping):
         for name, each in value.items():
@@ -175,8 +176,8 @@ def given(value: Any, at: str = "") -> Iterator[str]:
 
 
 def test_each_field_of_a_link_has_a_case() -> None:
-    """The cases have each field of a profile, and each word that it may be."""
-    # Directions and pools have names of their own, which are no fields.
+    """Each field of a profile, and each of its allowed words, has a case."""
+    # Names of directions and pools are not fields.
     unnamed = [
         profile | {kind: [*profile.get(kind, {}).values()] for kind in ("directions", "pools")}
         for profile in profiles().values()
@@ -186,7 +187,7 @@ def test_each_field_of_a_link_has_a_case() -> None:
 
 
 def test_each_field_of_a_link_runs_alone(tmp_path: Path) -> None:
-    """With one field beside rate, delay and limit each link runs, and every check holds."""
+    """A link with one field beside rate, delay and limit runs, and every check holds."""
     for name, profile in profiles().items():
         (tmp_path / f"link-{name}.yml").write_text(yaml.safe_dump(profile))
     (tmp_path / "made.mahimahi").write_text("1\n1\n3\n7\n")

@@ -1,4 +1,4 @@
-"""The manual of capture-analysis: its outputs are those of the commands."""
+"""The manual of capture-analysis shows the output of its commands."""
 
 import doctest
 import re
@@ -25,14 +25,14 @@ def captures(paper_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def blocks(language: str) -> str:
-    """Return the tutorial's blocks of code in a language, one after the other."""
+    """Return the tutorial's code blocks of one language, in order."""
     return "\n".join(
         re.findall(rf"^```{language}\n(.*?)^```$", TUTORIAL, flags=re.MULTILINE | re.DOTALL)
     )
 
 
 def test_tutorial_commands(captures: Path) -> None:
-    """Each command of the tutorial prints the text below it, to the last character."""
+    """Each command of the tutorial prints the text below it to the last character."""
     shown = re.split(r"^\$ (.*)\n", blocks("console"), flags=re.MULTILINE)[1:]
     assert shown
     for command, expected in zip(shown[::2], shown[1::2], strict=True):

@@ -34,7 +34,7 @@ STRICT = ("W=1", "KCFLAGS=-Werror", f"TWOWAY_REVISION={REVISION}")
 
 def say(*argv: str | Path) -> str:
     """Run a program that must succeed; return all of its output, in C's locale."""
-    # This process's environment, without the variables of a make that started it.
+    # This process's environment without the variables of a make that started it.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     environment |= {"LC_ALL": "C", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(
@@ -61,7 +61,7 @@ def kdir(kernel: str) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """Make a copy of the modules' sources, because a build leaves its products beside them."""
+    """Make a copy of the modules' sources, because a build writes beside them."""
     return shutil.copytree(
         KERNEL_MODULES,
         tmp_path / "kernel-modules",
@@ -70,7 +70,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def check_modules(folder: Path, modules: list[str], release: str, revision: str) -> None:
-    """Check that the modules exist and name their kernel and their sources' key."""
+    """Check that the modules exist and name their kernel and the key of their sources."""
     assert sorted(path.stem for path in folder.glob("*.ko")) == modules
     for path in folder.glob("*.ko"):
         fields = dict(re.findall(r"^(\w+): +(.*)$", say("modinfo", path), re.MULTILINE))
@@ -83,10 +83,10 @@ def check_modules(folder: Path, modules: list[str], release: str, revision: str)
 @pytest.mark.long
 @pytest.mark.parametrize("kernel", say(FETCH_HEADERS, "--list").split())
 def test_builds_for_debian(kernel: str, sources: Path) -> None:
-    """For Debian's 6.1, 6.12 and newest kernel all but the guest's own module build with W=1."""
+    """All modules but the guest's own build with W=1 for Debian's 6.1, 6.12 and newest kernel."""
     headers = kdir(kernel)
     said = say("make", "-s", "-C", headers, f"M={sources}", *STRICT, "modules")
-    # Headers may come without a vmlinux, whose types BTF would need; no other warning is allowed.
+    # Headers may lack the vmlinux whose types BTF needs; no other warning is allowed.
     assert re.sub(r"Skipping BTF generation for .*\n", "", said) == ""
     check_modules(sources, MODULES, headers.name.removeprefix("linux-headers-"), REVISION)
 
@@ -98,7 +98,7 @@ def test_builds_for_the_guest(guest: Guest, sources: Path) -> None:
 
 
 def test_parameters_are_those_of_the_built_modules(guest: Guest) -> None:
-    """The parameters that an experiment may set are those that modinfo finds in each module."""
+    """The parameters that an experiment may set equal those that modinfo finds in each module."""
     for name in ("tcp_fast", "tcp_fixed", "tcp_tahoe"):
         listed = say("modinfo", "-F", "parm", guest.programs / f"{name}.ko").splitlines()
         built = {line.partition(":")[0] for line in listed}
@@ -116,7 +116,7 @@ def test_guest_modules_name_their_content(guest: Guest, small_run: Path) -> None
 
 @pytest.mark.slow
 def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
-    """The revision is that in the file REVISION, else the checkout's, else unknown."""
+    """The revision is that of the file REVISION, or the checkout's, or "unknown"."""
 
     def revision(folder: Path) -> str:
         show = "show:;@echo $(TWOWAY_REVISION)"
@@ -134,7 +134,7 @@ def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
 
 @pytest.mark.slow
 def test_packaging_names_every_module() -> None:
-    """Kbuild and dkms.conf name the existing modules, and dkms.conf twoway's version."""
+    """Kbuild and dkms.conf list the modules that exist, and dkms.conf has twoway's version."""
     kbuild = (KERNEL_MODULES / "Kbuild").read_text()
     packaging = (KERNEL_MODULES / "dkms.conf").read_text()
     indexed = re.findall(r'^BUILT_MODULE_NAME\[(\d+)\]="(\w+)"$', packaging, re.MULTILINE)
@@ -149,7 +149,7 @@ def test_packaging_names_every_module() -> None:
 
 @pytest.mark.long
 def test_dkms_installs_and_removes(tmp_path: Path) -> None:
-    """With 6.1's headers `make dkms-install` installs all modules, and dkms-remove leaves none."""
+    """With 6.1's headers `make dkms-install` installs every module, and dkms-remove removes it."""
     headers = kdir("6.1")
     release = headers.name.removeprefix("linux-headers-")
     dkms = headers.parents[1] / "sbin"
@@ -161,12 +161,12 @@ def test_dkms_installs_and_removes(tmp_path: Path) -> None:
     for folder in (installed / release, registered, copied):
         folder.mkdir(parents=True)
     (installed / release / "build").symlink_to(headers)
-    # A machine without a packaged kernel has no /usr/lib/modules to mount ours on. So all of its
-    # /usr/lib is replaced by links to its contents and that folder.
+    # A machine without a packaged kernel has no /usr/lib/modules for a mount. So its whole /usr/lib
+    # is replaced by links to its contents, plus that folder.
     for path in Path("/usr/lib").iterdir():
         if path.name != installed.name:
             (library / path.name).symlink_to(f"/mnt/{path.name}")
-    # A system on which root may write in these three folders only, which are ours.
+    # A system on which root may write only in these three folders, which are the test's.
     sandbox: list[str | Path] = [
         *("bwrap", "--unshare-all", "--uid", "0", "--gid", "0", "--die-with-parent"),
         *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),

@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 
-# The hosts share one kernel and its modules: so receivers' windows limit the flows.
+# The hosts share one kernel and its modules, so receive windows limit the flows.
 EXCHANGE: dict[str, Any] = {
     "schema": 1,
     "title": "A slow two-way exchange",
@@ -33,7 +33,7 @@ EXCHANGE: dict[str, Any] = {
     "stack": {"receive_window_packets": 12, "tail_loss_probe": False},
     "flows": [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"},
-        # The machine chooses which of two simultaneous starts comes first.
+        # The machine decides which of two simultaneous starts comes first.
         {"name": "right", "from": "h2", "to": "h1", "congestion": "reno", "start_s": 0.0123},
     ],
     "duration_s": 3,
@@ -42,7 +42,7 @@ EXCHANGE: dict[str, Any] = {
 
 
 def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
-    """Return the guest's report on hosts that changed, or on other failures."""
+    """Return the guest's report on changed hosts, or on other failures."""
     said = run_in_guest(
         guest, folder, ROOT / "tests/support/lab/multihost_in_guest.py", how, **settings
     )
@@ -50,9 +50,9 @@ def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
 
 
 def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
-    """In virtual time three hosts measure the same as one machine, and are left unchanged.
+    """In virtual time three hosts measure the same as one machine, and stay unchanged.
 
-    Times agree to a microsecond: three observers make more system calls, of 256 ns, than one.
+    Times agree to a microsecond: three observers make more system calls, of 256 ns each, than one.
     """
     experiment = write_experiment(tmp_path, EXCHANGE)
     places = {
@@ -81,7 +81,7 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.lab
 def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path) -> None:
-    """multihost.yml over SSH leaves a run with right checksums, and three unchanged hosts.
+    """multihost.yml over SSH leaves a run with valid checksums, and three unchanged hosts.
 
     In real time, with three hosts on one processor, the clocks may be too uncertain for a verdict;
     the playbook then reports that.
@@ -89,7 +89,7 @@ def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path)
     run = tmp_path / "run"
     run.mkdir()
     write_experiment(run, EXCHANGE)
-    # Time for Ansible in a guest in which everything is slower than outside.
+    # Time for Ansible in a guest that is slower than its host.
     room = {"memory_mib": 1536, "patience_s": 3000}
     assert carried_out(guest, run, "playbook", virtual_time=False, **room) == ""
     status, said = (run / "status.txt").read_text(), (run / "said.txt").read_text()

@@ -47,7 +47,7 @@ def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
 
 
 def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
-    """DualPI2 has the profile's limit, and its marks are counted, though tc may not know it."""
+    """DualPI2 has the profile's limit, and its marks are counted, even if tc does not know it."""
     point = load_point("dualpi2@aqm=dualpi2,ecn=on,control=cubic")
     run = run_experiment(point, Uml(guest), tmp_path)
     (queue,) = (
@@ -56,4 +56,4 @@ def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
         if qdisc["kind"] == "dualpi2"
     )
     assert queue["options"]["limit"] == point.profile.directions["forward"].queue_packets
-    assert queue["ecn_mark"] > 0  # how many is random
+    assert queue["ecn_mark"] > 0  # the number is random

@@ -1,4 +1,4 @@
-"""The guide to an experiment of one's own works as it is written."""
+"""The guide to one's own experiment works as written."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ GUIDE = ROOT / "docs/guides/own-experiment.md"
 
 
 def _row(run: Path) -> str:
-    """Return the row of the guide's tables on a run."""
+    """Return a run's row of the guide's tables."""
     found = metrics(run)["metrics"]
     rates = [
         found[f"goodput.{flow}"]["value"] for flow in ("down", "up") if f"goodput.{flow}" in found
@@ -24,7 +24,7 @@ def _row(run: Path) -> str:
 
 @pytest.mark.usefixtures("guest")
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's files are valid, run, and give the numbers of its tables; `compare` has all."""
+    """The guide's files are valid and run; the guide's tables and `compare` have the numbers."""
     copy_listings(GUIDE.name, tmp_path, "my-line.yml", "upload.yml", "grid.yml")
     results, text = tmp_path / "results", GUIDE.read_text("utf-8").replace("| | ", "|  | ")
     assert twoway("vet", tmp_path / "upload.yml", tmp_path / "grid.yml").returncode == 0

@@ -1,4 +1,4 @@
-"""Congestion controls of one's own, and all of the kernel's, carry data in the guest."""
+"""A user's congestion controls, and all of the kernel's, carry data in the guest."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def _toy(folder: Path, source: str) -> Path:
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's two files, in a folder of their own, run as its two points."""
+    """The guide's two files, alone in a folder, run as its two points."""
     assert _listing("c") == TOY
     (tmp_path / "tcp_aimd.c").write_text(_listing("c"), "utf-8")
     path = tmp_path / "aimd.yml"
@@ -64,7 +64,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
 
 
 def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:
-    """The compiler's errors, with the file's own lines, end the command with exit code 2."""
+    """Compiler errors with the file's own lines end the command with exit code 2."""
     path = _toy(tmp_path, TOY.replace("* keep_percent", "* kepp_percent"))
     done = twoway("run", path, "--results", tmp_path / "results")
     assert done.returncode == 2
@@ -73,7 +73,7 @@ def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> None:
-    """A window of 0 is a warning, in one line, though every check of the testbed holds."""
+    """A control with a window of 0 gives a one-line warning, though every check holds."""
     grows = "\tif (acked)\n\t\ttcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);\n"
     assert grows in TOY
     path = _toy(tmp_path, TOY.replace(grows, "\ttp->snd_cwnd = 0;\n"))
@@ -86,7 +86,7 @@ def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> No
 
 
 def test_a_cache_that_has_moved(tmp_path: Path) -> None:
-    """Modules are built for a kernel whose folder has moved since it was built."""
+    """Modules can be built for a kernel whose folder has moved since its build."""
     guest = built_guest()
     assert guest.kernel.parent.name == "build"
     moved = tmp_path / "moved"
@@ -99,7 +99,7 @@ def test_a_cache_that_has_moved(tmp_path: Path) -> None:
 
 
 def _stumble(folder: Path, statement: str) -> RunError:
-    """Run a control that carries out a statement as soon as an ACK lets its window grow."""
+    """Run a control that executes a statement when an ACK lets its window grow."""
     start = "\tif (!tcp_is_cwnd_limited(sk))"
     path = _toy(folder, TOY.replace(start, f"\t{statement}\n{start}"))
     plan = build_plan(load_point(str(path)))
@@ -109,14 +109,14 @@ def _stumble(folder: Path, statement: str) -> RunError:
 
 
 def test_an_oops_names_its_function(tmp_path: Path) -> None:
-    """A fault of a module names the function and the module in which it happened."""
+    """A fault in a module is reported with its function and module."""
     error = _stumble(tmp_path, "*(volatile int *)0 = 1;")
     where = r"aimd_cong_avoid\+0x\w+/0x\w+ \[tcp_aimd\]"
     assert re.match(rf"the guest kernel panicked in {where}: Kernel panic", str(error))
 
 
 def test_a_loop_without_end_names_its_function(tmp_path: Path) -> None:
-    """A module that never returns is named with the function that does not."""
+    """A module that never returns is reported with the function that loops."""
     error = _stumble(tmp_path, "for (;;)\n\t\tbarrier();")
     where = r"aimd_cong_avoid\+0x\w+/0x\w+ \[tcp_aimd\]"
     said = f"for 3 s of wall time; running in the guest: .*; its kernel is in {where}"
@@ -137,7 +137,7 @@ def _with_kbuild(folder: Path, command: str) -> Path:
 
 
 def test_a_build_leaves_no_process(tmp_path: Path) -> None:
-    """A detached process of a build ends with the build."""
+    """A detached process that a build starts ends with the build."""
     mark = f"outlast-{uuid.uuid4()}"
     staying = "python3 -c 'import time; time.sleep(100)'"
     path = _with_kbuild(tmp_path, f"setsid {staying} {mark} < /dev/null > /dev/null 2>&1 &")
@@ -148,7 +148,7 @@ def test_a_build_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_build_prints_no_more_than_a_limit(tmp_path: Path) -> None:
-    """A build that prints without end is ended with a sentence, and twoway keeps no output."""
+    """A build that prints without end is ended with a sentence, and its output is not kept."""
     done = twoway("run", _with_kbuild(tmp_path, "yes >&2"), "--results", tmp_path / "results")
     assert done.returncode == 2
     assert "own_modules: tcp_mine: its build prints more than 64 MiB" in done.stderr
@@ -157,7 +157,7 @@ def test_a_build_prints_no_more_than_a_limit(tmp_path: Path) -> None:
 def test_a_build_has_a_time_to_end(
     tmp_path: Path, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build that does not end is ended, with all of its processes."""
+    """A build that does not end is stopped with all of its processes."""
     monkeypatch.setattr(building, "LONGEST_S", 1)
     mark = f"outlast-{uuid.uuid4()}"
     path = _with_kbuild(tmp_path, f"python3 -c 'import time; time.sleep(100)' {mark}")
@@ -169,7 +169,7 @@ def test_a_build_has_a_time_to_end(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
 def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
-    """A build that writes without end is ended while there is room, and its files are removed."""
+    """A build that writes without end is ended before the disk is full, and its files removed."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk], check=True)
@@ -186,7 +186,7 @@ def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
-    """A Kbuild is a makefile: its commands reach only its own folder, and no network."""
+    """A Kbuild's commands reach only its own folder, and no network."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "aimd.c").write_text(TOY, "utf-8")
@@ -208,7 +208,7 @@ def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
 
 
 def test_other_backends_build_none(tmp_path: Path) -> None:
-    """A backend that cannot build an experiment's module says so before it changes anything."""
+    """A backend that cannot build an experiment's module refuses it before it changes anything."""
     plan = build_plan(load_point(str(_toy(tmp_path, TOY))))
     folder = run_folder(tmp_path / "run", plan)
     with pytest.raises(
@@ -219,7 +219,7 @@ def test_other_backends_build_none(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_control_of_the_kernel_carries_data(tmp_path: Path) -> None:
-    """A flow of each of the kernel's own controls, side by side, delivers data."""
+    """A flow of each of the kernel's own controls delivers data beside the others."""
     flows = [{"name": name, "from": "h1", "to": "h2", "congestion": name} for name in KERNELS_OWN]
     path = write_experiment(tmp_path, {**SMALL, "flows": flows})
     metrics = measure(path, tmp_path / "results")["metrics"]

@@ -1,4 +1,4 @@
-"""The guide to topologies of one's own: each of its examples runs as written."""
+"""The guide to one's own topologies: each of its examples runs as written."""
 
 import re
 from pathlib import Path

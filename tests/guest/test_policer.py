@@ -14,7 +14,7 @@ from twoway.measure.fidelity import fidelity
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# A bucket that passes more at once than the queue holds, whose link is as fast.
+# A bucket that passes more at once than the queue holds, on a link of the same rate.
 TIGHT = {
     "rate_mbit": 131,
     "delay_ms": 8.416,
@@ -28,7 +28,7 @@ def _rows(analysis: Analysis) -> dict[str, Verdict]:
 
 
 def test_each_packet_has_the_fate_of_the_bucket(tmp_path: Path) -> None:
-    """Drops of a policer and of its queue are distinguished; another bucket would drop others."""
+    """A policer's drops and its queue's are distinguished; another bucket would drop others."""
     reverse: dict[str, Any] = {"rate_mbit": 131, "delay_ms": 8.416, "queue_packets": 1000}
     profile = {"schema": 1, "title": "t", "directions": {"forward": TIGHT, "reverse": reverse}}
     (tmp_path / "tight.yml").write_text(yaml.safe_dump(profile))

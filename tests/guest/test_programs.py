@@ -1,4 +1,4 @@
-"""Programs of the host's file system run on an experiment's hosts, unmodified."""
+"""Unmodified programs of the host's file system run on an experiment's hosts."""
 
 import hashlib
 import os
@@ -66,7 +66,7 @@ exec gtlsserver --quiet '*' 4433 quic_key certificate
 
 
 def _left(run: Path) -> dict[str, str]:
-    """Return digests of the files that programs and captures left."""
+    """Return digests of the files that programs and captures leave."""
     files = (path for part in ("pcap", "programs") for path in sorted((run / part).iterdir()))
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -88,7 +88,7 @@ class Pair:
 
     Attributes:
         server: the server's shell script; None if the client needs none.
-        client: the client's.
+        client: the client's shell script.
         payload: bytes that all packets of both carry at least.
         needs: the programs of both.
         server_files, client_files: their files beside the experiment's.
@@ -124,7 +124,7 @@ PAIRS = {
     "dig": Pair(
         DNSMASQ, "dig @h2 www.example.test; dig +tcp @h2 example.test", 200, ("dnsmasq", "dig")
     ),
-    # The processor's own random numbers choose bits of headers that QUIC wants to be random.
+    # The processor's own random numbers choose header bits that QUIC wants random.
     "quic": Pair(
         QUIC,
         "gtlsclient --quiet --exit-on-all-streams-close h2 4433 https://h2/page",
@@ -133,7 +133,7 @@ PAIRS = {
         ("quic_key", "certificate"),
         repeats=_times_and_sizes,
     ),
-    # Go 1.19 of Debian 12 uses the processor's counter to choose the next thread.
+    # Debian 12's Go 1.19 uses the processor's counter to choose the next thread.
     "irtt": Pair(
         "irtt server", "irtt client -i 20ms -d 0.5s -l 172 h2", 50 * 172, ("irtt",), repeats=_sizes
     ),
@@ -149,7 +149,7 @@ def _shell(name: str, host: str, script: str, **fields: Any) -> dict[str, Any]:
 
 
 def _trouble(folder: Path, *programs: dict[str, Any]) -> str:
-    """Return the sentence with which a run of programs fails."""
+    """Return the error sentence of a run of programs."""
     with pytest.raises(RunError) as caught:
         carry_out(_experiment(folder, *programs), folder / "results")
     return str(caught.value)
@@ -162,7 +162,7 @@ def _need(*commands: str) -> None:
 
 
 def _make_files(folder: Path) -> None:
-    """Make the keys and settings of the pairs."""
+    """Make the keys and settings that the pairs need."""
     for name in ("host_key", "key"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / name],
@@ -180,7 +180,7 @@ def _make_files(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
-    """A server and a client work as anywhere else, and repeat their results."""
+    """A server and a client work as on any machine, and a second run repeats their results."""
     pair = PAIRS[name]
     _need(*pair.needs, "ssh-keygen", "openssl")
     _make_files(tmp_path)
@@ -199,7 +199,7 @@ def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_static_program_with_threads(tmp_path: Path) -> None:
-    """A static Go binary, whose runtime has threads, is copied in, works, and repeats its bytes."""
+    """A static Go binary with threads is copied into the guest, works, and repeats its bytes."""
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         pytest.skip("go is not installed here")
@@ -237,7 +237,7 @@ func main() {
 
 
 def test_flows_that_nobody_declares(tmp_path: Path) -> None:
-    """A program's connection beside a flow is found, with its bytes, times and measures."""
+    """A program's connection beside a flow is found, with its bytes, times and metrics."""
     curl = PAIRS["curl"].client
     path = _experiment(
         tmp_path,
@@ -271,9 +271,9 @@ for _ in range(40):
 
 
 def test_goodput_of_a_port_of_udp(tmp_path: Path) -> None:
-    """A program's goodput is the payload that arrives from its port within the steady window.
+    """A program's goodput is the payload that arrives from its port in the steady window.
 
-    It is one of those that Jain's index is of; shares of seconds, which lack it, are undefined.
+    It counts in Jain's index; shares of seconds do not cover it and are undefined.
     """
     path = _experiment(
         tmp_path,
@@ -299,7 +299,7 @@ def test_goodput_of_a_port_of_udp(tmp_path: Path) -> None:
 
 
 def test_files_that_a_program_leaves(tmp_path: Path) -> None:
-    """A program's files to keep are in the run's folder, and the page links them."""
+    """Files that a program keeps are in the run's folder, and the page links them."""
     left = _shell("log", "h1", "printf made > a.qlog", keeps=["a.qlog"])
     folder = carry_out(_experiment(tmp_path, left), tmp_path / "results")
     assert (folder / "programs/log/a.qlog").read_text() == "made"
@@ -308,13 +308,13 @@ def test_files_that_a_program_leaves(tmp_path: Path) -> None:
 
 
 def test_a_file_that_a_program_does_not_leave(tmp_path: Path) -> None:
-    """A run fails whose program did not write a file to keep."""
+    """A run fails if a program does not write a file that it should keep."""
     left = _shell("log", "h1", "mkdir a.qlog", keeps=["a.qlog"])
     assert "the guest left no programs/log/a.qlog" in _trouble(tmp_path, left)
 
 
 def test_round_trips_of_a_ping(tmp_path: Path) -> None:
-    """Echoes have the round trips that ping prints, to two microseconds."""
+    """ICMP echoes have the round trips that ping prints, to within two microseconds."""
     path = _experiment(tmp_path, _shell("ping", "h1", "ping -c 5 -i 0.1 h2"))
     folder = tmp_path / "results"
     (echoes,) = measure(path, folder)["found"]
@@ -327,7 +327,7 @@ def test_round_trips_of_a_ping(tmp_path: Path) -> None:
 
 
 def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
-    """Files keep content and permissions; there are three variables, and hosts have names."""
+    """A program gets its files with content and permissions, three variables, and host names."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site/page").write_bytes(bytes(range(256)))
     tool = tmp_path / "tool"
@@ -368,12 +368,12 @@ def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
 def test_programs_that_do_not_end_as_they_must(
     script: str, fields: dict[str, Any], trouble: str, tmp_path: Path
 ) -> None:
-    """An exit code, an early or missing end and too much output fail the run in a sentence."""
+    """A wrong exit code, an early or missing end, and too much output fail the run."""
     assert f"in the guest: {trouble}" in _trouble(tmp_path, _shell("it", "h1", script, **fields))
 
 
 def test_both_sides_of_a_failing_pair_are_heard(tmp_path: Path) -> None:
-    """The error of a failing program is followed by the last output of the others."""
+    """The error of a failing program is followed by the other programs' last output."""
     server = _shell("server", "h2", "echo locked >&2; exec sleep 9", exit_code=None)
     silent = _shell("silent", "h2", "exec sleep 9", exit_code=None)
     client = _shell("client", "h1", "echo denied >&2; exit 1", start_s=0.5)
@@ -383,14 +383,14 @@ def test_both_sides_of_a_failing_pair_are_heard(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
-    """A command that the guest does not find is named, with its program."""
+    """A command that the guest does not find is an error that names its program."""
     program = {"name": "it", "host": "h1", "command": ["no-such-command"]}
     said = _trouble(tmp_path, program)
     assert said == "in the guest: it: no-such-command: No such file or directory"
 
 
 def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
-    """A stopped program ends at its time, with its children, even if it ignores SIGTERM."""
+    """A program with a stop time ends then, with its children, even if it ignores SIGTERM."""
     programs = [
         _shell("listens", "h1", "sleep 9 & wait", exit_code=None, stop_s=0.25),
         _shell("deaf", "h1", "trap '' TERM; sleep 99", exit_code=None, stop_s=0.25),
@@ -403,7 +403,7 @@ def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
 
 
 def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
-    """The watchdog names the command that lets no time pass, and its program."""
+    """The watchdog names the program and the command that lets no virtual time pass."""
     path = _experiment(tmp_path, _shell("spinner", "h1", "while :; do :; done"))
     folder = run_folder(tmp_path / "run", build_plan(load_point(str(path)), in_kernel=True))
     with pytest.raises(RunError) as caught:
@@ -415,7 +415,7 @@ def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_other_backends_run_none(tmp_path: Path) -> None:
-    """A backend without a guest of ours refuses programs before it changes anything."""
+    """The backend native refuses programs before it changes anything."""
     path = _experiment(tmp_path, _shell("it", "h1", "exit 0"))
     folder = run_folder(tmp_path / "run", build_plan(load_point(str(path))))
     with pytest.raises(
@@ -425,7 +425,7 @@ def test_other_backends_run_none(tmp_path: Path) -> None:
 
 
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
-    """The guide's experiment, in a folder of its own, prints the guide's times."""
+    """The guide's experiment, alone in a folder, prints the guide's times."""
     _need("curl")
     text = GUIDE.read_text("utf-8")
     listing, changed, *_, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
@@ -442,7 +442,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
 
 
 def test_the_guides_table(tmp_path: Path) -> None:
-    """The guide's page of nginx over a trace has the times, waits and losses of its table."""
+    """The guide's nginx behind a trace has the times, waits and losses of its table."""
     _need("nginx", "curl")
     copy_listings(GUIDE.name, tmp_path, "cell.yml", "nginx.conf")
     rows = [_row(point, tmp_path / "results") for point in point_names(str(tmp_path / "cell.yml"))]
@@ -450,7 +450,7 @@ def test_the_guides_table(tmp_path: Path) -> None:
 
 
 def test_the_guides_scp(tmp_path: Path) -> None:
-    """The guide's sshd and scp copy a megabyte in the guide's time."""
+    """The guide's sshd and scp copy a megabyte in the time that the guide prints."""
     _need("sshd", "scp", "ssh-keygen")
     carry_out_lines(GUIDE.name, "ssh-keygen", tmp_path)
     copy_listings(GUIDE.name, tmp_path, "copy.yml")
@@ -486,7 +486,7 @@ def _row(point: str, results: Path) -> str:
 
 
 def test_a_program_loads_no_kernel_module(small: Path, tmp_path: Path) -> None:
-    """Once the plan's modules are loaded, no program can load another, nor allow it again."""
+    """After the plan's modules no program can load one, or lift that ban."""
     tries = "insmod /mnt/bin/tcp_tahoe.ko; echo 0 > /proc/sys/kernel/modules_disabled"
     script = f"{tries}; cat /proc/sys/kernel/modules_disabled; exit 0"
     document = yaml.safe_load(small.read_text())
@@ -499,7 +499,7 @@ def test_a_program_loads_no_kernel_module(small: Path, tmp_path: Path) -> None:
 def test_a_module_that_the_plan_does_not_load_fails_the_run(
     guest: Guest, small: Path, tmp_path: Path
 ) -> None:
-    """A run in which a command of set-up loads a module by itself ends with its name."""
+    """If a set-up command loads a module that is not in the plan, the run fails and names it."""
     plan = build_plan(load_point(str(small)))
     steps = (*plan.setup, shell("insmod /mnt/bin/tcp_tahoe.ko"))
     folder = run_folder(tmp_path / "run", plan.model_copy(update={"setup": steps}))

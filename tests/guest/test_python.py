@@ -30,18 +30,18 @@ BUFFERS = {"buffer": {"set": ["profile.forward.queue_packets"], "to": [10, 20]}}
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results for this module."""
+    """Make a folder of results for this file's tests."""
     return tmp_path_factory.mktemp("results")
 
 
 @pytest.fixture(scope="module")
 def run(results: Path) -> twoway.Run:
-    """The upload's run."""
+    """Return the run of the upload."""
     return twoway.run(FIELDS, name="upload", results=results)
 
 
 def test_an_experiment_of_fields_has_metrics_and_verdicts(run: twoway.Run) -> None:
-    """An experiment given as fields, link included, gives a run with metrics and verdicts."""
+    """An experiment given as fields, link included, runs and has metrics and verdicts."""
     assert run.name == "upload"
     assert run.verdicts.exit_code == 0
     assert run.metrics["goodput.up"] == run.measured.metrics["goodput.up"].value
@@ -49,7 +49,7 @@ def test_an_experiment_of_fields_has_metrics_and_verdicts(run: twoway.Run) -> No
 
 
 def test_series_and_packets_are_those_of_the_captures(run: twoway.Run) -> None:
-    """Goodput over time adds up to the payload that reaches h2 before the end of traffic."""
+    """Goodput over time adds up to the payload that reaches h2 before traffic ends."""
     stop_ns = run.manifest.clock.stop_ns
     series = run.series("goodput.up").to_pandas()
     interval_s = series["time_s"][1] - series["time_s"][0]
@@ -61,7 +61,7 @@ def test_series_and_packets_are_those_of_the_captures(run: twoway.Run) -> None:
 
 
 def test_a_figure_is_shown_as_svg(run: twoway.Run) -> None:
-    """A notebook shows the queues as SVG, and the figure can be drawn on further."""
+    """A notebook shows the queues as SVG, and the figure can be extended."""
     figure = run.figure("queues")
     (axes,) = figure.axes
     axes.axhline(20)
@@ -69,7 +69,7 @@ def test_a_figure_is_shown_as_svg(run: twoway.Run) -> None:
 
 
 def test_names_that_are_not_there_are_answered_with_those_there_are(run: twoway.Run) -> None:
-    """A series, figure or metric that a run lacks is refused with the existing names."""
+    """A series, figure or metric that a run lacks is refused with a list of existing names."""
     with pytest.raises(UsageError, match="nosuch: no such series") as series:
         run.series("nosuch")
     assert series.value.hint.endswith("cwnd.up, ssthresh.up, smoothed_rtt.up")
@@ -80,7 +80,7 @@ def test_names_that_are_not_there_are_answered_with_those_there_are(run: twoway.
 
 
 def test_a_sweep_is_a_table_and_is_kept(results: Path) -> None:
-    """A point is a row with its axis; a second sweep keeps the runs, and `load` finds them."""
+    """Each point is a row with its axis; a second sweep keeps the runs, and `load` finds them."""
     fields = FIELDS | {"matrix": BUFFERS}
     sweep = twoway.sweep(fields, name="buffers", results=results)
     table = sweep.table("queue_mean.forward")
@@ -97,7 +97,7 @@ def test_a_sweep_is_a_table_and_is_kept(results: Path) -> None:
 
 
 def test_problems_are_raised_before_anything_runs(results: Path) -> None:
-    """Every problem of the fields is in one exception, and no folder is made."""
+    """All problems of the fields are in one exception, and no folder is made."""
     with pytest.raises(SpecError) as error:
         twoway.sweep(FIELDS | {"duration_s": "x", "profile": "none"}, name="bad", results=results)
     assert error.value.problems == [
@@ -108,7 +108,7 @@ def test_problems_are_raised_before_anything_runs(results: Path) -> None:
 
 
 def test_a_failed_point_leaves_the_others(results: Path) -> None:
-    """A program that fails is the reason of its point; `run` raises it."""
+    """A failed program is the reason for its point's failure; `run` raises it."""
     program = {"name": "check", "host": "h1", "command": ["true"]}
     matrix = {"command": {"set": ["programs.check.exit_code"], "to": [0, 1]}}
     fields = FIELDS | {"programs": [program], "matrix": matrix}
@@ -121,7 +121,7 @@ def test_a_failed_point_leaves_the_others(results: Path) -> None:
 
 
 def test_the_guides_script_prints_what_the_guide_shows(tmp_path: Path) -> None:
-    """controls.py of the guide, alone, prints the table and leaves its picture."""
+    """The guide's controls.py, alone in a folder, prints the table and leaves its picture."""
     copy_listings("python.md", tmp_path, "controls.py")
     done = subprocess.run(
         [sys.executable, "controls.py"],
@@ -138,7 +138,7 @@ def test_the_guides_script_prints_what_the_guide_shows(tmp_path: Path) -> None:
 
 
 def test_polars_takes_a_sweeps_table(run: twoway.Run) -> None:
-    """A table of Arrow becomes a frame of polars with the same columns."""
+    """An Arrow table becomes a frame of polars with the same columns."""
     import polars as pl
 
     table = twoway.Sweep({"upload": run}, {}).table()
@@ -146,7 +146,7 @@ def test_polars_takes_a_sweeps_table(run: twoway.Run) -> None:
 
 
 def test_the_notebook_shows_what_it_gives() -> None:
-    """Each cell of the notebook gives the text that is committed beneath it."""
+    """Each cell of the notebook gives the output that is committed below it."""
     import nbformat
     from nbclient import NotebookClient
 

@@ -19,7 +19,7 @@ REQUESTS = 20_000
 @pytest.mark.slow
 @pytest.mark.parametrize("qdisc", REFUSING)
 def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
-    """20 000 requests are accepted or refused with a sentence; each of our sentences occurs."""
+    """Each of 20 000 requests is accepted or refused with a sentence; each sentence occurs."""
     folder = tmp_path / "run"
     folder.mkdir()
     compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"

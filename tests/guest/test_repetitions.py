@@ -1,4 +1,4 @@
-"""Repetitions in the guest: `--seeds` on a line that loses packets."""
+"""Repetitions in the guest: `--seeds` on a link that loses packets."""
 
 import re
 from pathlib import Path
@@ -46,13 +46,13 @@ def captures(run: Path) -> dict[str, bytes]:
 
 
 def newest(results: Path, name: str) -> Path:
-    """The only run of a point."""
+    """Return the only run of a point."""
     (run,) = (results / name).glob("[0-9]*")
     return run
 
 
 def test_seeds(tmp_path: Path) -> None:
-    """Seed 1 equals the run without seeds, byte for byte; others differ; existing runs are kept."""
+    """Seed 1 equals the run without seeds byte for byte, other seeds differ; runs are kept."""
     (tmp_path / "line.yml").write_text(yaml.safe_dump(LINE), encoding="utf-8")
     experiment, results = write_experiment(tmp_path, LOSSY, "lossy"), tmp_path / "results"
     twoway("run", experiment, "--results", results)
@@ -72,7 +72,7 @@ def test_seeds(tmp_path: Path) -> None:
     page = (results / "lossy/index.html").read_text("utf-8")
     assert len(said) == 1
     assert said[0] in page
-    assert set(re.findall(r'"style": "(\w+)"', page)) == {"points"}  # seeds are not joined by lines
+    assert set(re.findall(r'"style": "(\w+)"', page)) == {"points"}  # lines do not join seeds
     table = pyarrow.parquet.read_table(results / "lossy/points.parquet")
     assert table["seed"].to_pylist() == [1, 2, 3]
     assert len(set(table["link_loss.one"].to_pylist())) == 3

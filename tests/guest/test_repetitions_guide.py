@@ -1,4 +1,4 @@
-"""The guides to repetitions and to shared files work as they are written."""
+"""The guides to repetitions and to shared files work as written."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ REPETITIONS, SHARING = (ROOT / f"docs/guides/{name}.md" for name in ("repetition
 
 
 def test_the_guides_print_what_they_show(tmp_path: Path) -> None:
-    """Five seeds print the guide's table and verdict; their shared file reads the same."""
+    """Five seeds print the guide's table and verdict; their shared file gives the same."""
     copy_listings(REPETITIONS.name, tmp_path, "my-line.yml", "again.yml")
     copy_listings(SHARING.name, tmp_path, "shared.py")
     done = twoway("run", "again.yml", "--results", "results", cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""The plan holds every command of a run: it can be carried out by hand, and a run does no more."""
+"""The plan has every command of a run: anyone can carry it out by hand, and a run does no more."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 
-# The parts of a plan that are not set-up.
+# The parts of a plan after set-up.
 TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
 
 
@@ -27,7 +27,7 @@ def _set_up(name: str) -> Plan:
 
 
 def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
-    """Run a shell script in a guest that runs nothing else; read each node's state after it."""
+    """Run a shell script in a guest that runs nothing else; return each node's state after it."""
     folder.mkdir()
     (folder / "script").write_text(words + seen(plan, "network.txt"))
     give(folder)
@@ -38,7 +38,7 @@ def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
 
 @pytest.mark.parametrize("name", ["kalampoukas-5.2", "ipv6@ip=6", "impairments@link=jitter,seed=3"])
 def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) -> None:
-    """A shell script of a plan's commands makes the network of the run, in bare namespaces.
+    """A shell script of a plan's commands makes the run's network in bare namespaces.
 
     Links, addresses, routes, neighbours and queues are equal, as ip and tc show them.
     """
@@ -49,7 +49,7 @@ def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) 
 
 
 def test_nothing_runs_that_is_not_in_the_plan(guest: Guest, tmp_path: Path) -> None:
-    """The log of a run has the commands that `twoway plan` prints, in the same order."""
+    """A run's log has exactly the commands that `twoway plan` prints, in the same order."""
     path = write_experiment(tmp_path, SMALL)
     printed = twoway("plan", str(path)).stdout
     assert printed.count("link add") == 3

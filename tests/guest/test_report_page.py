@@ -1,4 +1,4 @@
-"""report.html in a real browser: it draws, it zooms, and its console stays silent."""
+"""report.html in a real browser: it draws, it zooms, and its console stays empty."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def test_page_draws_and_zooms_without_a_word_on_the_console(browser: Any, report
 
 
 def test_page_fits_a_phone(browser: Any, report: Path) -> None:
-    """At phone width the page itself never scrolls sideways; wide tables do, inside it."""
+    """At phone width the page never scrolls sideways; wide tables scroll inside it."""
     opened(browser, report, 500)
     wide, seen = browser.execute_script(
         "return [document.documentElement.scrollWidth, window.innerWidth]"

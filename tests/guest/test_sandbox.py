@@ -31,14 +31,14 @@ from twoway.spec.point import Point
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Make a file of the user's, outside of the run's folder."""
+    """Make a user's file outside of the run's folder."""
     path = tmp_path / "victim"
     path.write_text("the user's")
     return path
 
 
 def _ends(action: Callable[[], Any], within_s: float = 60) -> Any:
-    """Return an action's result or error; fail if it waits forever, as for a pipe's writer."""
+    """Return an action's result or error; fail if it waits for ever, as on a pipe."""
     outcome: list[Any] = []
 
     def carry_out() -> None:
@@ -57,7 +57,7 @@ def _ends(action: Callable[[], Any], within_s: float = 60) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "folder by a link"])
 def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> None:
-    """A link, a pipe, a device, and a file behind a linked folder are refused, without waiting."""
+    """Links, pipes, devices and files behind a linked folder are refused without waiting."""
     folder = tmp_path / "run"
     (folder / "sockets").mkdir(parents=True)
     path = folder / "sockets/progress.json"
@@ -79,7 +79,7 @@ def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> N
 
 @pytest.mark.slow
 def test_special_files_are_removed_and_named(tmp_path: Path, victim: Path) -> None:
-    """Links, of files and of folders, and pipes are removed and named; others and targets stay."""
+    """Links and pipes are removed and named; plain files and the links' targets stay."""
     folder, outside = tmp_path / "run", tmp_path / "outside"
     (folder / "pcap").mkdir(parents=True)
     outside.mkdir()
@@ -112,7 +112,7 @@ LEFT = {
 def test_links_that_a_guest_leaves_are_not_followed(
     guest: Guest, small: Path, victim: Path, name: str, monkeypatch: Any
 ) -> None:
-    """A run whose guest leaves a link where the host writes fails, and the target is unchanged."""
+    """A run fails if its guest leaves a link where the host writes; the target is unchanged."""
     results = victim.parent / "results"
 
     def plan_with_link(point: Point, *, in_kernel: bool) -> Plan:
@@ -134,7 +134,7 @@ def test_links_that_a_guest_leaves_are_not_followed(
 def test_files_that_the_plan_does_not_make_fail_the_run(
     guest: Guest, small: Path, name: str, monkeypatch: Any
 ) -> None:
-    """A plain file where the host or a later step writes is named, and the run is not kept."""
+    """A run fails if its guest leaves a file where the host or a later step writes."""
 
     def plan_with_file(point: Point, *, in_kernel: bool) -> Plan:
         plan = build_plan(point, in_kernel=in_kernel)
@@ -150,7 +150,7 @@ def test_files_that_the_plan_does_not_make_fail_the_run(
 
 
 def test_nobody_else_opens_a_folder_that_a_guest_writes_to(guest: Guest, small: Path) -> None:
-    """While the guest lives its run's folder is closed to others; then as open as the results."""
+    """While the guest runs its folder is closed to other users; then it has the mode of results."""
     results, modes = small.parent / "results", set()
 
     def look(_: Any) -> None:
@@ -165,7 +165,7 @@ def test_nobody_else_opens_a_folder_that_a_guest_writes_to(guest: Guest, small: 
 def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
     guest: Guest, tmp_path: Path
 ) -> None:
-    """An endless guest whose report of progress is a pipe is ended as a stuck one."""
+    """A guest that never ends is stopped as stuck, even if its progress report is a pipe."""
     script = "rm -f progress.json; mkfifo progress.json; while :; do :; done"
     plan = plan_with(shell(f"cd /mnt/run/sockets; {script}"))
     folder = run_folder(tmp_path / "run", plan)
@@ -202,7 +202,7 @@ def test_a_fault_in_the_kernels_log_fails_the_run(
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of processes takes root")
 def test_numbers_of_processes_are_those_of_its_own_proc() -> None:
-    """If no process is number 2, as in a container, the sandbox works as anywhere."""
+    """The sandbox works if no process has number 2, as in a container."""
     alone = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", '/bin/true; "$@"; exit 0']
     doctor = [*alone, "sh", sys.executable, "-m", "twoway.cli", "doctor"]
     said = subprocess.run(doctor, capture_output=True, text=True, check=True).stdout

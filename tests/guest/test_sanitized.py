@@ -1,4 +1,4 @@
-"""The kernel modules in the sanitised guest: every complaint of its kernel is a failure."""
+"""The kernel modules in the sanitised guest: any complaint of its kernel is a failure."""
 
 import re
 import shutil
@@ -33,7 +33,7 @@ TESTS = KERNEL_MODULES / "tests"
 REQUESTS = 100_000
 # Virtual seconds of an experiment: enough for the first losses, reallocations and bunches of ACKs.
 SHORT_S = 3.0
-# The longest that a program of ours takes by itself, iperf3's 12 s, and a little.
+# The longest run of a test program, iperf3's 12 s, plus a margin.
 PROGRAMS_S = 13.0
 WARM_UP_S = 1.0
 
@@ -49,7 +49,7 @@ def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     return run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
 
 
-# The checkers
+# Tests of the checkers
 
 
 @pytest.mark.parametrize(
@@ -70,50 +70,50 @@ def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     ],
 )
 def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report: str) -> None:
-    """The sanitised kernel detects each kind of bug that the others must not have."""
+    """The sanitised kernel reports each planted bug of the kinds that other tests must not have."""
     with pytest.raises(RunError):
         endure(guest, tmp_path / "run", "planted", bug)
     assert report in (tmp_path / "run/log/console.txt").read_text(errors="replace")
 
 
-# The modules
+# Tests of the modules
 
 
 @pytest.fixture(scope="session")
 def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return each case's verdict, "ok" or the kernel's words on its failure."""
+    """Return each case's verdict: "ok" or the kernel's words on its failure."""
     folder = once(tmp_path_factory, "kunit", lambda folder: endure(guest, folder / "run", "kunit"))
     return kunit_verdicts(folder / "run/kunit")
 
 
 @pytest.mark.parametrize("case", kunit_cases())
 def test_module_arithmetic_holds_in_kunit(kunit: dict[str, str], case: str) -> None:
-    """A KUnit case of the modules' arithmetic holds in the kernel it is compiled for."""
+    """Each KUnit case of the modules' arithmetic holds in the kernel that it is built for."""
     assert kunit.get(case, "did not run") == "ok"
 
 
 @pytest.mark.long
 def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
-    """A hundred loads and unloads of each module leave no memory behind."""
+    """A hundred loads and unloads of each module leak no memory."""
     endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest.programs))
 
 
 @pytest.mark.long
 def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
-    """Channels, devices, hosts and sockets end in use, modules in use stay, nothing leaks."""
+    """Channels, devices, hosts and sockets are deleted in use; used modules stay; nothing leaks."""
     endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest.programs))
 
 
 @pytest.mark.long
 def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
-    """Each allocation of a load or of a channel's request fails once, and all else continues."""
+    """Each allocation of a load, or of a channel's request, may fail, and everything else works."""
     folder = tmp_path / "run"
     try:
         endure(guest, folder, "out_of_memory", *congestion_modules(guest.programs))
     except RunError as error:
         if "complained" not in str(error):
             raise
-    # The kernel itself warns when it has no room to describe a module's tracepoint.
+    # The kernel itself warns if it has no memory to describe a module's tracepoint.
     core = "kernel/trace/trace_events.c"
     assert [
         line for line in complaints(read_run_file(folder, CONSOLE_LOG)) if core not in line
@@ -121,10 +121,10 @@ def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
-    """fast:fast_update has each update of a flow, and its numbers satisfy FAST's law.
+    """fast:fast_update records each update of a flow, and its numbers satisfy FAST's law.
 
-    Each w follows from the one before and from the round trips beside it: for a flow at rest within
-    three digits, before that to the packet by which an increase may be short of its w.
+    Each w follows from the w before and the round trips beside it: within three digits for a
+    settled flow, and before that to the packet by which an increase may fall short.
     """
     folder = tmp_path / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_trace.py")
@@ -146,7 +146,7 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("qdisc", REFUSING)
 def test_a_qdisc_survives_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
-    """100 000 requests are accepted or refused with a sentence; each of our sentences occurs."""
+    """Each of 100 000 requests is accepted or refused with a sentence; each sentence occurs."""
     folder = tmp_path / "run"
     endure(guest, folder, "fuzz", qdisc, "1", str(REQUESTS))
     check_fuzzed(folder, qdisc, REQUESTS)
@@ -159,7 +159,7 @@ def _short(experiment: Path) -> dict[str, Any]:
         document.pop(field, None)
     if any("transfers" in flow for flow in document.get("flows", [])):
         return document  # late transfers would be missing
-    # Programs end in their own time.
+    # Programs end at their own time.
     seconds = min(document["duration_s"], PROGRAMS_S) if "programs" in document else SHORT_S
     document.update(duration_s=seconds, warm_up_s=WARM_UP_S)
     for kind in ("flows", "datagrams"):
@@ -169,7 +169,7 @@ def _short(experiment: Path) -> dict[str, Any]:
 
 
 def _kernel_side(experiment: Path) -> tuple[Any, ...]:
-    """Return the experiment's demands on the kernel: topology, links, kinds of flows."""
+    """Return what the experiment demands of the kernel: topology, links, kinds of flows."""
     document = yaml.safe_load(experiment.read_text())
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
     more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
@@ -186,11 +186,11 @@ def _representatives() -> list[Path]:
 
 @pytest.mark.parametrize("experiment", _representatives(), ids=lambda e: e.stem)
 def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -> None:
-    """The first seconds of an experiment pass without a complaint of the kernel."""
+    """The kernel does not complain in the first seconds of an experiment."""
     short = tmp_path / experiment.name
     document = _short(experiment)
     short.write_text(yaml.safe_dump(document))
-    for path in document.get("own_modules", []):  # they are below the experiment's folder
+    for path in document.get("own_modules", []):  # modules lie below the experiment's folder
         (tmp_path / path).parent.mkdir(exist_ok=True)
         shutil.copyfile(experiment.parent / path, tmp_path / path)
     run_experiment(load_point(str(short)), Uml(guest), tmp_path / "results")

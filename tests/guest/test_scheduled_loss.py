@@ -1,4 +1,4 @@
-"""Losses on a link whose share changes: each packet has the probability of its time."""
+"""Losses on a link with a changing share: each packet has the probability of its time."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ SHARES = ["1 %", "10 %", "100 %"]
 
 @pytest.mark.usefixtures("guest")
 def test_each_time_has_its_share_of_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In turn none, a tenth, all and a hundredth are lost; a table 20 ms off fails the check."""
+    """In turn 0, 10, 100 and 1 % are lost; with a table 20 ms off the check fails."""
     line = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "impairments": {"jitter_ms": 4}}
     line |= {"loss": {"schedule": [[*step] for step in STEPS], "repeat_s": 2}}
     profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}

@@ -1,4 +1,4 @@
-"""`twoway score`: a control of one's own in a small suite, and a real browser."""
+"""`twoway score`: a user's control in a small suite, and its page in a browser."""
 
 import json
 import shutil
@@ -77,12 +77,12 @@ def _card(folder: Path) -> Card:
 
 
 def test_a_card_has_a_number_for_each_control(scored: Path) -> None:
-    """Each control has its number, its standing beside the best, and the ids of its runs."""
+    """Each control has its number, its standing against the best, and its runs' ids."""
     card = _card(scored)
     assert card.columns == ("aimd", "broken", "reno", "bbr")
     small, large = (line for line in card.lines if line.metric == "goodput.flow")
     assert (small.at, large.at) == ("queue 5", "queue 50")
-    # With its defaults the module halves its window, as Reno does.
+    # With its defaults the module halves its window as Reno does.
     assert small.cells["aimd"].value == small.cells["reno"].value
     assert small.cells["bbr"].runs == ("small-alone@control=bbr,queue=5",)
     assert small.cells["bbr"].standing == "near"
@@ -95,7 +95,7 @@ def test_a_card_has_a_number_for_each_control(scored: Path) -> None:
 
 
 def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
-    """QUIC has the row's points, a goodput that fits the line, and grey cells with the reason."""
+    """QUIC has the row's points, a goodput that fits the link, and reasons in its empty cells."""
     if shutil.which("gtlsserver", path=GUEST_PATH) is None:
         pytest.skip("ngtcp2 is not installed here")
     suite = ("--suite", scored / "small.yml", "--results", tmp_path)
@@ -105,7 +105,7 @@ def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
     fast = [line for line in card.lines if line.metric == "goodput.flow"]
     assert [line.at for line in fast] == ["queue 5", "queue 50"]
     for line in fast:
-        # 8 Mbit/s of IP packets: QUIC's UDP payload and 28 bytes of headers.
+        # 8 Mbit/s of IP packets: UDP payload and 28 bytes of headers.
         assert 4 < (line.cells["quic-cubic"].value or 0) < 8 * (1500 - 28) / 1500
     again = next(line for line in card.lines if line.metric == "retransmitted.flow")
     assert again.cells["quic-cubic"].value is None
@@ -124,7 +124,7 @@ def test_the_same_card_twice(scored: Path) -> None:
 
 
 def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
-    """`--against` prints the cells in which the first control differs from a column or a card."""
+    """`--against` prints the cells that differ between the first control and a column or card."""
     broken = scored / "tcp_broken.c"
     column = _score(scored, AIMD, broken, "--against", "bbr").stdout.splitlines()
     rows = [line for line in column if "aimd, bbr" in line]
@@ -139,7 +139,7 @@ def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:
 
 
 def test_a_card_against_a_kernel(scored: Path) -> None:
-    """`--against` a kernel makes the card on it first; the guest's own differs in nothing."""
+    """`--against` a kernel first makes the card on it; the guest's own kernel has equal cells."""
     done = _score(scored, AIMD, scored / "tcp_broken.c", "--against", "guest")
     assert done.stdout.splitlines()[-1] == "0 of 24 cells differ"
     first = scored / "results/score/small/against"
@@ -148,7 +148,7 @@ def test_a_card_against_a_kernel(scored: Path) -> None:
 
 
 def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
-    """The page has a row per metric and point, escapes a suite's markup, and links to the runs."""
+    """The page has a row per metric and point, escapes markup of a suite, and links to runs."""
     opened(browser, scored / "results/score/small/index.html")
     assert console(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 6
@@ -160,7 +160,7 @@ def test_a_number_opens_its_run(browser: Any, scored: Path) -> None:
 
 
 def test_a_button_shows_the_rows_of_a_metric(browser: Any, scored: Path) -> None:
-    """A button says how many rows it shows; what is shown is in the address, and can be undone."""
+    """A button counts and filters rows, the address keeps the filter, a second click undoes it."""
     opened(browser, scored / "results/score/small/index.html")
     button = browser.find_element(By.CSS_SELECTOR, "[data-words=goodput]")
     count = browser.find_element(By.ID, "count")
@@ -174,7 +174,7 @@ def test_a_button_shows_the_rows_of_a_metric(browser: Any, scored: Path) -> None
 
 
 def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
-    """A row's metric that its experiment does not have is named, and nothing runs."""
+    """A row's metric that its experiment lacks is named, and nothing runs."""
     suite = yaml.safe_load((scored / "small.yml").read_text())
     suite["rows"]["small-alone"]["shows"][0]["metric"] = "goodput.nosuch"
     shutil.copytree(scored / "small", tmp_path / "small")
@@ -186,7 +186,7 @@ def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored:
 
 
 def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
-    """A point of the suite `quick` has the number of the card in docs/results/score."""
+    """A point of the suite `quick` has the value in the card of docs/results/score."""
     kept = Card.read(ROOT / "docs/results/score/quick.json")
     point = "control=reno,line=20mbit-100ms,buffer=1bdp"
     done = twoway("run", f"{SUITES}/quick/quick-alone.yml@{point}", "--results", tmp_path, "--json")
@@ -199,7 +199,7 @@ def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_what_does_not_compile_stops_the_suite(tmp_path: Path, scored: Path) -> None:
-    """The compiler's errors come before any run, with exit code 2; the old card is unchanged."""
+    """Compiler errors come before any run, with exit code 2; the old card stays."""
     before = (scored / "results/score/small/card.json").read_bytes()
     (tmp_path / "tcp_bad.c").write_text(AIMD.read_text() + "}\n")
     done = _score(scored, tmp_path / "tcp_bad.c")

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 
 def _runs(results: Path) -> dict[str, list[str]]:
-    """Return the finished runs of each point, which must not look partial."""
+    """Return the finished runs of each point; none may look partial."""
     return {
         folder.name: sorted(run.name for run in folder.iterdir() if run.suffix != ".partial")
         for folder in results.glob("small@*")
@@ -62,9 +62,9 @@ def _command(path: Path, results: Path) -> list[str]:
 
 
 def test_points_run_once(swept: tuple[Path, Path]) -> None:
-    """A sweep has one run of each point; the same sweep again runs nothing, and says so.
+    """A sweep makes one run of each point; `run` of the same sweep makes none, and reports that.
 
-    A program sees the same numbers, and `run` of all points does the same.
+    The JSON document names each point, and says that its run was kept and passed.
     """
     path, results = swept
     runs = _runs(results)
@@ -79,7 +79,7 @@ def test_points_run_once(swept: tuple[Path, Path]) -> None:
 
 
 def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
-    """A run with a truncated or missing file is named and not kept; metrics are redone."""
+    """A run with a truncated or missing file is named and repeated; lost metrics are computed."""
     path, results = swept
     broken = [folder for runs in sorted(results.glob("small@*")) for folder in runs.iterdir()]
     harm: list[tuple[str, bytes | None, str]] = [
@@ -101,12 +101,12 @@ def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
             assert sentence in said
     assert said.count("not kept: ") == 4
     assert [len(found) for _, found in sorted(_runs(results).items())] == [2, 2, 2, 2, 1, 1]
-    for folder in broken[:2]:  # otherwise they are found among the documents that tests have left
+    for folder in broken[:2]:  # without this the documents of all tests would include them
         shutil.rmtree(folder)
 
 
 def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path) -> None:
-    """A point of a sweep with two workers has the captures of the same point run alone."""
+    """In a sweep with two workers a point has the captures that it has when run alone."""
     run_small(Path(f"{write_experiment(tmp_path, SWEPT)}@window=8"), tmp_path / "one")
     captures = [
         {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
@@ -117,7 +117,7 @@ def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path
 
 
 def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> None:
-    """A claim added later is judged on existing runs; a miss makes the status 1."""
+    """A claim added later is judged on existing runs; if it fails, the status is 1."""
     path, results = swept
     runs = _runs(results)
     missed = {**MISSED, "at": {"window": 8}, "elsewhere": "one is enough"}
@@ -135,7 +135,7 @@ def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> No
 
 @pytest.mark.usefixtures("guest")
 def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
-    """Two simultaneous sweeps of the same points end well and run each point once."""
+    """Two simultaneous sweeps of the same points both succeed, and each point runs once."""
     path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
     both = [subprocess.Popen(_command(path, results), cwd=ROOT) for _ in range(2)]
     assert [sweep.wait(timeout=300) for sweep in both] == [0, 0]
@@ -143,9 +143,9 @@ def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
 
 
 def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
-    """If one point's run fails the others end, and the command that reruns it is named.
+    """If one point fails, all others still finish, and the command that reruns it is printed.
 
-    Four of the others are kept, one runs.
+    Here four other points have runs already, and one runs now.
     """
     path, results = swept
     for window in (8, 10):
@@ -160,7 +160,7 @@ def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
 
 
 def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
-    """End a sweep when it has finished a run, and wait for its guests; return its runs."""
+    """End a sweep after its first finished run, wait for its guests, and return its runs."""
     process = subprocess.Popen(_command(path, results), cwd=ROOT, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not list(results.glob("small@*/2*/metrics.json")):
@@ -176,9 +176,9 @@ def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
-    """An interrupted sweep leaves no guest, and is completed by the next."""
+    """An interrupted sweep leaves no guest, and the next sweep completes it."""
     path, finished, attempts = write_experiment(tmp_path, SWEPT), len(WINDOWS), 0
-    while finished == len(WINDOWS):  # on a busy machine all may be done before it is killed
+    while finished == len(WINDOWS):  # on a busy machine all points may finish before the kill
         results, attempts = tmp_path / f"results-{attempts}", attempts + 1
         finished = _kill_a_sweep(path, results, how)
         assert attempts < 6, "a sweep that cannot be ended, where SIGINT is ignored, say"
@@ -190,7 +190,7 @@ def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
-    """The next run removes the folder of a run whose process is gone, not of a live one."""
+    """The next run removes the folder of a run whose process is dead, but not a live one's."""
     parent = tmp_path / "results/small"
     for name in (".running-dead", ".running-alive"):
         (parent / name).mkdir(parents=True)
@@ -205,7 +205,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
 def test_a_point_is_run_as_it_was_read(
     guest: Guest, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker needs no file of its point, and builds the run's plan once."""
+    """A worker does not read its point's file, and builds the plan once."""
     point, built = load_point(str(small)), []
     small.unlink()
     results = tmp_path / "results"
@@ -223,7 +223,7 @@ def test_a_point_is_run_as_it_was_read(
 
 
 def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:
-    """Texts, claims and warm-up do not change the identity; a window, delay or parameter does."""
+    """Texts, claims and warm-up leave the identity; a window, a profile or the MTU changes it."""
 
     def of(**fields: Any) -> str:
         path = write_experiment(tmp_path, {**SMALL, **fields})
@@ -238,7 +238,7 @@ def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> 
 
 
 def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
-    """Two guests with different kernels give two identities, also to a run without modules."""
+    """Guests with different kernels give different identities, even to a run without modules."""
     kernel = tmp_path / "build/linux"
     kernel.parent.mkdir()
     kernel.write_bytes(guest.kernel.read_bytes() + b"\0")
@@ -252,7 +252,7 @@ def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
 def test_run_of_another_kernel_is_run_once_more(
     guest: Guest, small: Path, small_run: Path, tmp_path: Path
 ) -> None:
-    """A run of another kernel is not kept; the new one is."""
+    """A run on another kernel does not count, so the point runs again."""
     other = replace(guest, kernel=tmp_path / "linux")
     other.kernel.write_bytes(b"another kernel")
     point, results = load_point(str(small)), tmp_path / "results"
@@ -266,7 +266,7 @@ def test_run_of_another_kernel_is_run_once_more(
 
 
 def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path) -> None:
-    """Another claim and title are judged again; the run's files keep every byte."""
+    """A changed claim or title is judged again; the files of the run keep every byte."""
     results = tmp_path / "results"
     folder = shutil.copytree(small_run, results / "small" / small_run.name)
 
@@ -286,7 +286,7 @@ def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path)
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
-    """A changed tcp_fixed changes the identity of runs with fixed windows only."""
+    """A changed tcp_fixed changes the identity only of runs with fixed windows."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for path in guest.programs.iterdir():
@@ -309,14 +309,15 @@ def _captures(results: Path) -> dict[str, bytes]:
 
 
 def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
-    """Runs made by `papers` have no captures, and are kept; `run` makes equal captures again.
+    """Runs that `papers` makes have no captures; `run` makes equal captures again.
 
-    It keeps captures that its pages link to, those of earlier runs, and all on demand.
+    `papers` keeps captures that its pages link to, those of earlier runs, and all with
+    --keep-captures.
     """
     swept = {**SWEPT, "claims": [CLAIMED]}
     path, results = write_experiment(tmp_path, swept), tmp_path / "results"
     first = f"small@window={WINDOWS[0]}"
-    shutil.copytree(sweep_results / first, results / first)  # an earlier run
+    shutil.copytree(sweep_results / first, results / first)  # from an earlier run
     assert twoway("papers", path, "--results", results).returncode == 0
     assert {name.partition("/")[0] for name in _captures(results)} == {first}
     assert f"window={WINDOWS[0]}" in (results / "small/index.html").read_text("utf-8")

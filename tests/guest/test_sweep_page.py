@@ -1,4 +1,4 @@
-"""The page of a sweep, in a real browser; its tables; refusals."""
+"""A sweep's page in a real browser, its tables, and refusals."""
 
 import re
 from base64 import b64decode
@@ -20,7 +20,7 @@ from twoway.api import Sweep, load
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# One program of each point but one fails.
+# A program of every second point fails.
 SWEEP: dict[str, Any] = {
     "schema": 1,
     "title": "Buffers <b>and</b> programs",
@@ -39,7 +39,7 @@ SWEEP: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a sweep; half of its points failed."""
+    """Return the folder of a sweep in which half of the points failed."""
     folder = tmp_path_factory.mktemp("swept")
     experiment = write_experiment(folder, SWEEP).rename(folder / "small.yaml")
     done = twoway("sweep", experiment, "--results", folder / "results", "--metric", "queue_p95")
@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> None:
-    """The requested metric is drawn first; failed points are named; nothing is logged."""
+    """The requested metric is drawn first, failed points are named, and nothing is logged."""
     opened(browser, results / "index.html")
     assert console(browser) == []
     plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]
@@ -63,7 +63,7 @@ def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> 
 
 
 def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
-    """A click on a title sorts by its numbers, a second one in reverse; words hide other rows."""
+    """A click on a heading sorts its numbers, a second one reverses; words hide other rows."""
     opened(browser, results / "index.html")
     column = """return Array.from(document.querySelectorAll("tbody tr:not([hidden])"),
         (row) => row.cells[0].textContent)"""
@@ -76,7 +76,7 @@ def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
 
 
 def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
-    """A click on a point of a figure opens the page of the point's run."""
+    """A click on a dot of a figure opens the page of its point's run."""
     opened(browser, results / "index.html")
     _click_second_dot(browser)
     there = f"{results.name}@buffer=10,exit=0"
@@ -111,7 +111,7 @@ def _click_second_dot(browser: Any) -> None:
 
 
 def test_a_shared_sweep_is_one_file(browser: Any, results: Path, tmp_path: Path) -> None:
-    """The file alone has page, tables and runs: a dot opens its run's page, `load` the runs."""
+    """A shared file has page, tables and runs: a dot opens its run's page, `load` the runs."""
     file = tmp_path / "sweep.html"
     done = twoway("share", results.name, "--results", results.parent, "--to", file)
     assert done.returncode == 0, done.stderr
@@ -128,7 +128,7 @@ def test_a_shared_sweep_is_one_file(browser: Any, results: Path, tmp_path: Path)
 
 
 def test_the_tables_have_units(results: Path) -> None:
-    """points.csv and points.parquet have the same rows; units are in header and schema."""
+    """points.csv and points.parquet have the same rows; units are in the header and the schema."""
     table = pyarrow.parquet.read_table(results / "points.parquet")
     assert table["buffer"].to_pylist() == [5, 10, 20]
     assert table.schema.field("goodput.up").metadata == {b"unit": b"Mbit/s"}
@@ -152,7 +152,7 @@ def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> No
 
 
 def test_watching_a_single_run_is_refused(tmp_path: Path) -> None:
-    """--watch writes a sweep's page: for one run it is refused in words, and nothing runs."""
+    """--watch writes a sweep's page, so a single run is refused, and nothing runs."""
     experiment = write_experiment(tmp_path, {**SWEEP, "matrix": {}})
     done = twoway("run", experiment, "--results", tmp_path / "results", "--watch")
     assert done.returncode == 2
@@ -162,7 +162,7 @@ def test_watching_a_single_run_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "sweep"])
 def test_a_metric_of_a_single_run_is_refused(tmp_path: Path, verb: str) -> None:
-    """--metric draws points of a sweep: for one run it is refused in words, and nothing runs."""
+    """--metric draws a sweep's points, so a single run is refused, and nothing runs."""
     experiment = write_experiment(tmp_path, {**SWEEP, "matrix": {}})
     done = twoway(verb, experiment, "--results", tmp_path / "results", "--metric", "goodput")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""tcp_tahoe sends the same as 4.3BSD-Tahoe, segment by segment, on the real kernel."""
+"""tcp_tahoe sends what 4.3BSD-Tahoe sends, segment by segment, on the real kernel."""
 
 import json
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_trace_is_the_models(traces: dict[str, Trace], name: str) -> None:
-    """Every segment sent and every window and threshold between are those of the paper's sender."""
+    """Every segment, and every window and threshold between, equals the paper's sender's."""
     columns = ("event", "ack", "sent", "cwnd", "ssthresh")
     got = [tuple(step[column] for column in columns) for step in traces[name]]
     assert got == ModelPath(SCENARIOS[name]).run()
@@ -47,10 +47,10 @@ def test_trace_is_the_models(traces: dict[str, Trace], name: str) -> None:
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_losses(traces: dict[str, Trace], name: str) -> None:
-    """Whatever is lost, segments and thresholds are those of the paper's sender.
+    """For random losses, segments and thresholds equal those of the paper's sender.
 
-    cwnd differs: after a timeout the stack counts duplicates of segments sent since, which lowers
-    the value shown, and changes nothing that is sent.
+    cwnd differs: after a timeout the stack counts duplicates of segments sent since. That lowers
+    the reported window, but changes nothing that is sent.
     """
     got = [(step["event"], step["ack"], step["sent"], step["ssthresh"]) for step in traces[name]]
     model = ModelPath(SCENARIOS[name]).run()
@@ -58,13 +58,13 @@ def test_random_losses(traces: dict[str, Trace], name: str) -> None:
 
 
 def test_second_loss_of_a_window(traces: dict[str, Trace]) -> None:
-    """The paper's footnote 9: the first loss halves ssthresh, the second sets it to 2."""
+    """By the paper's footnote 9 a first loss halves ssthresh, and a second one sets it to 2."""
     trace = traces["tahoe: two in a row"]
     third_duplicate = next(i for i, step in enumerate(trace) if step["sent"] == [40])
     before, first = trace[third_duplicate - 3], trace[third_duplicate]
-    # Segments 40 and 41 are sent by the 40th ACK in slow start, at a window of 41.
+    # In slow start the 40th ACK sends segments 40 and 41, at a window of 41.
     assert (before["ack"], before["cwnd"], first["ssthresh"]) == (40, 41, 20)
-    # Nothing is sent on the duplicates, nor when the first hole is filled.
+    # Neither duplicates nor the ACK that fills the first hole send anything.
     timeout = next(i for i, step in enumerate(trace) if step["event"] == "timeout")
     assert all(step["sent"] == [] for step in trace[third_duplicate + 1 : timeout])
     filled, second = trace[timeout - 1], trace[timeout]
@@ -73,7 +73,7 @@ def test_second_loss_of_a_window(traces: dict[str, Trace]) -> None:
 
 
 def test_waits_for_the_timer(traces: dict[str, Trace]) -> None:
-    """tahoe_rto retransmits on no number of duplicates, tahoe on the third."""
+    """Duplicate ACKs never make tahoe_rto retransmit; the third makes tahoe do so."""
     fast = [step["event"] for step in traces["tahoe: one loss in slow start"]]
     slow = traces["tahoe_rto: one loss"]
     assert "timeout" not in fast
@@ -98,7 +98,7 @@ class Timeout:
 
 
 def timeouts(trace: Trace) -> list[Timeout]:
-    """Return the timeouts of the real sender's actions, timed by BSD's timer in the model."""
+    """Return the timeouts in the real sender's actions, and the model's times for BSD's timer."""
     timer, una, highest, started_ns, due_ns, woken = BsdTimer(), 0, 0, 0, 0, False
     found = []
     for step in trace:
@@ -123,7 +123,7 @@ def timeouts(trace: Trace) -> list[Timeout]:
 
 
 def late_ticks(guest: Guest) -> bool:
-    """Tell whether the kernel's retransmission timer is one that the module cannot set."""
+    """Tell whether the module cannot set the kernel's retransmission timer."""
     return guest.release.startswith("7.")
 
 
@@ -131,10 +131,10 @@ def late_ticks(guest: Guest) -> bool:
 def test_bsd_timer_fires_at_the_models_ticks(
     guest: Guest, traces: dict[str, Trace], name: str
 ) -> None:
-    """Every timeout is at the tick of the model's timer, or as late as the kernel's wheel.
+    """Each timeout is at the model's tick, or later by the resolution of the kernel's timer wheel.
 
-    The lateness is an eighth of the wait if the module could not set it, and on newer kernels
-    always.
+    The wheel is late by an eighth of the wait if the module could not set the timer, and always on
+    newer kernels.
     """
     found = timeouts(traces[name])
     assert {each.woken for each in found} == {False, True}
@@ -145,7 +145,7 @@ def test_bsd_timer_fires_at_the_models_ticks(
 
 
 def test_bsd_timer_follows_the_path(traces: dict[str, Trace]) -> None:
-    """The minimum is two ticks, doubled by a second timeout; a slow path's round trip is three."""
+    """The least timeout is two ticks, doubled by a second timeout; a slow path has three ticks."""
     ticks = {
         name: [round(2 * (each.due_s - each.started_s // 0.5 * 0.5)) for each in timeouts(trace)]
         for name, trace in traces.items()
@@ -157,10 +157,10 @@ def test_bsd_timer_follows_the_path(traces: dict[str, Trace]) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
-    """Two connections on the paper's line lose the same packets as in the model, at its times.
+    """Two connections on the paper's link lose the model's packets at the model's times.
 
     At the start a timer fires for a segment without any acknowledgement since: at 1.52 s instead of
-    1.5 s, by the kernel's wheel.
+    1.5 s, by the kernel's timer wheel.
     """
     document = yaml.safe_load(find_experiment("zhang-fig4-5").read_text())
     kept = ("schema", "title", "summary", "topology", "profile", "stack", "flows", "warm_up_s")
@@ -188,7 +188,7 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
 
 
 def test_growth_differs(traces: dict[str, Trace]) -> None:
-    """The paper's 1/floor(w) opens the window by one per window of ACKs; BSD's takes longer."""
+    """The paper's 1/floor(w) adds one to the window per window of ACKs; BSD's rule takes longer."""
     floor, bsd = (
         [step["cwnd"] for step in traces[name] if step["ssthresh"] == 10]
         for name in ("tahoe: one loss in slow start", "tahoe: bsd growth")
@@ -199,7 +199,7 @@ def test_growth_differs(traces: dict[str, Trace]) -> None:
 
 
 def test_thresholds_differ(traces: dict[str, Trace]) -> None:
-    """With a window beyond the receiver's 10 segments the paper's threshold is 10, BSD's 5."""
+    """If the window exceeds the receiver's 10 segments, the paper's threshold is 10, BSD's 5."""
     name = "a window that the receiver limits"
     paper, bsd = (traces[f"tahoe: {rule}{name}"][-1] for rule in ("", "bsd threshold, "))
     assert (paper["ssthresh"], bsd["ssthresh"]) == (10, 5)
@@ -207,19 +207,19 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
 
 @pytest.mark.slow
 def test_scripted_stack_is_that_of_experiments() -> None:
-    """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
+    """The sender has the settings that an experiment on the papers' TCP gives its hosts."""
     wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False)
     assert {name: wanted.get(name, value) for name, value in SYSCTLS.items()} == SYSCTLS
     assert personality.root_sysctls(1 << 24)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 
 
 def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
-    """After any flow the host's metrics of its destination are those of before, in stock settings.
+    """With stock settings a flow leaves the host's metrics of its destination unchanged.
 
-    Whoever closes first, an unknown host stays unknown, and window, threshold and reordering are
-    those of the flow of reno that went there before. So is the round trip, unless the sender
-    acknowledges a FIN after its own was: then it is removed. A flow of cubic starts with the
-    reordering of any new host; and all of the flows have ended.
+    Whichever end closes first, an unknown host stays unknown. Window, threshold and reordering are
+    those of the reno flow that went there before, and so is the round trip, unless the sender
+    acknowledges a FIN after its own was acknowledged: then it is removed. A flow of cubic starts
+    with the reordering of any new host, and all flows have ended.
     """
     folder = tmp_path / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")
@@ -235,7 +235,7 @@ def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_tcp_tahoe_checks_its_rule(guest: Guest, tmp_path: Path) -> None:
-    """Either rule loads and registers both names; another is refused with a sentence."""
+    """Either rule loads and registers both names; any other rule is refused with a sentence."""
     folder = tmp_path / "run"
     growths = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
     starts = ("slow_start=bsd", "slow_start=late")

@@ -1,4 +1,4 @@
-"""The module twoway_testbed by itself, on any guest: LAYER=sanitized runs this file, too."""
+"""The module twoway_testbed alone, on any guest: LAYER=sanitized runs this file, too."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,10 @@ from twoway.runs.run import run_experiment
 
 
 def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) -> None:
-    """Lines of unknown or wrong words are refused by their own errors; nothing stays behind.
+    """Lines with unknown or wrong words are refused, each with its own error.
 
-    A tap counts a ping's six packets twice, going out and coming in; one whose interface goes ends
-    well; and the module can be unloaded.
+    A tap counts a ping's six packets twice, outgoing and incoming; a tap whose interface is deleted
+    ends; and the module can be unloaded.
     """
     program = ROOT / "tests/support/guest/instruments_in_guest.py"
     run_in_guest(guest, tmp_path / "run", program)
@@ -30,7 +30,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
 
 
 def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
-    """Recorded in the kernel, a run ends well, without a complaint or a lost packet."""
+    """A run recorded in the kernel ends without a complaint or a lost packet."""
     experiment = write_experiment(tmp_path, {**SMALL, "duration_s": 0.6})
     folder = run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / "results")
     assert set(read_manifest(folder).capture_drops.values()) == {0}
@@ -39,7 +39,7 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the findings of one boot that tries each claim about the module."""
+    """Return what one boot finds about each claim on the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
     run_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
     return dict(json.loads((folder / "found.json").read_text()))
@@ -51,7 +51,7 @@ def test_the_device_asks_for_a_capability(found: dict[str, Any]) -> None:
 
 
 def test_a_tap_is_of_ethernet(found: dict[str, Any]) -> None:
-    """An interface that is not Ethernet is refused, and the kernel's log says why."""
+    """A tap on an interface that is not Ethernet is refused, with a reason in the kernel's log."""
     assert found["not_ethernet"] == {
         "error": "EPROTONOSUPPORT",
         "log": "twoway_testbed: n0: not an Ethernet interface, and a capture is of Ethernet",
@@ -59,12 +59,12 @@ def test_a_tap_is_of_ethernet(found: dict[str, Any]) -> None:
 
 
 def test_files_are_regular(found: dict[str, Any]) -> None:
-    """A FIFO and a device are refused as files, so that no write waits for a reader."""
+    """A FIFO or a device is refused as a file, because a write could wait for a reader."""
     assert found["not_regular"] == {"unread": "ENXIO", "read": "EINVAL", "device": "EINVAL"}
 
 
 def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
-    """A tap drops the packets that exceed its blocks, and counts each."""
+    """A tap drops packets that exceed its blocks, and counts each of them."""
     burst = found["burst"]
     assert burst["received"] == burst["sent"]
     assert burst["captured"] + burst["dropped"] == burst["sent"]
@@ -73,7 +73,7 @@ def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
 
 
 def test_a_capture_goes_to_the_host(found: dict[str, Any]) -> None:
-    """A capture takes no page cache, and who reads it while it is written misses no packet."""
+    """A capture takes no page cache, and a reader misses no packet while it is written."""
     capture = found["on_the_host"]
     assert capture["resident"] == 0
     assert 0 < capture["first"] < capture["captured"]
@@ -81,22 +81,22 @@ def test_a_capture_goes_to_the_host(found: dict[str, Any]) -> None:
 
 
 def test_a_vlan_tag_is_put_back(found: dict[str, Any]) -> None:
-    """Frames whose VLAN tag the kernel keeps apart are in a capture as in tcpdump's."""
+    """A capture has the VLAN tags that the kernel keeps apart from frames, as tcpdump's has."""
     ours, theirs = found["vlan"]
     assert ours == theirs
     assert ours.count("81002005") == 4
 
 
 def test_the_queues_of_mq_are_summed(found: dict[str, Any]) -> None:
-    """The length of mq is that of its queues together."""
+    """The length of mq is the sum of its queues."""
     assert found["multiqueue"] == ["d1", "3", "126", "0"]
 
 
 def test_an_interrupted_read_may_be_made_again(found: dict[str, Any]) -> None:
-    """A signal interrupts a read; the next read waits for the same samples."""
+    """After a signal interrupts a read, the next read returns the same samples."""
     assert found["interrupted"] == {"early": True, "rows": 10}
 
 
 def test_namespaces_with_tables_of_their_own(found: dict[str, Any]) -> None:
-    """Connections are sampled in every namespace, also in one with a hash table of its own."""
+    """Connections are sampled in every namespace, even in one with its own hash table."""
     assert found["namespaces"] == ["first", "first", "second", "second"]

@@ -1,4 +1,4 @@
-"""Metrics of connections and queues in a run of two CUBIC flows; one starts late.
+"""Metrics of a run of two CUBIC flows equal those counted in other ways; one flow starts late.
 
 The link's delay varies and lets packets overtake, so segments are sent again in vain. The steady
 window is all of the traffic, and each sender's capture has its connection from the first SYN on:
@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
 
 
 def test_as_capture_analysis_has_them(run: api.Run) -> None:
-    """Round trips and retransmissions are those of the sender's capture.
+    """Round trips and retransmissions equal those that capture-analysis finds at the sender.
 
     The receiver reports each needless retransmission.
     """
@@ -89,7 +89,7 @@ def new_bytes_by_second(run: api.Run) -> dict[str, list[int]]:
 
 
 def test_by_second_as_counted(run: api.Run) -> None:
-    """Goodputs, shares and Jain's index of each second count the bytes that arrived in it."""
+    """Goodputs, shares and Jain's index per second follow from the bytes that arrive in it."""
     early, late = (new_bytes_by_second(run)[name] for name in NAMES)
     series = run.series("goodput_by_second.late").to_pydict()
     assert series["time_s"] == list(range(3, 12))
@@ -102,7 +102,7 @@ def test_by_second_as_counted(run: api.Run) -> None:
     assert metrics["jain_index_least"] == pytest.approx(min(jain))
     assert metrics["goodput_least.early"] == min(early) * 8 / 1e6
     assert metrics["goodput_most.late"] == max(late) * 8 / 1e6
-    # The first connection has the whole link until the other starts.
+    # The first connection has the whole link until the other one starts.
     assert metrics["share_least.early"] == pytest.approx(
         min(a / (a + b) for a, b in zip(early, late, strict=True))
     )
@@ -111,7 +111,7 @@ def test_by_second_as_counted(run: api.Run) -> None:
 
 
 def test_sojourns_as_counted(run: api.Run) -> None:
-    """A queue's sojourns are from each packet's arrival to its departure."""
+    """A packet's sojourn is the time from its arrival to its departure."""
     entered, left = (
         {
             (row["sender_port"], row["ip_id"], row["seq"], row["ack"]): row["time_ns"]
@@ -132,7 +132,7 @@ def test_sojourns_as_counted(run: api.Run) -> None:
 
 
 def test_the_kernels_own_round_trips(run: api.Run) -> None:
-    """The smoothed round trip is that of the kernel in the steady window's samples."""
+    """The smoothed round trip is the kernel's, from the samples of the steady window."""
     for name in NAMES:
         ms = run.series(f"smoothed_rtt.{name}").to_pydict()
         inside = [

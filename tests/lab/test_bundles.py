@@ -13,7 +13,7 @@ from twoway.lab import bundles
 def test_an_environment_has_the_code_of_today(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an edit of capture-analysis the next environment has the edited file."""
+    """After an edit of capture-analysis the next environment contains the edited file."""
     checkout = tmp_path / "checkout"
     shutil.copytree(ROOT / "capture-analysis", checkout / "capture-analysis")
     for name in ("pyproject.toml", "uv.lock"):

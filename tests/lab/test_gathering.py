@@ -1,4 +1,4 @@
-"""The role `results` on this machine: a host's user controls no command of root's."""
+"""The role `results` on this machine: no file of a host's user becomes a command of root's."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def _gather(data: Path) -> Played:
 
 
 def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
-    """A folder named like an option of `pack` is not fetched; the run beside it is."""
+    """A folder named like an option of `pack` is not fetched, and the run beside it is."""
     hostile = host / "results" / f"--to={host.name}" / "authorized_keys"
     hostile.mkdir(parents=True)
     (hostile / "metrics.json").write_text("{}")
@@ -62,7 +62,7 @@ def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
 
 
 def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
-    """A file of root's in a run is not read for the user, and no run is fetched."""
+    """If a run has a file that its user may not read, no run of that user is fetched."""
     secret = host / "results" / RUN / "secret"
     secret.write_text("root's")
     secret.chmod(0o600)

@@ -1,4 +1,4 @@
-"""The playbooks on a machine with a kernel, a systemd and a disk of its own (LAYER=lab)."""
+"""The playbooks on a machine with its own kernel, systemd and disk (LAYER=lab)."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from twoway.spec.point import point_names
 
 SCHEDULER = 8786
 TRIAL = "kalampoukas-3.2"  # the playbooks' twoway_trial
-# On a line this slow a machine adds little to a packet, unless it is emulated on a busy host.
+# On a link this slow a machine adds little to a packet, unless its host is busy and emulates it.
 WITNESSED: dict[str, Any] = {
     **SLOW,
     "theory": "zhang",
@@ -108,7 +108,7 @@ def test_check_mode_changes_nothing(deployed: Deployed) -> None:
 
 
 def test_bare_debian_is_deployed_and_runs(deployed: Deployed) -> None:
-    """On a bare Debian packages come, DKMS builds for its kernel, modules load, a trial runs."""
+    """On a bare Debian packages install, DKMS builds, modules load, and a trial runs."""
     assert deployed.played.status == 0, deployed.played.said
     vm = deployed.vm
     release = vm.run("uname", "-r").strip()
@@ -121,7 +121,7 @@ def test_bare_debian_is_deployed_and_runs(deployed: Deployed) -> None:
 
 
 def test_redeploy_changes_nothing(deployed: Deployed) -> None:
-    """A second deploy changes nothing, by Ansible's report and by our own comparison."""
+    """A second deploy changes nothing, by Ansible's report and by a comparison of the machine."""
     before = deployed.vm.state()
     again = _played("deploy", deployed.inventory)
     assert again.status == 0, again.said
@@ -130,9 +130,9 @@ def test_redeploy_changes_nothing(deployed: Deployed) -> None:
 
 
 def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
-    """The machine's own kernel runs an experiment with DKMS's module; the run is gathered.
+    """The machine's own kernel runs an experiment with DKMS's module, and the run is gathered.
 
-    Its statements hold, unless the clock of an emulated machine is too uncertain to tell.
+    Its statements hold, unless the clock of an emulated machine leaves the verdict open.
     """
     vm, experiment = deployed.vm, "/var/lib/twoway/witnessed.yml"
     before = vm.state()
@@ -156,13 +156,13 @@ def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
 
 
 def test_workers_are_services(deployed: Deployed, tmp_path: Path) -> None:
-    """Points go to the machine over TLS; systemd restarts its killed worker."""
+    """Points reach the machine's workers over TLS; systemd restarts a killed worker."""
     vm = deployed.vm
     served = _played("workers", deployed.inventory)
     assert served.status == 0, served.said
     listening = vm.run("ss", "-Hltnp").splitlines()
     others = {line.split()[3].rpartition(":")[0] for line in listening if "sshd" not in line}
-    assert others == {"10.0.2.15", "127.0.0.1"}  # QEMU's address, which is the machine's in the lab
+    assert others == {"10.0.2.15", "127.0.0.1"}  # in the lab, QEMU's address is the machine's
     _sweep(deployed, write_experiment(tmp_path, SMALL), tmp_path / "first")
     show = ["systemctl", "show", "-P", "MainPID", "twoway-worker"]
     old = vm.run(*show)
@@ -184,7 +184,7 @@ def _sweep(deployed: Deployed, experiment: Path, results: Path) -> None:
 
 
 def test_teardown_leaves_nothing(deployed: Deployed) -> None:
-    """Packages, units, users, modules, sysctls and files are those of before the deploy."""
+    """After teardown packages, units, users, modules, sysctls and files are as before."""
     played = _played("teardown", deployed.inventory)
     assert played.status == 0, played.said
     after = deployed.vm.state()

@@ -1,4 +1,4 @@
-"""multihost.yml, ended early: it gives the reason in a sentence and undoes its changes.
+"""multihost.yml, stopped early: it prints the reason in a sentence and undoes its changes.
 
 The hosts' command is a stand-in: carrying out a share takes a kernel with netem, which
 tests/guest/test_multihost.py has.
@@ -25,7 +25,7 @@ pytestmark = [
     ),
 ]
 
-# Ready at once, and ends when it is called off; or fails at once.
+# A `twoway` that is ready at once and ends when it is called off. With FAILS it fails at once.
 STAND_IN = """
 mkdir -p /usr/local/bin
 cat > /usr/local/bin/twoway <<'END'
@@ -55,7 +55,7 @@ def machines() -> Iterator[Lab]:
 
 
 def started(machines: Lab) -> list[str]:
-    """Return the hosts with any part of a run."""
+    """Return the hosts that have any part of a run."""
     return [
         name for name, host in machines.hosts.items() if (host.root / "var/lib/twoway").exists()
     ]
@@ -70,7 +70,7 @@ def variables(machines: Lab) -> dict[str, str]:
 
 
 def test_a_node_that_nobody_plays(machines: Lab) -> None:
-    """Too few hosts are refused by the name of the node, before any host is changed."""
+    """Too few hosts are refused with the missing node's name, before any host is changed."""
     inventory = machines.inventory("left", "middle", group="multihost", **variables(machines))
     played = play("multihost", inventory)
     assert played.status != 0
@@ -92,7 +92,7 @@ def test_a_host_that_fails(machines: Lab) -> None:
 
 
 def test_a_host_that_is_down() -> None:
-    """A host that does not answer is named, and the others start nothing."""
+    """If a host does not answer, it is named, and the other hosts start nothing."""
     with (
         tempfile.TemporaryDirectory(prefix="lab") as path,
         lab(Path(path), PLACES | {"middle": PLACES["middle"] | DOWN}) as machines,
@@ -109,7 +109,7 @@ def test_a_host_that_is_down() -> None:
 
 
 def test_a_host_without_a_deployment(machines: Lab) -> None:
-    """A host without a deploy is refused by its name, and no host starts anything."""
+    """A host without a deploy is named and refused, and no host starts anything."""
     (machines.hosts["left"].root / "usr/local/bin/twoway").rename(
         machines.hosts["left"].root / "usr/local/bin/elsewhere"
     )

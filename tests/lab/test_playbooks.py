@@ -1,4 +1,4 @@
-"""The playbooks over SSH, on lab hosts made of namespaces: their effects, and their undoing."""
+"""The playbooks over SSH, on lab hosts made of namespaces: what they change and undo."""
 
 import json
 import os
@@ -21,13 +21,13 @@ from playing import PLAYBOOKS, Played, command, play
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
 LEFT = "net.ipv4.tcp_retries2"
-# A second and a half of traffic; a point of a sweep has no pictures, which take longer.
+# A second and a half of traffic; a point of a sweep has no pictures, which take time.
 TRIAL = {"twoway_trial": "kalampoukas-5.5@delay=3.368,opposite=1"}
-# A setting of the host's own network namespace, with a value other than the kernel's.
+# A setting of the host's own network namespace, with another value than the kernel's.
 VARIABLES = {**TRIAL, "twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
 
-# Make a host's disk full while the environment, 570 MB with its archive, is unpacked there.
+# Fill a host's disk while the environment, 570 MB with its archive, is unpacked there.
 FILL = """
 (until [ -e /opt/twoway/environment.new ]; do sleep 0.02; done
 mount -o remount,size=400m /run/lab/disk) &
@@ -48,14 +48,14 @@ def _packages(host: LabHost) -> str:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """A folder with a short name: it holds sockets."""
+    """Make a folder with a short name, because it holds sockets."""
     with tempfile.TemporaryDirectory(prefix="lab") as path:
         yield Path(path)
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """A lab with three deployed hosts, and their state before."""
+    """A lab with three deployed hosts, and their state before the deploy."""
 
     lab: Lab
     inventory: Path
@@ -67,7 +67,7 @@ class Deployed:
 
 @pytest.fixture(scope="module")
 def deployed(folder: Path) -> Iterator[Deployed]:
-    """Make three good hosts, one without a package; one that is down, and two faulty ones."""
+    """Make three good hosts, one without a package, one that is down, and two faulty ones."""
     package_repository.offer(PACKAGE, folder / "lab1/repository")
     hosts: dict[str, dict[str, Any]] = {
         "lab1": {"prepare": package_repository.WITHOUT.format(package=PACKAGE)},
@@ -91,7 +91,7 @@ def deployed(folder: Path) -> Iterator[Deployed]:
 
 
 def test_three_hosts_deployed_whatever_others_do(deployed: Deployed) -> None:
-    """Three hosts are prepared and have run an experiment, whatever the three others do."""
+    """Three hosts are prepared and run an experiment, whatever happens on the three others."""
     for name in ("lab1", "lab2", "lab3"):
         assert deployed.played.recap(name)["failed"] == 0, deployed.played.said
         manifests = deployed.lab.hosts[name].root.glob("var/lib/twoway/results/*/2*/manifest.json")
@@ -111,7 +111,7 @@ def test_three_hosts_deployed_whatever_others_do(deployed: Deployed) -> None:
     ],
 )
 def test_a_deploy_that_fails_is_undone(deployed: Deployed, name: str, sentence: str) -> None:
-    """A host without the sandbox or disk space is reported, and left unchanged."""
+    """A host without the sandbox, or without disk space, is reported and left unchanged."""
     said = deployed.played.sentences()
     assert deployed.played.recap(name)["failed"] == 1
     assert sentence in said
@@ -123,7 +123,7 @@ def test_a_deploy_that_fails_is_undone(deployed: Deployed, name: str, sentence: 
 
 
 def test_redeploy_changes_nothing(deployed: Deployed) -> None:
-    """A second deploy changes no task's subject and no file of any host."""
+    """A second deploy changes no file of any host, and no task reports a change."""
     hosts = [deployed.lab.hosts[name] for name in ("lab1", "lab2", "lab3")]
     before = [host.changes() for host in hosts]
     again = play("deploy", deployed.inventory)
@@ -134,7 +134,7 @@ def test_redeploy_changes_nothing(deployed: Deployed) -> None:
 
 
 def test_run_and_collect(deployed: Deployed) -> None:
-    """An experiment on one chosen host comes back complete; collecting again brings nothing."""
+    """An experiment on one chosen host comes back complete; a second collection brings nothing."""
     chosen = json.dumps({"twoway_experiments": ["zhang-fig8"]})
     ran = play("run", deployed.inventory, "--limit", "lab2", "-e", chosen)
     assert ran.status == 0, ran.said
@@ -150,7 +150,7 @@ def test_run_and_collect(deployed: Deployed) -> None:
 
 
 def test_a_changed_checkout_alone_is_sent(deployed: Deployed) -> None:
-    """A host with another checkout gets the new one, but no environment or guest."""
+    """A host with an older checkout gets the new one, and no environment or guest."""
     host = deployed.lab.hosts["lab3"]
     (host.root / "opt/twoway/checkout/.bundle").write_text("an older one\n")
     played = play("deploy", deployed.inventory, "--limit", "lab3")
@@ -161,7 +161,7 @@ def test_a_changed_checkout_alone_is_sent(deployed: Deployed) -> None:
 
 
 def test_teardown_spares_what_others_brought(deployed: Deployed, folder: Path) -> None:
-    """If a later package needs one of the deploy's, teardown reports that and stops."""
+    """If a package installed later needs one of the deploy's, teardown reports that and stops."""
     host = deployed.lab.hosts["lab1"]
     package_repository.offer_dependent(PACKAGE, folder / "lab1/repository")
     host.run("dpkg", "-i", f"/run/lab/repository/needs-{PACKAGE}.deb")
@@ -174,7 +174,7 @@ def test_teardown_spares_what_others_brought(deployed: Deployed, folder: Path) -
 
 
 def test_teardown_leaves_nothing(deployed: Deployed) -> None:
-    """After teardown files, packages and sysctls are those of before; the runs are collected.
+    """After teardown files, packages and sysctls are as before, and the runs are collected.
 
     On one host a run of `native` and its keeper were killed, and left a sysctl changed.
     """
@@ -196,7 +196,7 @@ def test_teardown_leaves_nothing(deployed: Deployed) -> None:
 
 
 def test_check_mode_and_interruption(folder: Path) -> None:
-    """--check changes nothing; a killed deploy is completed by the next, or torn down."""
+    """--check changes nothing; after a killed deploy, the next one completes it, or teardown."""
     with lab(folder / "cut", {"cut": {}}) as made:
         host = made.hosts["cut"]
         inventory = made.inventory(**TRIAL, twoway_results=str(folder / "cut-results"))
@@ -236,7 +236,7 @@ def _cut_short(host: LabHost, inventory: Path) -> None:
     host.run("pkill", "-KILL", "-f", "twoway/environment")
 
 
-# By host: the fault, and its sentence.
+# For each host: the fault, and its sentence.
 UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "full": ({"disk": "200m"}, "MB free under /opt or /var/lib; 1500 MB are needed"),
     "nosudo": (
@@ -282,7 +282,7 @@ UNFIT: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_unfit_hosts(folder: Path) -> None:
-    """Each host that cannot be prepared is refused in its own sentence, and left unchanged."""
+    """Each host that cannot be prepared is refused in its own sentence and left unchanged."""
     hosts = {name: settings for name, (settings, _) in UNFIT.items()}
     with lab(folder / "unfit", hosts) as made:
         before = {name: host.changes() for name, host in made.hosts.items()}

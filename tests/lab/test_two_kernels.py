@@ -1,4 +1,4 @@
-"""On Debian's own kernel, in QEMU: the second witness (`make test LAYER=lab`; minutes)."""
+"""Runs on Debian's own kernel in QEMU, the second witness (`make test LAYER=lab`; minutes)."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_two_kernels_agree(tmp_path: Path) -> None:
     virtual, stock = run(tmp_path, "uml"), run(tmp_path, "qemu")
     assert virtual["clock_source"] == "virtual"
     assert stock["kernel"] != virtual["kernel"]
-    # Whole packets; one data packet of 80 ms more or less in 25 s.
+    # Queues are whole packets; 25 s may have one data packet of 80 ms more or less.
     exact = dict.fromkeys(("queue_peak.forward", "queue_peak.reverse", "drops_data.forward"), 0)
     shares = ("utilisation.forward", "utilisation.reverse", "efficiency.left")
     for name, error in {**exact, **dict.fromkeys(shares, 0.08 / 25)}.items():
@@ -56,7 +56,7 @@ def test_two_kernels_agree(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("stock")
 def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
-    """At a tenth of its rate a stock kernel has kalampoukas-5.2's efficiency and queue."""
+    """At a tenth of its rate kalampoukas-5.2 has its efficiency and queue on a stock kernel."""
     done = twoway(
         "run", "kalampoukas-5.2-tenth", "--backend", "qemu", "--results", tmp_path, "--json"
     )
@@ -69,7 +69,7 @@ def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
 
 
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
-    """On a stock kernel `native` runs to its end or is killed, and leaves no trace."""
+    """On a stock kernel a run of `native` that ends, or is killed, leaves nothing behind."""
     Plan(memory_mib=600, experiment=yaml.safe_dump(SLOW)).write(tmp_path / PLAN)
     program = "/mnt/twoway/tests/support/lab/native_in_guest.py"
     paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
@@ -85,7 +85,7 @@ def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
 
 
 def test_requests_of_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
-    """Every request of dtm's cases has the same answer on 6.1, four processors, as on 6.12."""
+    """On 6.1 with four processors each request of dtm's cases has the same answer as on 6.12."""
     run_in_qemu(stock, tmp_path, MODULE_TESTS / "suite.py", "cases", patience_s=PATIENCE_S)
     check_cases(tmp_path)
 

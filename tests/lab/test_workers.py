@@ -1,4 +1,4 @@
-"""Points on Dask's workers, over TLS: none lost, none repeated, with the bytes of a local run."""
+"""Points on Dask's workers over TLS: each runs once, with the bytes of a local run."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
     for manifest in sorted(results.glob("small@*/[0-9]*/manifest.json")):
         run = manifest.parent
         said = json.loads(manifest.read_text())
-        for changing in ("run", "timing", "digests"):  # a console has addresses
+        for changing in ("run", "timing", "digests"):  # a console has addresses, which differ
             del said[changing]
         metrics = json.loads((run / "metrics.json").read_text())
         del metrics["run"]
@@ -74,7 +74,7 @@ def _ran(results: Path) -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
-    """Kill a process when a number of points has run, and not all."""
+    """Kill a process when this number of points has run, and others are left."""
     wait(lambda: len(_ran(results)) >= when)
     process.kill()
     process.wait()
@@ -83,10 +83,10 @@ def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
 
 @pytest.mark.long
 def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
-    """40 points on three workers all run once, and those compared equal local runs.
+    """40 points on three workers each run once, and the compared ones equal local runs.
 
-    One worker is killed after a quarter, and at half the scheduler, with which the others end and
-    start again.
+    One worker is killed after a quarter; after half the scheduler is killed, and the workers end
+    with it and start again.
     """
     path = swept(tmp_path, WINDOWS)
     there, here = tmp_path / "there", tmp_path / "here"
@@ -110,7 +110,7 @@ def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
-    """A worker with different parts refuses, and names them, with both values."""
+    """A worker whose deployment differs refuses points, and lists each difference in full."""
     point = load_point(str(write_experiment(tmp_path, SMALL)))
     security = _security(crew.address, crew.certificates)
     with Client(crew.address, security=security) as client:
@@ -123,7 +123,7 @@ def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
 
 
 def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker whose code was loaded before the client's changed refuses."""
+    """A worker that loaded its code before the client's changed refuses points."""
     point, backend = load_point(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
     with Client(crew.address, security=_security(crew.address, crew.certificates)) as client:
         monkeypatch.setitem(scheduler._CODE, "code.twoway", "of another day")
@@ -135,7 +135,7 @@ def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_others_take_what_one_refuses(tmp_path: Path) -> None:
-    """An outdated worker is named once, and costs a sweep nothing else."""
+    """An outdated worker is named once, and the other workers run all points."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE['code.guest'] = 'old'\n")
     windows = WINDOWS[:8]
@@ -152,7 +152,7 @@ def test_nothing_listens_elsewhere(crew: Crew) -> None:
     sockets = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
     for process in (crew.scheduler, *crew.workers):
         of_it = [line.split() for line in sockets.splitlines() if f"pid={process.pid}," in line]
-        assert len(of_it) == 2  # Dask's own, and HTTP
+        assert len(of_it) == 2  # Dask's own port, and HTTP
         assert {at.rpartition(":")[0] for _, _, _, at, *_ in of_it} == {"127.0.0.1"}
 
 
@@ -190,7 +190,7 @@ def test_a_certificate_names_its_host(crew: Crew, tmp_path: Path) -> None:
 
 
 def test_without_tls(crew: Crew) -> None:
-    """Without TLS a scheduler elsewhere is refused, and one here that has TLS gives a hint."""
+    """A remote scheduler without TLS is refused; if a local one has TLS, a hint says so."""
     for address in ("tcp://192.0.2.11:8786", "lab1:8786", "ws://lab1:8786", "tcp://[fd00::1]:1"):
         refused = pytest.raises(UsageError, match=f"{re.escape(address)}: without TLS, anybody")
         with refused, scheduler.lab_workers(address, crew.certificates):
@@ -205,7 +205,7 @@ def test_without_tls(crew: Crew) -> None:
 
 
 def test_a_lab_of_ipv6(tmp_path: Path) -> None:
-    """Scheduler and worker at an IPv6 address run a point as at one of IPv4."""
+    """A scheduler and a worker at an IPv6 address run a point as at an IPv4 address."""
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind(("::1", 0))
@@ -219,7 +219,7 @@ def test_a_lab_of_ipv6(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
-    """A worker that answers anything but a run fails the point with a sentence."""
+    """If a worker answers with something that is no run, the point fails with a sentence."""
     odd = tmp_path / "odd.py"
     odd.write_text("from twoway.sweeps import scheduler\nscheduler.run_here = lambda *_: 7\n")
     path = write_experiment(tmp_path, SMALL)
@@ -231,7 +231,7 @@ def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
 
 
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scheduler whose workers do not come in time is refused by name."""
+    """If no worker joins in time, the error names the scheduler."""
     monkeypatch.setattr(scheduler, "_MAX_IDLE_CHECKS", 0.1)
     with started_crew(tmp_path / "crew", preloads=()) as crew:
         refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
@@ -242,7 +242,7 @@ def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_services_are_sound(tmp_path: Path) -> None:
     """The services that the role writes are valid for systemd.
 
-    Ansible fills them in for two hosts; the scheduler has an IPv6 address.
+    Ansible writes them for two hosts; the scheduler has an IPv6 address.
     """
     if os.geteuid() != 0 and not Path("/run/systemd").is_dir():
         pytest.skip("systemd-analyze wants /run/systemd, which systemd or root makes")

@@ -1,4 +1,4 @@
-"""Small changes of a module, one at a time, each of which a test should notice."""
+"""Small changes of a module, one at a time; a test should notice each."""
 
 import ast
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 _NAMED = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# Comparisons without an order, for sorted values.
+# Calls that sort, and their replacements, which leave the values in their order.
 _UNSORTED = {"sorted": "list({})", "argsort": "np.arange(len({}))"}
-# Changes of texts and types, which no test should notice.
+# Texts and types: no test should notice a change in them.
 _LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}
 # The range of a Definition, which only tests read, and zip's guard against our own mistakes.
 _GUARDS = {"least", "most", "strict"}
@@ -74,7 +74,7 @@ class _Changer(ast.NodeTransformer):
         return len(self.found) - 1 == self.chosen
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Visit everything whose change a test should notice."""
+        """Visit each node whose change a test should notice."""
         for name, old in ast.iter_fields(node):
             if name in _LEFT_ALONE:
                 continue

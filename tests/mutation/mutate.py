@@ -1,4 +1,4 @@
-"""Change the code that measures and judges, one place at a time; report unnoticed changes.
+"""Change the code that measures and judges, one place at a time; list unnoticed changes.
 
 Each mutant lives in a process of its own, in which the module is compiled with the change; nothing
 is written to the tree. The process runs the unit tests that name the module, until one fails.
@@ -44,7 +44,7 @@ TARGETS = (
     "twoway/measure/links/*.py",
 )
 _FIDELITY = ["tests/unit/measure/test_fidelity.py", "tests/unit/measure/test_real_time.py"]
-# The tests about a module, for modules that many other tests name, too.
+# The tests of a module that many other tests name, too.
 ABOUT = {
     "twoway/contract/judge": ["tests/unit/report/test_judging.py"],
     "twoway/contract/verdicts": ["tests/unit/report/test_judging.py"],
@@ -55,12 +55,12 @@ ABOUT = {
         "tests/unit/measure/test_clocks.py",
     ],
 }
-# Tests of modules that are found by their place, not by name.
+# Tests of modules that are found by their folder and never named.
 ALSO = {
     "twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"],
     "twoway/measure/links/": ["tests/unit/measure/test_metrics.py", *_FIDELITY],
 }
-# Loaded once: these take longer than most mutants' tests.
+# Modules to load only once, because they take longer than most mutants' tests.
 HEAVY = ("numpy", "pydantic", "pytest", "hypothesis", "scapy.layers.inet", "scapy.utils", "rich")
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=1")
 KINDS = "not slow and not guest and not lab and not long and not smp and not sanitized"
@@ -135,7 +135,7 @@ def tests_of(path: Path) -> list[str]:
 
 
 def start(about: Any, tests: Iterable[str], mutant: Mutant | None, limit_s: float) -> int:
-    """Start tests in a process of its own, against a mutant if any.
+    """Start tests in their own process, against a mutant if one is given.
 
     Returns: the process's id.
     """

@@ -30,20 +30,20 @@ TESTS = KERNEL_MODULES / "tests/smp"
 # Number of simultaneous processes for each qdisc.
 FUZZERS = 4
 FUZZ_REQUESTS = 500
-# An hour of a channel that an operator changes every ten seconds.
+# An hour of a channel whose operator changes it every ten seconds.
 REQUESTS = 360
 PATIENCE_S = 300
 _OURS = re.compile(
     r"\[(?:sch_dtm|sch_medium|sch_timetable|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]"
 )
 _KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
-# The kernel's own races, which our modules call into: a reader of the clock tries again if it was
+# Races of the kernel's own that our modules call into: a reader of the clock tries again if it was
 # being set (a seqcount), and a poller looks once more.
 _BY_DESIGN = re.compile(r"data-race in .*\b(?:timekeeping_advance|pollwake)\b")
 
 
 def kernel(checkers: Checkers) -> StockKernel:
-    """Return the kernel with some checkers, built unless the cache has it."""
+    """Return the kernel with these checkers, built if it is not in the cache."""
     with Steps() as steps:
         return build_smp(checkers, steps)
 
@@ -79,11 +79,11 @@ def run_beside_races(stock: StockKernel, folder: Path, program: str, *arguments:
     return found + [line for line in complaints(console) if "KCSAN" not in line]
 
 
-# The checkers
+# Tests of the checkers
 
 
 def test_planted_races_are_noticed(smp: StockKernel, tmp_path: Path) -> None:
-    """KASAN and lockdep report bugs that need two processors."""
+    """KASAN and lockdep report planted bugs that need two processors."""
     folder = tmp_path / "run"
     planted = "planted;lock_in_both_orders;free_too_early"
     with pytest.raises(RunError, match="complained"):
@@ -99,12 +99,12 @@ def test_a_planted_data_race_is_noticed(kcsan: StockKernel, tmp_path: Path) -> N
     assert any("data-race in count_unlocked" in report for report in found)
 
 
-# The modules
+# Tests of the modules
 
 
 @pytest.fixture(scope="module")
 def suite(smp: StockKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of one boot in which the whole suite was run."""
+    """Return the folder of one boot that ran the whole suite."""
     folder = tmp_path_factory.mktemp("suite") / "run"
     loads = ";".join(["load_and_unload", *congestion_modules(smp.programs)])
     trials = ["kunit", loads, "cases"]
@@ -120,12 +120,12 @@ def test_module_arithmetic_holds_on_several_processors(suite: Path) -> None:
 
 
 def test_every_extreme_request_has_an_answer(suite: Path) -> None:
-    """Every value at and beyond the ends of a range has its answer, without a complaint."""
+    """Each value at the ends of a range and beyond has its expected answer, without a complaint."""
     check_cases(suite)
 
 
 def test_broken_requests_at_once(suite: Path) -> None:
-    """Four simultaneous fuzzers of a qdisc, in a namespace each, get an answer to each request."""
+    """Four fuzzers of one qdisc, each in its own namespace, get an answer to each request."""
     tables = sorted(suite.glob("fuzz-*.tsv"))
     assert len(tables) == FUZZERS * len(REFUSING)
     for table in tables:
@@ -134,7 +134,7 @@ def test_broken_requests_at_once(suite: Path) -> None:
 
 
 def test_requests_and_traffic_at_once(smp: StockKernel, tmp_path: Path) -> None:
-    """Simultaneous changes, deletions and traffic, an hour's requests, give no complaint."""
+    """Simultaneous changes, deletions and traffic, an hour's requests, cause no complaint."""
     folder = tmp_path / "run"
     modules = congestion_modules(smp.programs)
     run_in_qemu(smp, folder, TESTS / "stress.py", str(REQUESTS), *modules, patience_s=PATIENCE_S)
@@ -149,7 +149,7 @@ def test_stress_without_data_races(kcsan: StockKernel, tmp_path: Path) -> None:
     assert check_stress(folder) >= REQUESTS
 
 
-# The clock
+# Tests of the clock
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]
 def test_frames_leave_when_their_slots_have_sent_them(
     clock: dict[str, dict[str, int]], trial: str, frames: int
 ) -> None:
-    """No frame leaves early, and the last is as late as one timer was, not as all of them."""
+    """No frame leaves early; the last is no later than the latest single timer."""
     found = clock[trial]
     assert found["frames"] == frames
     assert found["early"] == 0
@@ -175,14 +175,14 @@ def test_frames_leave_when_their_slots_have_sent_them(
 
 
 def test_a_frame_behind_a_late_one_is_served(clock: dict[str, dict[str, int]]) -> None:
-    """A frame behind one that a late parent keeps is in service for its own time."""
+    """If a parent holds a frame back, the frame behind it still gets its own service time."""
     found = clock["arrival_behind_a_late_one"]
     assert found["in_time"]
     assert found["served_ns"] >= found["least_ns"]
 
 
 def test_what_was_sent_is_not_sent_again(clock: dict[str, dict[str, int]]) -> None:
-    """Frames that only a parent still keeps leave at its rate, whatever the slots are."""
+    """Frames that only a parent still holds leave at its rate, whatever the slots are."""
     found = clock["change_behind_a_parent"]
     assert found["in_time"]
     assert found["gap_ns"] < (found["parent_ns"] + found["channel_ns"]) / 2

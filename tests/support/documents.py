@@ -23,7 +23,7 @@ def finished_runs(below: Path) -> set[Path]:
 
 
 def complaints(run: Path) -> Iterator[str]:
-    """List the problems of a run's documents: differences from their models' output."""
+    """List how a run's documents differ from the output of their models."""
     for name, model in DOCUMENTS.items():
         path = run / name
         if not path.exists():

@@ -8,7 +8,7 @@ from running import ROOT
 
 
 def listing(guide: str, name: str) -> str:
-    """Return the first block of a guide after the name of its file, such as `page.yml`."""
+    """Return the first code block of a guide after the name of its file, such as `page.yml`."""
     text = (ROOT / "docs/guides" / guide).read_text("utf-8").partition(f"`{name}`")[2]
     (block,) = re.findall(r"\n```\w+\n(.*?)```", text, re.DOTALL)[:1]
     return str(block)
@@ -21,7 +21,7 @@ def copy_listings(guide: str, folder: Path, *names: str) -> None:
 
 
 def carry_out_lines(guide: str, program: str, folder: Path) -> None:
-    """Carry out, in a folder, each line of a guide's terminal that starts a program."""
+    """In a folder, run each terminal line of a guide that starts this program."""
     text = (ROOT / "docs/guides" / guide).read_text("utf-8")
     lines = re.findall(rf"^\$ ({program} .*)$", text, re.MULTILINE)
     assert lines

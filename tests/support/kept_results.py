@@ -7,7 +7,7 @@ from functools import cache
 from twoway.paths import ROOT
 
 RESULTS = ROOT / "docs/results"
-# The kernel of these numbers.
+# The kernel of the kept numbers.
 KERNEL: str = json.loads((RESULTS / "summary.json").read_text())["provenance"]["kernel"][0]
 
 

@@ -1,4 +1,4 @@
-"""Plans with other contents than their experiment's."""
+"""Plans whose content differs from their experiment's."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from twoway.runs.points import load_point
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
-    """Return an experiment's plan with other parts, or other steps after its nodes are made."""
+    """Return an experiment's plan with other parts, or with other steps after its nodes."""
     plan = build_plan(load_point(experiment))
     setup = (plan.setup[0], *steps) if steps else plan.setup
     return plan.model_copy(update={"setup": setup, **parts})
@@ -33,7 +33,7 @@ def run_folder(folder: Path, plan: Plan) -> Path:
 
 
 def said_in_guest(guest: Guest, folder: Path, script: str) -> list[str]:
-    """Run a script of bash once the network is up, and nothing else; return its `said` lines."""
+    """Run a bash script once the network is up, and nothing else; return the lines of `said`."""
     run_folder(folder, plan_with(shell(f"{script}\nexit 1  # that is all", program="bash")))
     with pytest.raises(RunError, match="bash -c"):
         uml.run(guest, folder, lambda _: None)

@@ -1,4 +1,4 @@
-"""Run the command `twoway` as a user does, on a small experiment or another."""
+"""Run the command `twoway` as a user does, on a small experiment or any other."""
 
 import fcntl
 import json
@@ -32,7 +32,7 @@ from twoway.spec.point import point_names
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_S = 7 * 24 * 3600
 
-# A second and a half of two-way traffic on a fast link: enough of everything, soon over.
+# A second and a half of two-way traffic on a fast link: enough packets in little time.
 SMALL: dict[str, Any] = {
     "schema": 1,
     "title": "A small two-way exchange",
@@ -56,9 +56,9 @@ CLAIMED: dict[str, Any] = {
     "precision": 0.5,
     "reading": "a share",
 }
-# A claim that no run meets, and that its file does not list.
+# A claim that no run meets, and whose difference its file does not list.
 MISSED: dict[str, Any] = {**CLAIMED, "claim": "Nothing arrives.", "value": 0, "precision": 0}
-# A sweep of it, shorter still.
+# A sweep of the small experiment with less traffic.
 WINDOWS = (4, 6, 8, 10, 12, 14)
 SWEPT: dict[str, Any] = {
     **SMALL,
@@ -71,7 +71,7 @@ SWEPT: dict[str, Any] = {
         }
     },
 }
-# On a line this slow the machine's own delay per packet is negligible.
+# On a link this slow the machine's own delay per packet is negligible.
 SLOW: dict[str, Any] = SMALL | {
     "profile": "zhang-10ms",
     "stack": {"mtu_bytes": 490, "tail_loss_probe": False},
@@ -85,14 +85,14 @@ SLOW: dict[str, Any] = SMALL | {
 
 
 def write_experiment(folder: Path, document: dict[str, Any], name: str = "small") -> Path:
-    """Write an experiment file."""
+    """Write an experiment's file."""
     path = folder / f"{name}.yml"
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return path
 
 
 def problems_of(path: str) -> list[str]:
-    """List the problems of an experiment's file and points, each text from the field's name on."""
+    """List the problems of an experiment's file and points, each from the field's name on."""
     try:
         for name in point_names(path):
             load_point(name)
@@ -147,10 +147,10 @@ def judge_kept(name: str) -> tuple[Verdicts, str]:
 
 @contextmanager
 def kept(name: str) -> Iterator[Path]:
-    """Run an experiment, unless a run of the same identity is in the user's cache.
+    """Run an experiment, unless the user's cache has a run with the same identity.
 
-    A run with the same identity has the same bytes, but its documents may lack new fields: then it
-    is run again. Runs of other identities are removed after a week.
+    A run with the same identity has the same bytes, but its documents may lack new fields: then the
+    experiment runs again. Runs of other identities are removed after a week.
     """
     point, backend, kept = load_point(name), Uml(built_guest()), cache() / "test-runs"
     kept.mkdir(parents=True, exist_ok=True)

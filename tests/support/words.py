@@ -1,4 +1,4 @@
-"""Count the words that the style refuses, in each file; run it to write the table of counts."""
+"""Count the words that the style refuses, in each file; as a program, write the table of counts."""
 
 import ast
 import io
@@ -40,17 +40,17 @@ OPENERS = (
     "Such",
     "Likewise.",
 )
-# Parts of names in Python for which the glossary has other words: direction, point.
+# Parts of Python names for which the glossary has other words, such as direction and point.
 _NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
-# Standard terms with such a part.
+# Standard terms with such a part in them.
 _TERMS = re.compile(r"half_duplex|one_way|two_way|under_way|half_corridor")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
-# Documents of a day stay as they were; the others here list the words that they refuse.
+# Documents of their day stay as written; the others here list the refused words.
 _LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", "tests/support/words.py")
 
 
 def counts() -> dict[str, int]:
-    """Count refused words by file, zeros left out."""
+    """Count refused words by file, without zeros."""
     listed = subprocess.run(
         ["git", "ls-files", *_KINDS], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -29,13 +29,13 @@ from running import SWEPT, WINDOWS
 from twoway.contract.manifest import read_manifest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-DISK_MIB = 128  # a sweep takes 4 of these; 64 must stay free
+DISK_MIB = 128  # a sweep takes 4 MiB, and 64 must stay free
 LONGEST_S = 8.0  # approximate duration of a sweep of six points
 GRACE_S = 20.0
 
 
 class BrokenError(Exception):
-    """An invariant that must hold after any fault does not."""
+    """An invariant that must hold after any fault does not hold."""
 
 
 class Torture:
@@ -100,7 +100,7 @@ class Torture:
             second.kill()
 
     def fill_the_disk(self) -> None:
-        """Take all room on the disk while the sweep runs."""
+        """Fill the disk while the sweep runs."""
         ballast = self.results.parent / "ballast"
         try:
             with ended(self.start()):
@@ -116,7 +116,7 @@ class Torture:
             ballast.unlink(missing_ok=True)
 
     def damage_a_run(self) -> None:
-        """Cut a file of a finished run short, overwrite it, or remove it."""
+        """Truncate, overwrite or remove a file of a finished run."""
         runs = self._finished()
         if not runs:
             return
@@ -135,7 +135,7 @@ class Torture:
         self.damaged.add(run)
 
     def leave_alone(self) -> None:
-        """Let a sweep end; every point is there once, with the captures of the first sweep."""
+        """Let a sweep end; each point must exist once, with the captures of the first sweep."""
         with ended(self.start(), patience_s=300) as sweep:
             pass
         if sweep.returncode != 0:
@@ -211,7 +211,7 @@ def _temporary() -> set[str]:
 def ended(
     sweep: subprocess.Popen[bytes], patience_s: float = 60
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Wait for the end of a sweep; a sweep that does not end is broken."""
+    """Wait until a sweep ends; a sweep that does not end breaks an invariant."""
     try:
         yield sweep
         sweep.wait(patience_s)
@@ -236,7 +236,7 @@ def small_disk(place: Path) -> Iterator[bool]:
 
 
 def main() -> int:
-    """Torture for a number of rounds; print the faults, and what broke."""
+    """Run a number of rounds; print the faults, and each broken invariant."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -61,7 +61,7 @@ def test_the_list_of_commands_loads_no_numbers(word: str) -> None:
 def test_completion_offers_what_may_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, found: str
 ) -> None:
-    """A shell gets the commands, experiments, files and options that may follow."""
+    """A shell is offered the commands, experiments, files and options that may follow."""
     answer = tmp_path / "answer"
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "COMP_LINE": line}
     asked |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
@@ -79,7 +79,7 @@ def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_a_full_disk_is_said_of_a_builds_output() -> None:
-    """The output of `build --kernel-dir` on a full disk is reported, too."""
+    """`build --kernel-dir` on a full disk ends with the same sentence and status."""
     _write_to_a_full_disk("build", "--kernel-dir")
 
 
@@ -113,7 +113,7 @@ def test_closed_output() -> None:
     ],
 )
 def test_small_limits(limit: str, sentence: str) -> None:
-    """A shell's limit too small for any run is named with its value; the status is 2."""
+    """A shell limit that is too small for a run is named with its value; the status is 2."""
     command = f"ulimit {limit}; exec {sys.executable} -m twoway.cli run"
     done = subprocess.run(
         ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
@@ -169,7 +169,7 @@ def test_colours_of_ours() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be a user that passwd has not")
 def test_a_user_without_a_home() -> None:
-    """Without a home folder a command that needs none works, and others report it."""
+    """Without a home folder, commands that need none work, and others report the reason."""
     nobody: dict[str, Any] = {"user": 54321, "group": 54321, "extra_groups": []}
     environment = {name: value for name, value in os.environ.items() if name != "HOME"}
     environment.pop("XDG_CACHE_HOME", None)
@@ -180,7 +180,7 @@ def test_a_user_without_a_home() -> None:
 
 
 def test_a_cache_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the cache is not writable a guest runs without a processor of its own."""
+    """If the cache is not writable, a guest is not pinned to a processor of its own."""
     (tmp_path / "twoway").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with own_core() as pinned:
@@ -191,7 +191,7 @@ def test_a_cache_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_backends_offered_uml_first() -> None:
-    """The modules of twoway/backends offer uml, qemu in four variants, and native; uml is first."""
+    """The backends are uml, qemu in four variants, and native; uml is first."""
     names = list(kinds())
     assert names[0] == "uml"
     qemu = {"qemu", "qemu-kvm", "qemu-icount", "qemu-tcg"}
@@ -225,7 +225,7 @@ def test_a_results_folder_that_cannot_be_written(words: tuple[str, ...]) -> None
 
 @pytest.mark.usefixtures("guest")
 def test_a_run_without_a_name_says_which_experiment_it_runs() -> None:
-    """`twoway run` alone names the experiment that it runs; one that is named is not repeated."""
+    """`twoway run` without a name prints the experiment that it runs; with a name it does not."""
     bare = twoway("run", "--results", "/proc/none")
     named = twoway("run", "kalampoukas-5.2", "--results", "/proc/none")
     first = "no experiment is named: running kalampoukas-5.2; `twoway list` shows all\n"
@@ -233,7 +233,7 @@ def test_a_run_without_a_name_says_which_experiment_it_runs() -> None:
 
 
 def test_a_problem_of_several_points_is_printed_once(tmp_path: Path) -> None:
-    """`vet` prints a problem of several points once, with the number of other points."""
+    """`vet` prints a problem of several points once, and counts the other points."""
     matrix = {
         "window": {"set": ["flows.left.window_packets"], "to": [0]},
         "count": {"set": ["flows.left.count"], "to": [2, 4, 8]},
@@ -258,7 +258,7 @@ def test_disk_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_hint_follows_its_error(tmp_path: Path) -> None:
-    """`vet` prints an error, an empty line and the hint of the error, as every command does."""
+    """`vet` prints an error, an empty line and the error's hint, as every command does."""
     (tmp_path / "x.yml").write_text("schema: 1\n", "utf-8")
     vetted, run = (twoway(command, tmp_path / "x.yml") for command in ("vet", "run"))
     assert vetted.stderr == run.stderr

@@ -1,4 +1,4 @@
-"""Our OCI image: only there, a container that refuses the sandbox takes its place."""
+"""In our OCI image alone, the container may take the sandbox's place."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ REFUSED = ["sh", "-c", "echo bwrap: no >&2; exit 1"]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make a machine that refuses the sandbox."""
+    """Make a machine where the sandbox fails."""
     monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: REFUSED)
     refusal.cache_clear()
     yield
@@ -36,7 +36,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def image(refused: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - for its effect
-    """Make a machine that refuses the sandbox, in our image."""
+    """Make a machine of our image where the sandbox fails."""
     monkeypatch.setenv(SETTING, "container")
 
 
@@ -44,14 +44,14 @@ def image(refused: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG0
 def test_outside_of_the_image_a_refused_sandbox_is_not_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without the image's setting programs run in the sandbox or not at all."""
+    """Without the image's setting, programs run in the sandbox or not at all."""
     monkeypatch.delenv(SETTING, raising=False)
     assert refusal() == ""
     assert confined({}, shm_mib=1) == REFUSED
 
 
 def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The image's setting alone changes nothing."""
+    """In the image programs run in the sandbox if it works."""
     monkeypatch.setenv(SETTING, "container")
     monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: ["env"])
     refusal.cache_clear()
@@ -61,7 +61,7 @@ def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("image")
 def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard error reports once, with the reason, that the container is the sandbox."""
+    """Standard error reports once, with the reason, that the container replaces the sandbox."""
     for _ in range(2):
         assert refusal() == "bwrap: no"
     assert capsys.readouterr().err.count("(bwrap: no): only the container confines guests") == 1
@@ -69,7 +69,7 @@ def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("image")
 def test_without_a_sandbox_nothing_is_roots() -> None:
-    """In the image a program has no new privileges, and root's runs as `nobody`."""
+    """In the image a program gains no privileges, and root's programs run as `nobody`."""
     words = confined({}, shm_mib=1)
     assert "--no-new-privs" in words
     assert (f"--reuid={NOBODY}" in words) == (os.geteuid() == 0)
@@ -77,27 +77,27 @@ def test_without_a_sandbox_nothing_is_roots() -> None:
 
 @pytest.mark.usefixtures("image")
 def test_without_a_sandbox_files_lie_where_a_guest_looks(tmp_path: Path) -> None:
-    """In the image a file outside the guest's path is named; nothing else is run instead."""
+    """In the image a file must be at the path that the guest uses; otherwise the run fails."""
     confined({"/usr": Path("/usr")}, shm_mib=1)
     with pytest.raises(TwowayError, match="it must be /mnt/bin"):
         confined({"/mnt/bin": tmp_path}, shm_mib=1)
 
 
 def test_root_without_rights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container's root that cannot become `nobody` gets the names of missing capabilities."""
+    """If a container's root cannot become `nobody`, the error lists the missing capabilities."""
     monkeypatch.setattr(confinement, "_RIGHTS", {"OF_NO_KERNEL": 63})
     with pytest.raises(TwowayError, match="root lacks OF_NO_KERNEL"):
         confinement._refuse_few_rights()
 
 
 def test_no_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container's limit of processes below the sandbox's stays."""
+    """A limit of processes that is below the sandbox's stays."""
     monkeypatch.setattr("resource.getrlimit", lambda _: (500, 1000))
     assert "--nproc=1000" in confinement._limits(1)
 
 
 def test_filters_hold_without_bubblewrap() -> None:
-    """A program under system_calls.py makes UNIX sockets, but no network sockets."""
+    """Under system_calls.py a program can make UNIX sockets, but no network sockets."""
     tries = "from socket import *\nsocket(AF_UNIX)\nsocket(AF_INET)"
     argv = [sys.executable, "-I", system_calls.__file__, sys.executable, "-c", tries]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -111,7 +111,7 @@ def _guest(folder: Path) -> Guest:
 
 @pytest.mark.usefixtures("image")
 def test_the_manifest_tells_what_held_the_guest(tmp_path: Path) -> None:
-    """A run's manifest records that the container was the sandbox; its identity does not."""
+    """The manifest records that the container was the sandbox; the run's identity omits it."""
     (tmp_path / "linux").touch()
     backend = Uml(_guest(tmp_path))
     assert backend.description().sandbox == "container"
@@ -120,7 +120,7 @@ def test_the_manifest_tells_what_held_the_guest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("image")
 def test_each_guest_has_its_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a container the guest's /mnt/run is its working directory, so two can run at once."""
+    """In a container a guest's /mnt/run is its working directory, so that two guests can run."""
     monkeypatch.setattr(uml, "confined", lambda _, home, **__: [str(home)])
     plan_with().write(tmp_path / PLAN)
     words = uml.command(_guest(tmp_path), tmp_path)
@@ -129,7 +129,7 @@ def test_each_guest_has_its_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_image_is_its_layer(tmp_path: Path) -> None:
-    """Equal layers give equal archives, with the right digest of each part."""
+    """Equal layers give equal archives with the correct digest of each part."""
     layer = tmp_path / "layer.tar"
     layer.write_bytes(b"a root file system")
     program = ROOT / "packaging/oci_archive.py"

@@ -1,4 +1,4 @@
-"""Documents: valid links, decisions of one form, and counts of the tree."""
+"""Documents: links that lead to files, decisions of one form, and counts of the tree."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
-# Pages of history: their counts were true when they were written.
+# Pages of history have counts that were true when they were written.
 _OF_THEIR_DAY = ("CHANGELOG.md", "docs/decisions/", "docs/lab.md", "vm/patches/upstream/")
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _WORDS += ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]
@@ -105,7 +105,7 @@ def test_make_help_lists_every_target() -> None:
 
 
 def test_make_help_lists_every_layer_of_tests() -> None:
-    """`make help` lists each LAYER that `make test` takes, and another is an error."""
+    """`make help` lists each LAYER that `make test` takes; any other is an error."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (layers,) = re.findall(r"^LAYERS +:= (.*)$", makefile, re.MULTILINE)
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -117,19 +117,19 @@ def test_make_help_lists_every_layer_of_tests() -> None:
 
 
 def test_every_experiment_is_on_the_page_of_papers() -> None:
-    """docs/papers.md names each experiment once in its table, by its whole id."""
+    """docs/papers.md has each experiment's id once in its table."""
     page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|`]+ \| (.*) \|$", page, re.MULTILINE)
     assert sorted(re.findall(r"`([^`]+)`", " ".join(rows))) == all_ids()
 
 
 def test_the_page_of_results_is_generated() -> None:
-    """docs/results/README.md is the output of `make results-page` from the tables beside it."""
+    """docs/results/README.md equals the output of `make results-page`."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
 
 
 def test_twelve_questions_are_of_experiments_that_there_are() -> None:
-    """The page of twelve questions has twelve, each with an experiment or a score."""
+    """The page of questions has twelve, each with an existing experiment or a score."""
     page = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\| [^|]+\? \| `twoway (\S+) (\S+)` \|$", page, re.MULTILINE)
     assert len(commands) == 12
@@ -138,7 +138,7 @@ def test_twelve_questions_are_of_experiments_that_there_are() -> None:
 
 
 def test_workflows_check_a_pull_request() -> None:
-    """One workflow for pull requests runs .ci/run, and one an experiment by action.yml."""
+    """For pull requests one workflow runs .ci/run, and one runs an experiment by action.yml."""
     steps = []
     for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
         workflow = yaml.safe_load(path.read_text(encoding="utf-8"))

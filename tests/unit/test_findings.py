@@ -1,4 +1,4 @@
-"""The pages of findings and for classes print only figures from docs/results."""
+"""The pages of findings and of classes have only figures from docs/results."""
 
 import re
 
@@ -9,18 +9,18 @@ from running import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("findings*.md"), *(ROOT / "docs/classes").glob("*.md")])
 TEXTS = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-# A measured figure: its text, and as the link's title its point and metric.
+# A measured figure is a link: its text is the figure, its title the point and the metric.
 _FIGURE = re.compile(
     r'\[([^\]]+)\]\((?:\.\./)?results/numbers/[a-z0-9-]+\.csv "(\S+) (\S+)"\)', re.DOTALL
 )
-# Text without measurements: pictures, code, links, and in italics a paper's numbers.
+# Text without measurements: pictures, code and links; a paper's numbers are in italics.
 _ELSE = re.compile(r"<[^>]*>|`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(\d+))?")
 
 
 @pytest.mark.parametrize("figure", _FIGURE.findall(TEXTS), ids=" ".join)
 def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
-    """A measured figure is the metric of the point that its link names, as rounded in the text."""
+    """A measured figure is the metric at the point that its link names, rounded as in the text."""
     text, point, metric = figure
     number = _NUMBER.search(text)
     assert number
@@ -31,7 +31,7 @@ def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
 
 
 def test_no_figure_is_without_its_source() -> None:
-    """A share or a decimal has a link, unless it is a paper's, in italics, or a setting."""
+    """A share or decimal has a link, unless it is in italics, as a paper's, or a setting."""
     bare = _ELSE.sub("", TEXTS.replace("**", ""))
     assert re.findall(r"\d[\d.,]*\s*%|\d+\.\d+", bare) == []
     assert len(_FIGURE.findall(TEXTS)) > 50

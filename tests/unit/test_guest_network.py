@@ -1,4 +1,4 @@
-"""The guest's sentences on commands that fail."""
+"""The guest's error sentences about commands that fail."""
 
 from unittest.mock import Mock
 
@@ -7,7 +7,7 @@ import pytest
 
 
 def test_what_a_program_complains_of_is_told() -> None:
-    """A program that fails is named with its node, its arguments and its error text, if any."""
+    """An error of a program has its node, its arguments and its error text, if any."""
     with pytest.raises(network.GuestError, match=r"^h1: sh -c echo no >&2; exit 3: no$"):
         network.run_program("h1", ["sh", "-c", "echo no >&2; exit 3"])
     with pytest.raises(network.GuestError, match=r"^guest: sh -c cat; exit 1: given twice$"):
@@ -15,7 +15,7 @@ def test_what_a_program_complains_of_is_told() -> None:
 
 
 def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command in a batch is named with its line, and with the error of ip or tc."""
+    """An error in a batch has the failed command's line and the message of ip or tc."""
     answers = iter(['Illegal "limit"\nCommand failed -:2\n', "Command failed -:1\n", "killed\n"])
     server = Mock(run=lambda _namespace, _lines: (1, "", next(answers)))
     monkeypatch.setattr("network._fork_server", lambda *_: server)
@@ -57,7 +57,7 @@ def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatc
 def test_a_module_that_the_kernel_lacks_is_named(
     monkeypatch: pytest.MonkeyPatch, line: str, words: str, module: str
 ) -> None:
-    """A kernel without an action, a classifier or a qdisc: the sentence has its module's name."""
+    """If the kernel lacks an action, classifier or qdisc, the error names its module."""
     server = Mock(run=lambda _namespace, _lines: (2, "", f"{words}\nCommand failed -:1\n"))
     monkeypatch.setattr("network._fork_server", lambda *_: server)
     with pytest.raises(network.GuestError) as caught:

@@ -1,4 +1,4 @@
-"""The guest's runner: loading its own modules, and refusing late changes."""
+"""The guest's runner loads its own modules and refuses late changes."""
 
 import os
 import py_compile
@@ -11,7 +11,7 @@ from network import GuestError
 
 
 def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
-    """A cache that seems to belong to the source is not read, and none is written."""
+    """The runner neither reads nor writes Python's cache of compiled modules."""
     source = tmp_path / "module.py"
     source.write_text("VALUE = 1\n")
     before = source.stat()
@@ -27,7 +27,7 @@ def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
 
 
 def test_a_change_that_lasts_is_refused() -> None:
-    """A link's change that ends too late fails the run, with its lateness."""
+    """A change of a link that ends too late fails the run, and the error has its lateness."""
     change = {"kind": "command", "node": None, "run": ["true"], "stdin": ["qdisc change"]}
     run.change(change | {"at_ns": 0, "by_ns": run.plan_now_ns() + 10**12})
     with pytest.raises(GuestError, match=r"qdisc change: in force after \d+ us"):

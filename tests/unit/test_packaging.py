@@ -1,4 +1,4 @@
-"""The Debian packages: their contents, and the search for files of an installed twoway."""
+"""The Debian packages: their contents, and the files that an installed twoway finds."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_packaged_guest_is_found(packaged: Path) -> None:
-    """A package's guest is used in place, with an empty cache."""
+    """A package's guest is used in place while the cache stays empty."""
     guest = find_guest()
     assert guest is not None
     assert guest.kernel.read_text() == "a kernel"
@@ -66,14 +66,14 @@ def test_a_packaged_guest_is_compared_with_its_digests(packaged: Path) -> None:
 
 @pytest.mark.usefixtures("packaged")
 def test_results_of_a_package_are_kept_in_the_current_folder() -> None:
-    """A package's own folder is not written to: its runs go to the current folder."""
+    """An installed twoway writes its runs to the current folder, not to the package's."""
     assert paths.results() == Path("results")
 
 
 def test_results_within_a_checkout_are_kept_in_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A shell in the checkout uses the checkout's results; any other shell its own folder."""
+    """In a checkout runs go to its results folder; elsewhere they go to the current folder."""
     monkeypatch.chdir(ROOT / "docs")
     assert paths.results() == ROOT / "results"
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ def test_results_within_a_checkout_are_kept_in_it(
 
 @pytest.mark.usefixtures("packaged")
 def test_a_packaged_guest_builds_no_modules() -> None:
-    """An experiment with its own kernel module is refused if nothing can build it."""
+    """An experiment with its own kernel module is refused if no compiler can build it."""
     guest = find_guest()
     assert guest is not None
     step = LoadModule(module="tcp_own", parameters={}, sources={"tcp_own.c": ""})
@@ -91,7 +91,7 @@ def test_a_packaged_guest_builds_no_modules() -> None:
 
 
 def test_one_version() -> None:
-    """Every file with the version has that of twoway/__init__.py."""
+    """Every file that states the version has that of twoway/__init__.py."""
     analysis = tomllib.loads((ROOT / "capture-analysis/pyproject.toml").read_text())
     assert analysis["project"]["version"] == __version__
     dkms = (ROOT / "kernel-modules/dkms.conf").read_text()
@@ -104,7 +104,7 @@ def test_licences_of_what_is_vendored() -> None:
         package["name"]: package
         for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     }
-    needed: set[tuple[str, str]] = set()  # each with an extra, "" for the package itself
+    needed: set[tuple[str, str]] = set()  # each with an extra; "" is the package itself
     waiting = [("twoway", "")]
     while waiting:
         name, extra = each = waiting.pop()

@@ -6,7 +6,7 @@ from twoway.progress import Steps
 
 
 def test_a_long_step_prints_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a file a step prints its name, and a line at each tenth; a step of no length does not."""
+    """In a file a step prints its name and a line per tenth; a step of no length prints none."""
     with Steps() as steps:
         steps.begin("unpack")
         steps.advance()

@@ -20,7 +20,7 @@ def test_readme_is_short() -> None:
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=str)
 def test_pictures_are_there_light_and_dark(page: Path) -> None:
-    """Each picture of a page is a file, and so is its dark twin, which is named before it."""
+    """Each picture of a page exists with its dark twin, which comes first in the page."""
     text = page.read_text(encoding="utf-8")
     dark = re.findall(r' srcset="([^"]+)"', text)
     light = re.findall(r' src="([^"]+)"', text)
@@ -29,7 +29,7 @@ def test_pictures_are_there_light_and_dark(page: Path) -> None:
 
 
 def test_pictures_without_runs_are_fresh() -> None:
-    """Each picture without a run equals the output of `make pictures`, byte for byte."""
+    """Each picture that needs no run equals the output of `make pictures` byte for byte."""
     for name, svg in all_drawn_pictures().items():
         assert (ASSETS / name).read_bytes() == svg, f"{name}: `make pictures` draws another"
 

@@ -8,7 +8,7 @@ from guides import copy_listings
 from running import ROOT
 from warm_command import twoway
 
-# String literals that continue on the next line are one text.
+# Adjacent string literals are one text.
 SOURCE = re.sub(
     r'"\s*\n\s*f?"',
     "",
@@ -32,7 +32,7 @@ GUIDE = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
     ],
 )
 def test_mistakes_of_a_file(written: str, mistake: str, tmp_path: Path) -> None:
-    """Each mistake in the guide's example file is reported as printed there."""
+    """Each mistake in the guide's example file gives the error that the guide prints."""
     copy_listings("own-experiment.md", tmp_path, "my-line.yml", "upload.yml")
     path = tmp_path / "upload.yml"
     path.write_text(path.read_text("utf-8").replace(written, mistake, 1), "utf-8")
@@ -41,7 +41,7 @@ def test_mistakes_of_a_file(written: str, mistake: str, tmp_path: Path) -> None:
 
 
 def test_names_of_nothing(tmp_path: Path) -> None:
-    """A missing file and a missing run are reported as printed in the guide."""
+    """A missing file and a missing run give the errors that the guide prints."""
     said = twoway("vet", tmp_path / "nofile.yml").stderr.replace(f"{tmp_path}/", "")
     assert said.splitlines()[0] in GUIDE
     said = twoway("report", "nothing", "--results", tmp_path).stderr
@@ -50,7 +50,7 @@ def test_names_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", re.findall(r"^\| `([^`]+)` \|", GUIDE, re.MULTILINE))
 def test_errors_are_those_of_the_source(error: str) -> None:
-    """Each error of the guide's tables is a text of the source, apart from numbers and names."""
+    """Each error in the guide's tables is a text of the source, except for numbers and names."""
     said = re.escape(error)
     for varying in (r"\d+", r"\b(?:NAME|FILE|FIELD|VALUE)\b"):
         said = re.sub(varying, ".{1,80}?", said)

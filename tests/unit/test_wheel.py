@@ -11,7 +11,7 @@ from twoway.paths import cache
 
 pytestmark = pytest.mark.slow
 
-UV = next(cache().glob("uv-*/bin/uv"), None)  # before a test gets a cache of its own
+UV = next(cache().glob("uv-*/bin/uv"), None)  # found before a test replaces the cache
 
 
 def uv(*words: str | Path, environment: Path | None = None) -> None:
@@ -60,7 +60,7 @@ def test_an_installed_twoway_lists_vets_and_plans(installed: Path, tmp_path: Pat
 
 
 def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> None:
-    """The wheel has the checkout's folders, without tests and files that make leaves."""
+    """The wheel has the checkout's folders without tests and without build products."""
     (share,) = installed.glob("lib/python3*/site-packages/twoway/share")
     folders = sorted(path.name for path in share.iterdir() if path.is_dir())
     assert folders == [
@@ -76,7 +76,7 @@ def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> No
 def test_runs_of_an_installed_twoway_are_kept_in_this_folder(
     installed: Path, tmp_path: Path
 ) -> None:
-    """Results are in the current folder, and not in the environment."""
+    """Results go to the current folder, not to the environment."""
     code = "from twoway.paths import results; print(results().absolute())"
     argv = [str(installed / "bin/python"), "-c", code]
     printed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout

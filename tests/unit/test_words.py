@@ -1,4 +1,4 @@
-"""The number of refused words falls, and never rises."""
+"""The number of refused words never rises."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from words import TABLE, allowed, counts, words_of
 
 @pytest.mark.slow
 def test_no_file_has_more_refused_words_than_before() -> None:
-    """No file has more refused words than its row of the table; a file without a row has none.
+    """No file has more refused words than its row of the table, or none without a row.
 
     `python tests/support/words.py` writes the table again, after a fall or a move of files.
     """
@@ -18,7 +18,7 @@ def test_no_file_has_more_refused_words_than_before() -> None:
 
 
 def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
-    """A phrase counts across lines; a word counts as a part of a name in Python, not in a term."""
+    """Phrases count across lines; words count as parts of Python names, except in terms."""
     program = tmp_path / "program.py"
     program.write_text(
         '"""So\nmany."""\nfirst_half = behalf = sideways = Case\n'
@@ -33,7 +33,7 @@ def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
 
 
 def test_first_words_of_docstrings_count(tmp_path: Path) -> None:
-    """A docstring that begins without its subject counts, a comment or another text does not."""
+    """A docstring's first word counts if it is refused; first words of other texts do not."""
     program = tmp_path / "program.py"
     program.write_text(
         '"""Of two."""\n\n\ndef f():\n    """What f does."""\n    return "How"  # Where\n', "utf-8"

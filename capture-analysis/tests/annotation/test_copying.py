@@ -26,7 +26,7 @@ COMMENTS = {2: ["one"], 3: ["four", "several words"]}
 
 
 def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
-    """List each frame before the first damage, as the second parser finds it."""
+    """List each frame before the first damage, as the parser in numpy finds it."""
     data = np.frombuffer(content, np.uint8)
     records: Any = PcapngRecords.open(content[:24])
     at = 0 if records else 24
@@ -37,7 +37,7 @@ def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
         for n in range(len(some)):
             start = at + int(some.start[n])
             octets = content[start : start + int(some.captured[n])]
-            link_type = some.link_type[n] & 0xFFFF  # the parser knows none above
+            link_type = some.link_type[n] & 0xFFFF  # the bits above are unknown to the parser
             known = some.original[n], some.time_ns[n], link_type, some.interface[n], octets
             sound = some.fate[n] == Fate.PACKETS
             yield (int(some.fate[n]), *(known if sound else ()))
@@ -45,7 +45,7 @@ def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
 
 
 def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
-    """Copy a file; return the number of frames, and the copy."""
+    """Copy a file with comments; return the number of frames, and the copy."""
     target = io.BytesIO()
     with ByteSource(path) as source:
         return copied(source, iter(comments.items()), target), target.getvalue()
@@ -86,7 +86,7 @@ def test_every_frame_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
 def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copy does not depend on where pieces of the file end."""
+    """The copy does not depend on where the pieces end in which a file is read."""
     path = tmp_path / "any.pcap"
     made = corpus_files.pcap(FRAMES, 1), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
     path.write_bytes(made[name == "pcapng"])
@@ -96,7 +96,7 @@ def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_length_of_check_sequences(tmp_path: Path) -> None:
-    """A classic header's length of check sequences is kept."""
+    """The length of frame check sequences in a classic file's header is kept."""
     path = tmp_path / "any.pcap"
     path.write_bytes(corpus_files.pcap(FRAMES, 1, fcs=0x24000000))
     assert b"\x0d\0\1\0\4\0\0\0" in copy(path, {})[1]
@@ -112,7 +112,7 @@ def asked(path: Path, *words: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
 def test_tshark_reads_the_comments(number: int, tmp_path: Path) -> None:
-    """Comments on frames appear in tshark beside older ones, and in its filters."""
+    """Comments on frames are beside older ones in tshark's output, and its filters find them."""
     path, target = tmp_path / "any.pcap", tmp_path / "copy.pcapng"
     path.write_bytes(files()[number])
     target.write_bytes(copy(path, COMMENTS | ({13: ["newer"]} if number == 8 else {}))[1])

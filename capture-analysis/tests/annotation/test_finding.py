@@ -54,7 +54,7 @@ def starting(found: Found, words: str) -> list[tuple[int, str]]:
 
 
 def ahead(packets: Packets, row: int) -> int:
-    """Count the data packets that its sender's host sent back to back before a packet."""
+    """Count the data packets that the data's sender sent back to back before a packet."""
     wide, count = packets.widened(), 0
     sender = wide.half ^ wide.flow  # the second connection begins at the other host
     rows = [n for n in range(row + 1) if sender[n] == sender[row]]
@@ -67,7 +67,7 @@ def ahead(packets: Packets, row: int) -> int:
 
 
 def test_bunches_agree_with_the_metrics() -> None:
-    """Each bunch that the metrics count has a note, with its ACKs and the data before them."""
+    """Each bunch that the metrics count has a note with its ACKs and the data packets before it."""
     capture = exchange()
     found = starting(noted(capture), "bunch of")
     measured = measure(capture, GIVEN)
@@ -82,9 +82,9 @@ def test_bunches_agree_with_the_metrics() -> None:
 
 
 def test_idle_time_has_its_cause() -> None:
-    """A sender that fills the receiver's window waits for the receiver, once a round trip.
+    """A sender that fills the receiver's window waits for the receiver once per round trip.
 
-    The first wait is with the ten segments of its first window.
+    The first wait is at the end of the ten segments of its first window.
     """
     links = Link(1e8, 20 * MS), Link(1e8, 20 * MS)
     capture = numbered(Simulation(links, [Connection(window=10, segments=100)], "near"))
@@ -134,7 +134,7 @@ def test_most_notes() -> None:
 
 
 def test_words() -> None:
-    """A note's numbers have three digits, and one packet is singular."""
+    """Numbers in notes have three digits, and a single packet is in the singular."""
     assert say(Note.BUNCH, 13, 1) == "bunch of 13 ACKs behind 1 data packet"
     assert say(Note.BUNCH, 3, 0) == "bunch of 3 ACKs"
     assert say(Note.IDLE, 34_123_456, RECEIVER) == "idle 34.1 ms: the receiver's window was full"

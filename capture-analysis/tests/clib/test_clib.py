@@ -1,4 +1,4 @@
-"""The library in C under compilers' warnings, sanitisers, valgrind and a fuzzer."""
+"""The C library under compiler warnings, sanitisers, valgrind and a fuzzer."""
 
 import shutil
 import subprocess
@@ -16,12 +16,12 @@ CLIB = Path(__file__).parents[2] / "clib"
 FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100
-# The fuzzer's targets; the parser is left out, because it has a corpus.
+# The fuzzer's targets without the parser, which has a corpus.
 TARGETS = ["track", "histogram", "streaks", "gather", "match", "walk"]
 
 
 def need(*programs: str) -> None:
-    """Skip the test if a program is missing, and say which."""
+    """Skip the test if a program is missing, and name the program."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (vm/install-packages test)")
@@ -57,14 +57,14 @@ def make(folder: Path, target: str) -> None:
 
 @pytest.mark.parametrize("library", ["no-such-library.so", "libc.so.6"])
 def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
-    """A package without its library, or with another, says so in a sentence."""
+    """A package without its library, or with another version's, says so in a sentence."""
     monkeypatch.setattr(clib, "LIBRARY", library)
     with pytest.raises(AnalysisError, match="the C library of capture-analysis is missing, or of"):
         clib.load.__wrapped__()
 
 
 def test_no_memory_for_the_library() -> None:
-    """The error names memory if there is too little address space to map the library."""
+    """If the address space is too small to map the library, the error names memory."""
     program = """
 import resource
 from capture_analysis import clib
@@ -92,7 +92,7 @@ def write(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_no_warning(tmp_path: Path, compiler: str) -> None:
-    """With many warnings on, neither compiler gives one."""
+    """Neither compiler gives a warning, though many are switched on."""
     need(compiler)
     make(tmp_path, f"strict-{compiler}")
 
@@ -100,7 +100,7 @@ def test_no_warning(tmp_path: Path, compiler: str) -> None:
 def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """No capture, and no beginning of one, causes a read or write out of bounds.
 
-    Nor do full tables (SMALL in clib/Makefile), which a sentence reports.
+    Full tables (SMALL in clib/Makefile) do not either; a sentence reports them.
     """
     make(tmp_path, f"{tmp_path}/parse-sanitised")
     paths = write(tmp_path)
@@ -111,13 +111,13 @@ def test_no_access_out_of_bounds(tmp_path: Path) -> None:
 
 
 def test_no_memory(tmp_path: Path) -> None:
-    """Whichever allocation fails first, tracker and counts do without it or report it."""
+    """Whichever allocation fails first, tracker and counts work without it or report it."""
     make(tmp_path, f"{tmp_path}/no-memory")
     succeed(tmp_path / "no-memory")
 
 
 def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
-    """Nothing is read before it is written, and nothing leaks, for whole and cut files."""
+    """For whole and truncated files nothing unwritten is read, and nothing leaks."""
     need("valgrind")
     make(tmp_path, f"{tmp_path}/parse-plain")
     paths = write(tmp_path)
@@ -143,5 +143,5 @@ def test_corpus_and_mutations_parse_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
-    """Some thousand inputs stay in bounds, with the same results in any pieces and any order."""
+    """Thousands of inputs stay in bounds and give the same results in any pieces and order."""
     fuzz(tmp_path, target, "-max_len=1200")

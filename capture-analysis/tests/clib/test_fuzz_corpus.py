@@ -1,4 +1,4 @@
-"""The parser in C and the one in numpy, on inputs that fuzzing found."""
+"""The parser in C and the one in numpy, on inputs from fuzzing."""
 
 import tarfile
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_both_parsers_agree_on_broken_files() -> None:
 
 
 def test_archive_is_reproducible_and_small() -> None:
-    """The archive depends on its files alone, and is small enough to be committed."""
+    """The archive depends only on its files, and is small enough to be committed."""
     with tarfile.open(ARCHIVE) as archive:
         members = archive.getmembers()
     names = [each.name for each in members]

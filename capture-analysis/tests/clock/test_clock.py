@@ -16,7 +16,7 @@ MS = 1_000_000
 
 @dataclass
 class Delays:
-    """Packets in both directions: A's and B's reading, A's clock when B read, order of taps."""
+    """Packets in both directions: readings of A and B, A's clock when B read, order of taps."""
 
     a_ns: IntArray
     b_ns: IntArray
@@ -24,7 +24,7 @@ class Delays:
     a_first: BoolArray
 
     def envelope(self, parts: int = 1) -> Envelope:
-        """Return an Envelope of them, given in a number of parts."""
+        """Return the packets' Envelope, added in a number of parts."""
         envelope = Envelope()
         for rows in np.array_split(np.arange(len(self.a_ns)), parts):
             difference = self.b_ns[rows] - self.a_ns[rows]
@@ -45,7 +45,7 @@ def delays(
     asymmetry_ns: int = 0,
     packets: int = 20_000,
 ) -> Delays:
-    """Make packets delayed by 10 ms and a random queue, which one packet in fifty finds empty."""
+    """Make packets with 10 ms of delay and a random queue, which one in fifty finds empty."""
     random = np.random.default_rng(7)
     after_ns = np.sort(random.integers(0, int(seconds * 1e9), packets))
     a_first = random.random(packets) < 0.5
@@ -63,7 +63,7 @@ def delays(
     [(60, 3 * HOUR_NS + 123, 0.0), (60, -5 * HOUR_NS, 25.0), (3600, 77, -80.0), (60, 9 * MS, 3.0)],
 )
 def test_offset_and_drift_are_found(seconds: float, offset_ns: int, drift_ppm: float) -> None:
-    """With equal shortest delays every time is right to 2 ns, for any offset and drift."""
+    """If both shortest delays are equal, every time is right to 2 ns, for any offset and drift."""
     packets = delays(seconds, offset_ns, drift_ppm)
     fitted = clock.fit(packets.envelope())
     (line,) = fitted.lines
@@ -73,14 +73,14 @@ def test_offset_and_drift_are_found(seconds: float, offset_ns: int, drift_ppm: f
 
 
 def test_blocks_do_not_matter() -> None:
-    """The clock is the same to the last bit however the packets are cut into parts."""
+    """The clock is the same to the last bit, whatever the parts in which packets are added."""
     packets = delays(300, HOUR_NS, 12.0)
     whole, parts = clock.fit(packets.envelope()), clock.fit(packets.envelope(97))
     assert whole == parts
 
 
 def test_memory_is_constant() -> None:
-    """A year and a second take the same number of intervals."""
+    """A year takes no more intervals than a second."""
     envelope = Envelope()
     times = EPOCH_NS + np.array([0, 1, 365 * 24 * HOUR_NS], dtype=np.int64)
     envelope.add(times[:2], np.array([5, 4]), np.array([True, False]))
@@ -100,7 +100,7 @@ def test_asymmetry_is_the_uncertainty() -> None:
 
 @pytest.mark.parametrize("size_ns", [50 * MS, -50 * MS, 2 * MS])
 def test_a_step_is_found_with_time_and_size(size_ns: int) -> None:
-    """A clock set in mid-capture shows as a step, and times are right on both sides of it."""
+    """A clock set during the capture shows as a step, and times are right on both sides of it."""
     packets = delays(60, HOUR_NS, 20.0, steps=((20.0, size_ns),))
     fitted = clock.fit(packets.envelope())
     ((time_ns, found_ns),) = fitted.steps
@@ -111,7 +111,7 @@ def test_a_step_is_found_with_time_and_size(size_ns: int) -> None:
 
 
 def test_a_pendulum_is_no_step() -> None:
-    """Queues that fill in turn, one rising while the other falls, move no clock."""
+    """If queues fill in turn, one rising while the other falls, no clock step is found."""
     random = np.random.default_rng(3)
     after_ns = np.sort(random.integers(0, 60 * 10**9, 20_000))
     a_first = random.random(20_000) < 0.5
@@ -133,7 +133,7 @@ def test_one_clock_is_recognised() -> None:
 
 
 def test_a_small_drift_is_not_one_clock() -> None:
-    """Two clocks 1 ppm apart do not count as one."""
+    """Two clocks that differ by 1 ppm do not count as one."""
     packets = delays(60, 0, 1.0)
     fitted = clock.fit(packets.envelope())
     assert fitted.how.startswith("estimated")
@@ -141,7 +141,7 @@ def test_a_small_drift_is_not_one_clock() -> None:
 
 
 def test_one_direction_leaves_the_offset_open() -> None:
-    """With packets in one direction only drift is found, without an uncertainty."""
+    """With packets in one direction, only the drift is found, and no uncertainty."""
     packets = delays(60, HOUR_NS, 20.0)
     forward = packets.a_first
     envelope = Envelope()

@@ -13,7 +13,7 @@ from traffic_generator import Traffic, write
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some thousand packets with losses."""
+    """Make a capture of some thousand packets with losses."""
     path = tmp_path_factory.mktemp("capture") / "near.pcap"
     write(Traffic(flows=2, loss=0.01), 5_000, {"near": path})
     return path
@@ -25,7 +25,7 @@ def test_default_name(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The copy is in the working directory, named after its capture, and has every packet."""
+    """The copy is in the working directory, is named after its capture, and has every packet."""
     monkeypatch.chdir(tmp_path)
     assert main(["annotate", str(capture)]) == 0
     said = capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_link_laid_beforehand_is_not_followed(
     capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy is written under an unpredictable name before it gets its own."""
+    """The copy is written under an unpredictable name and then renamed."""
     victim, folder = tmp_path / "victim", tmp_path / "folder"
     victim.write_text("precious")
     folder.mkdir()
@@ -70,7 +70,7 @@ def test_a_link_laid_beforehand_is_not_followed(
 
 
 def test_full_disk(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A disk error leaves an older copy unchanged, and no other file."""
+    """After a disk error an older copy is unchanged, and there is no other file."""
     target = tmp_path / "copy.pcapng"
     target.write_text("older")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -40,7 +40,7 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_metrics_prints_the_document(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The document of a capture has its description, its connections, and their metrics."""
+    """The document has the capture's description, its connections, and their metrics."""
     assert main(["metrics", str(capture)]) == 0
     found = json.loads(capsys.readouterr().out)
     flow = found["flows"][0]
@@ -86,7 +86,7 @@ def test_no_tcp(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_quic_is_refused_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A capture of QUIC alone is refused: the sentence says why and where the answer is."""
+    """A capture with QUIC only is refused with the reason and a pointer to the documentation."""
     path = tmp_path / "quic.pcap"
     datagram = ethernet(ipv4(udp(b"\x40" + bytes(1199), 443), protocol=17))
     path.write_bytes(pcap([(EPOCH_NS + n * 1_000_000, datagram) for n in range(30)]))
@@ -99,7 +99,7 @@ def test_quic_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("text", ["0", "-1", "fast", "nan", "inf", ""])
 def test_rates_must_be_rates(text: str) -> None:
-    """An invalid rate is refused, with its text."""
+    """An invalid rate is refused, and the error quotes it."""
     from argparse import ArgumentTypeError
 
     with pytest.raises(ArgumentTypeError, match="must be a rate in Mbit/s"):
@@ -108,7 +108,7 @@ def test_rates_must_be_rates(text: str) -> None:
 
 
 def test_flow_count() -> None:
-    """A number of connections is a number."""
+    """The number of connections may be 0, and a negative number is refused."""
     from argparse import ArgumentTypeError
 
     assert flow_count("0") == 0
@@ -122,7 +122,7 @@ def test_first_column_is_flush_left() -> None:
 
 
 def test_amounts_and_verdicts_in_words() -> None:
-    """Amounts have three digits, guesses one; verdicts are words; a missing value is a dash."""
+    """Amounts have three digits, guesses one digit; verdicts are words."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
     rates = [bottleneck(1_234_567, each) for each in (Evidence.MEASURED, Evidence.GUESSED)]
     assert rates == ["~1.23 Mbit/s", "?1 Mbit/s"]

@@ -42,7 +42,7 @@ Write = Callable[[str, Frames, int, int], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write the frames that a tap (0 or 1) sees, with a given offset of its clock."""
+    """Write the frames that a tap (0 or 1) sees, on a clock with a given offset."""
 
     def write_(name: str, frames: Frames, tap: int, offset_ns: int) -> Path:
         path = tmp_path / name
@@ -54,7 +54,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def test_the_document(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Clock, delays and losses of two files, as JSON on standard output."""
+    """The command prints clock, delays and losses of two files as JSON."""
     a = write("a.pcap", conversation(), 0, 0)
     lossy = conversation()
     del lossy[20:22]
@@ -75,7 +75,7 @@ def test_the_document(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
 def test_match_writes_a_row_per_packet(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
-    """Every packet is a row with both times on the first clock, null if it was not seen."""
+    """Each packet is a row with both times on the first clock; a tap that missed it has null."""
     frames = conversation()
     a, b = write("a.pcap", frames, 0, 0), write("b.pcap", frames[:11] + frames[12:], 1, HOUR_NS)
     target = tmp_path / f"pairs.{suffix}"
@@ -123,7 +123,7 @@ def test_nothing_in_common(  # noqa: PLR0917 - what each case is
 
 
 def test_no_file(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A file that cannot be read again, is missing, or has no TCP is refused in a sentence."""
+    """A stream, a missing file, a file without TCP and a wrong output name are refused."""
     a = write("a.pcap", conversation(), 0, 0)
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(pcap([]))

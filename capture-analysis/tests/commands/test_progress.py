@@ -11,7 +11,7 @@ from traffic_generator import Traffic, write
 
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
-    """Return a line that does not wait."""
+    """Make a line that is shown without delay."""
     monkeypatch.setattr(progress, "_PATIENCE_S", 0)
     monkeypatch.setattr(progress, "_EVERY_S", 0)
     watching = progress.ProgressLine()
@@ -22,7 +22,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
 def test_progress_line_grows_and_goes(
     line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line names the capture and grows to 100 % at each reading; then it is erased."""
+    """The line names the capture, grows to 100 % in each pass, and is erased at the end."""
     path = tmp_path / "near.pcap"
     write(Traffic(flows=2, round_packets=20_000), 30_000, {"near": path})
     for _ in range(2):

@@ -31,18 +31,18 @@ def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
 
 
 def test_sizes_of_segment_and_ack() -> None:
-    """Sizes are those of the largest segment and the smallest ACK, b is segments per ACK."""
+    """Facts have the largest segment, the smallest ACK, and b, the segments per ACK."""
     facts = facts_of(compressed())
     assert facts.segment_bytes.tolist() == [MSS, 0]
     assert facts.segment_frame_bytes.tolist() == [FRAME, 0]
-    assert facts.ack_frame_bytes.tolist() == [ACK_FRAME, ACK_FRAME]  # the handshake's, backward
+    assert facts.ack_frame_bytes.tolist() == [ACK_FRAME, ACK_FRAME]  # backward from the handshake
     assert facts.header_bytes[0] == 52
     assert facts.segments_per_ack[0] == 1
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 def test_tap_place_is_share_of_round_trip(share: float) -> None:
-    """The tap's place is the share of the round trip between it and the sender."""
+    """The tap's place is the share of the round trip that lies between it and the sender."""
     exchange = compressed(to_receiver_ns=round((1 - share) * ROUND_TRIP_NS), sends=False)
     exchange.data_ns = exchange.data_ns[:1]
     exchange.first = exchange.first[:1]
@@ -72,7 +72,7 @@ def test_rate_before_queue() -> None:
 
 
 def test_rate_behind_queue() -> None:
-    """Near the receiver the rate is the pace of data; most gaps agree with it."""
+    """Near the receiver the rate is the pace of data, with which most gaps agree."""
     facts = facts_of(arriving())
     assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-9)
     assert facts.rate_source[0] == RateSource.DATA
@@ -81,7 +81,7 @@ def test_rate_behind_queue() -> None:
 
 
 def test_rate_of_data_alone() -> None:
-    """If the tap's place is unknown, no rate is read from data that compressed ACKs released."""
+    """If the tap's place is unknown, data that compressed ACKs released gives no rate."""
     released = compressed()
     released.ack_ns, released.acked, released.stamp = released.ack_ns[:0], released.acked[:0], None
     facts = measure(capture_of(released, handshake=False)).facts
@@ -90,14 +90,14 @@ def test_rate_of_data_alone() -> None:
 
 
 def test_rate_needs_gaps() -> None:
-    """A handful of gaps makes no rate."""
+    """A few gaps give no rate."""
     facts = facts_of(arriving(bursts=1, segments=10))
     assert np.isnan(facts.rate_bit).all()
     assert facts.rate_source.tolist() == [RateSource.UNKNOWN, RateSource.UNKNOWN]
 
 
 def test_rate_of_shared_link() -> None:
-    """Connections whose segments alternate on a link show its rate only together."""
+    """If segments of two connections alternate, only both together show the link's rate."""
     one, two = arriving(segments=20), arriving(segments=20, port=40001)
     times = one.data_ns[0] + np.arange(2 * len(one.data_ns)) * SEGMENT_NS
     for turn, each in enumerate((one, two)):
@@ -109,7 +109,7 @@ def test_rate_of_shared_link() -> None:
 
 
 def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate found in the capture's head is dropped if later packets come faster than it allows."""
+    """A rate from the capture's head is dropped if later packets are faster than it allows."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
     slow = arriving()
     fast = np.arange(20_000) * SEGMENT_NS // 3 + slow.ack_ns[-1] + SEGMENT_NS
@@ -124,7 +124,7 @@ def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rate_given_that_cannot_be() -> None:
-    """A rate that the user gives is kept even if more was delivered."""
+    """A rate from the user is kept, even if the link delivered more."""
     steady = arriving(cycle_ns=12 * SEGMENT_NS, bursts=200)
     facts = facts_of(steady, given=Given(rate_mbit=90))
     assert facts.rate_evidence[0] == Evidence.GIVEN
@@ -133,7 +133,7 @@ def test_rate_given_that_cannot_be() -> None:
 
 @pytest.mark.parametrize(("mean_ns", "source"), [(SEGMENT_NS // 2, 0), (4 * SEGMENT_NS, 6)])
 def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
-    """The opposite direction's rate is taken as a guess, unless this direction delivered more."""
+    """The opposite direction's rate is a guess for this one, unless this one delivered more."""
     back = arriving(turned=True, port=40001, bursts=4000, segments=1)
     gaps = np.random.default_rng(1).lognormal(0, 2, len(back.data_ns))  # no mode
     back.data_ns = back.data_ns[0] + np.cumsum(mean_ns * gaps / gaps.mean()).astype(np.int64)
@@ -143,7 +143,7 @@ def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
 
 
 def test_pace_of_an_application() -> None:
-    """A pace without a pause is a guess, because it may be the application's."""
+    """A pace without pauses is a guess, because the application may set it."""
     paced = facts_of(arriving(bursts=600, segments=1, cycle_ns=SEGMENT_NS))
     assert paced.rate_evidence[0] == Evidence.GUESSED
     assert facts_of(arriving()).rate_evidence[0] == Evidence.MEASURED
@@ -161,7 +161,7 @@ def test_rate_on_a_coarse_clock() -> None:
 
 
 def test_tap_of_two_minds() -> None:
-    """If handshake and data disagree on the tap's place, it is unknown."""
+    """If handshake and data give different places of the tap, its place is unknown."""
     torn = Conversation().handshake()  # 20 us to the sender, 10 to the receiver
     torn.send(0, 100, 1, payload=10, ack=1)
     torn.send(1, 1100, 1, ack=11)
@@ -178,7 +178,7 @@ def test_tap_of_two_minds() -> None:
 
 
 def test_rate_given() -> None:
-    """A given rate is for the direction with most data; the other keeps its own."""
+    """A given rate is that of the direction with most data; the other keeps its own."""
     facts = facts_of(arriving(), given=Given(rate_mbit=50, ack_rate_mbit=2))
     assert facts.rate_bit.tolist() == [50e6, 2e6]
     assert facts.rate_source.tolist() == [RateSource.GIVEN, RateSource.GIVEN]
@@ -186,20 +186,20 @@ def test_rate_given() -> None:
 
 @pytest.mark.parametrize("tick_ns", [1_000, 1_000_000, 4_000_000, 10_000_000])
 def test_tick_found_from_time_stamps(tick_ns: int) -> None:
-    """The tick of time stamps is found from their progress over the time of the capture."""
+    """The tick of TCP time stamps is found from their progress over capture time."""
     facts = facts_of(compressed(tick_ns=tick_ns))
     assert facts.tick_ns[0] == tick_ns
     assert np.isnan(facts.tick_ns[1])
 
 
 def test_data_found_whoever_opens_the_connection() -> None:
-    """Connections opened from either end of a path have their data in the right direction."""
+    """Whichever end opens a connection, its data has the right direction."""
     facts = facts_of(arriving(), arriving(turned=True, port=40001))
     assert facts.side.tolist() == [0, 1, 1, 0]
 
 
 def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that begins after the head is treated like one between the same hosts."""
+    """A connection that begins after the head gets the facts of one between the same hosts."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 100)
     later = arriving(port=40001)
     other = arriving(port=40002, host=9)
@@ -236,7 +236,7 @@ def test_acks_of_two_connections_back_to_back_are_no_pace() -> None:
 
 
 def test_rate_survives_recoveries_and_long_queues() -> None:
-    """A download that keeps a drop-tail queue full has the rate of its link, near its sender."""
+    """Near its sender, a download that keeps a drop-tail queue full shows its link's rate."""
     links = Link(8e6, buffer_bytes=50 * 1514), Link(1e8)
     download = Connection(window=56, segments=6000)
     facts = measure(Simulation(links, [download], "near").run().captured()).facts
@@ -246,7 +246,7 @@ def test_rate_survives_recoveries_and_long_queues() -> None:
 
 
 def test_pace_within_aggregates_is_no_rate() -> None:
-    """ACKs a hundredfold closer than the delivery, as within an aggregate, give no rate."""
+    """ACKs a hundred times closer than the delivery, as in an aggregate, give no rate."""
     links = Link(2e9, burst=20, wait_ns=20_000_000), Link(1e10)
     upload = Connection(window=100, segments=4000)
     facts = measure(Simulation(links, [upload], "near").run().captured(clock_ns=1)).facts
@@ -257,7 +257,7 @@ def test_pace_within_aggregates_is_no_rate() -> None:
 def test_measured_rates_are_no_slower_than_their_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """For a later, short connection that exceeds a measured rate, that rate is a guess."""
+    """If a later, short connection exceeds a measured rate, that rate is a guess for it."""
     monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
     first, later = arriving(), arriving(bursts=1, segments=100, port=40001)
     later.data_ns = first.data_ns[-1] + SEGMENT_NS + np.arange(100) * SEGMENT_NS // 3

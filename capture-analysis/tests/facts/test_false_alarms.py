@@ -19,7 +19,7 @@ FAMILIES: dict[str, Callable[[Random, tuple[int, int]], np.ndarray]] = {
 
 
 def alarms(gaps: np.ndarray) -> float:
-    """Return the share of samples (rows of gaps) in which a mode counts as true."""
+    """Return the share of samples (rows of gaps) whose mode counts as a link's."""
     samples, count = gaps.shape
     gap_ns = np.maximum(1e6 * gaps, 1).astype(np.int64).ravel()
     group = np.repeat(np.arange(samples), count)
@@ -29,7 +29,7 @@ def alarms(gaps: np.ndarray) -> float:
 @pytest.mark.parametrize("count", [20, 50, 200, 2000])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_gaps_are_no_link(family: str, count: int) -> None:
-    """At most one in 500 samples of random gaps has a true mode."""
+    """At most one in 500 samples of random gaps counts as having a mode."""
     random = np.random.default_rng(len(family) + count)
     samples = max(GAPS // count, 1000)
     assert alarms(FAMILIES[family](random, (samples, count))) <= 0.002
@@ -37,7 +37,7 @@ def test_random_gaps_are_no_link(family: str, count: int) -> None:
 
 @pytest.mark.parametrize("count", [50, 200, 2000])
 def test_a_link_among_random_gaps(count: int) -> None:
-    """If half of the gaps are a link's, within 2 %, nearly every sample has a true mode."""
+    """If half of the gaps are a link's, within 2 %, nearly every sample has a mode."""
     random = np.random.default_rng(count)
     gaps = random.exponential(4, (100, count))
     gaps[:, ::2] = random.normal(1, 0.01, gaps[:, ::2].shape)

@@ -1,4 +1,4 @@
-"""Our words for packets beside Wireshark's and tcptrace's, on a connection with all of them."""
+"""Our names for packets against Wireshark's and tcptrace's, on a connection with all kinds."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 
 def connection() -> bytes:
-    """Make a capture with data sent again in three ways, and without some data that was sent."""
+    """Make a capture with three kinds of retransmissions and a gap in the captured data."""
     frames: list[tuple[int, Any]] = []
 
     def send(at_us: int, payload: int = 0, **fields: Any) -> None:
@@ -35,13 +35,13 @@ def connection() -> bytes:
     send(340_000, 100, seq=601, ack=1)
     send(640_000, 100, seq=601, ack=1)  # time-out
     answer(650_000, seq=1, ack=701)
-    answer(660_000, seq=1, ack=801)  # of data that is not in the capture
+    answer(660_000, seq=1, ack=801)  # of data that the capture lacks
     return pcap(frames)
 
 
 @pytest.mark.slow
 def test_packets_are_named_as_by_tshark_and_tcptrace(tmp_path: Path) -> None:
-    """We and tshark name the same packets, and tcptrace counts equally many retransmissions."""
+    """Our names for packets are tshark's, and tcptrace counts as many retransmissions."""
     for program in ("tshark", "tcptrace"):
         if not shutil.which(program):
             pytest.skip(f"not installed: {program} (vm/install-packages test)")

@@ -1,4 +1,4 @@
-"""The limits of a transfer, seen from beyond its sender, on simulated paths."""
+"""The limits of a transfer, seen from a tap away from its sender, on simulated paths."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,20 +18,20 @@ PLACES = ("middle", "far")
 
 
 def captured(place: Place, loss: float = 0, **settings: Any) -> ColumnCapture:
-    """Simulate a transfer that hardly uses a link of 100 Mbit/s and 10 ms."""
+    """Simulate a transfer that uses little of a link of 100 Mbit/s and 10 ms."""
     links = Link(1e8, 2_000_000, 3_000_000, loss=loss), Link(1e8, 3_000_000, 2_000_000)
     transfer = Connection(**{"window": 20, "announced": 1000} | settings)
     return Simulation(links, [transfer], place).run().captured()
 
 
 def limits(capture: ColumnCapture) -> SimpleNamespace:
-    """Return the quantities of its data."""
+    """Return the quantities of the transfer's data."""
     return values(measure(capture), 0)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_receive_window(place: Place) -> None:
-    """A wait with the announced window full is the window's; with a wider window, the sender's."""
+    """With the announced window full, the window limits; with a wider one, the sender does."""
     found = limits(captured(place, window=1000, announced=20))
     assert found.afar_receive_window > 0.9
     assert limit_of(vars(found)).cause == "receive window"
@@ -43,7 +43,7 @@ def test_receive_window(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_recovery(place: Place) -> None:
-    """The time between a loss before the tap and its repair counts as recovery."""
+    """The time from a loss before the tap to its repair counts as recovery."""
     found = limits(captured(place, loss=0.02))
     assert found.afar_recovery > 0.5
     assert limit_of(vars(found)).cause == "recovery"
@@ -52,7 +52,7 @@ def test_recovery(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_writes_of_the_application(place: Place) -> None:
-    """A wait for an application that writes seldom is the sender's."""
+    """The wait for an application that seldom writes counts as the sender's."""
     found = limits(captured(place, write_ns=50_000_000, write=4))
     assert found.afar_sender > 0.95
     assert limit_of(vars(found)).cause == "sender"
@@ -67,7 +67,7 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Near the sender, or without a known window scale, a reason replaces the metric."""
+    """Near the sender, or without a known window scale, the metric has a reason instead."""
     near = limits(captured("near"))
     assert near.afar_sender == limits_from_afar.NOT_FAR
     unscaled = captured("far")
@@ -78,7 +78,7 @@ def test_what_cannot_be_told() -> None:
 
 
 def test_data_alone() -> None:
-    """With data alone the place is unknown, and no cause is named."""
+    """If only data was captured, the tap's place is unknown, and no cause is named."""
     capture = captured("far")
     capture.whole = capture.whole.data()
     found = limit_of(vars(limits(capture)))

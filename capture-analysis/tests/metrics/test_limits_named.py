@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_causes_are_true() -> None:
-    """A cause is named for four of five directions, from every place, and nine of ten are true."""
+    """For 80 % of directions a cause is named, from each place, and 90 % of these are right."""
     found = list(cases(2, seed=7))
     named = [each for each in found if each.said != CANNOT_TELL]
     assert len(named) >= 0.8 * len(found)
@@ -23,7 +23,7 @@ def test_causes_are_true() -> None:
 
 
 def test_transfers_that_pause_in_turn_fill_a_link() -> None:
-    """A link that others fill while a transfer waits for a time-out is full, and no more than that.
+    """A link that others fill while a transfer pauses is full, and its use is at most 1.
 
     Two transfers of one sender each pause for two of four seconds, in turn.
     """
@@ -43,9 +43,9 @@ def test_transfers_that_pause_in_turn_fill_a_link() -> None:
 
 
 def test_link_that_changes_its_rate() -> None:
-    """After a full link became four times as fast, its use is unknown, and nothing is named.
+    """If a full link becomes four times as fast, its use is unknown, and no cause is named.
 
-    On a link of one rate a window that is smaller than the path is named.
+    On a link with one rate, a window smaller than the path is named.
     """
     changes = Link(1e6, 500_000, 500_000, change_ns=10**10, changed_bit=4e6, changed_ns=10**7)
     found = [

@@ -1,4 +1,4 @@
-"""The metrics of one capture, on captures with answers known by construction."""
+"""The metrics of one capture, on captures whose answers are known by construction."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ KNOWN = Given(rate_mbit=100, ack_rate_mbit=100)
 
 
 def measured(*exchanges: Exchange, given: Given = KNOWN, handshake: bool = True) -> Measured:
-    """Measure a capture of some connections, whose bottlenecks are known."""
+    """Measure a capture of connections whose bottlenecks are known."""
     return measure(capture_of(*exchanges, handshake=handshake), given)
 
 
 def of(exchange: Exchange, **settings: Any) -> Any:
-    """Return all quantities of the data of a connection."""
+    """Return all metrics of the data of a connection."""
     return values(measured(exchange, **settings), 0)
 
 
@@ -71,7 +71,7 @@ def test_compression_factor() -> None:
 
 
 def test_factor_of_spaced_acks() -> None:
-    """Without compression there is no factor, and the reason is given."""
+    """Without compression the factor is undefined, with a reason."""
     found = of(compressed(bunch=1))
     assert found.acks_compressed == 0
     assert found.compression_factor == "no ACK is compressed"
@@ -88,14 +88,14 @@ def test_factor_above_bound() -> None:
 
 
 def test_no_bound_without_the_rate_of_acks() -> None:
-    """If the rate on the ACKs' path is unknown, the factor's bound has only a reason."""
+    """If the rate on the ACKs' path is unknown, the factor's bound has a reason instead."""
     measured = measure(capture_of(compressed()), KNOWN)
     measured.facts.rate_bit[1] = np.nan
     assert values(measured, 0).compression_factor_bound == "no rate for the ACKs' bottleneck"
 
 
 def test_simultaneous_acks_have_no_factor() -> None:
-    """Simultaneous ACKs have no factor; they are counted, and count as compressed."""
+    """Simultaneous ACKs have no factor, are counted, and count as compressed."""
     exchange = compressed()
     at = exchange.ack_ns.reshape(CYCLES, WINDOW)
     at[:, -BUNCH:] = at[:, -BUNCH, None]
@@ -105,7 +105,7 @@ def test_simultaneous_acks_have_no_factor() -> None:
 
 
 def test_certain_with_rate_given() -> None:
-    """With a given rate, ACKs faster than it are certainly compressed or held."""
+    """With a given rate, bunches of ACKs faster than it are certain events."""
     found = of(compressed())
     assert found.certain_events == CYCLES
     assert found.certain_acks == CYCLES * BUNCH
@@ -114,7 +114,7 @@ def test_certain_with_rate_given() -> None:
 
 
 def test_likely_with_rate_estimated() -> None:
-    """With an estimated rate, the same events are likely, not certain."""
+    """With an estimated rate, the same events are likely, and not certain."""
     estimated = measured(compressed(), given=Given())
     estimated.facts.rate_evidence[0] = Evidence.MEASURED
     found = values(estimated, 0)
@@ -123,7 +123,7 @@ def test_likely_with_rate_estimated() -> None:
 
 
 def test_paxson_events() -> None:
-    """Time stamps of a fine tick show the bunches as compression events, and every ACK in them."""
+    """With a fine tick, time stamps show each bunch as a compression event, with all its ACKs."""
     found = of(compressed())
     assert found.compression_events == CYCLES
     assert found.compression_acks == CYCLES * BUNCH
@@ -133,7 +133,7 @@ def test_paxson_events() -> None:
 
 
 def test_paxson_events_of_coarse_ticks() -> None:
-    """With a tick longer than the spacing, bunches sent over more than two ticks are events."""
+    """With a tick above the spacing, only bunches sent over more than two ticks are events."""
     few, many = (
         of(compressed(tick_ns=1_000_000)),
         of(compressed(tick_ns=1_000_000, window=40, bunch=36)),
@@ -144,7 +144,7 @@ def test_paxson_events_of_coarse_ticks() -> None:
 
 
 def test_no_time_stamps() -> None:
-    """Without time stamps send times are null, with the reason."""
+    """Without time stamps send times are undefined, with the reason."""
     exchange = compressed()
     exchange.stamp = None
     found = of(exchange)
@@ -153,7 +153,7 @@ def test_no_time_stamps() -> None:
 
 
 def test_held_acks() -> None:
-    """ACKs made faster than their data arrives were held by the receiver, and are no events."""
+    """ACKs sent faster than their data arrived were held by the receiver, and are no events."""
     held, queued = of(compressed(held=True)), of(compressed())
     assert (held.bunches_held, held.bunches_compressed, held.bunches_undecided) == (CYCLES, 0, 0)
     assert held.compression_events == 0
@@ -161,13 +161,13 @@ def test_held_acks() -> None:
 
 
 def test_held_undecided() -> None:
-    """A tick longer than the transmission time of a bunch's data decides nothing."""
+    """A tick above the transmission time of a bunch's data leaves the bunch undecided."""
     found = of(compressed(tick_ns=1_000_000))
     assert found.bunches_undecided == CYCLES
 
 
 def test_time_stamps_wrap() -> None:
-    """Time stamps that wrap around within a bunch change nothing."""
+    """Time stamps that wrap within a bunch change nothing."""
     exchange = compressed()
     assert exchange.stamp is not None
     amid = exchange.stamp[10 * WINDOW - 3]
@@ -177,13 +177,13 @@ def test_time_stamps_wrap() -> None:
 
 
 def test_sequence_wrap() -> None:
-    """Sequence numbers that wrap around change nothing."""
+    """Sequence numbers that wrap change nothing."""
     plain, wrapped = of(compressed()), of(compressed(isn=(1 << 32) - 5 * MSS))
     assert vars(plain) == vars(wrapped)
 
 
 def test_induced_bursts() -> None:
-    """A bunch of ACKs releases as many segments, if the tap is near the sender."""
+    """Near the sender, a bunch of ACKs releases a burst of as many segments."""
     found = of(compressed())
     assert found.induced_burst_max == found.induced_burst_mean == BUNCH * MSS
     assert of(compressed(sends=False)).induced_burst_max == 0
@@ -202,7 +202,7 @@ def test_bursts_at_full_rate_are_trains() -> None:
 
 
 def test_irregular_trains() -> None:
-    """Cycles further than 5 % from the median are irregular."""
+    """Cycles more than 5 % away from their median are irregular."""
     exchange = arriving()
     late = np.repeat(np.arange(50) % 5 == 4, 12) * 1_000_000
     exchange.data_ns, exchange.ack_ns = exchange.data_ns + late, exchange.ack_ns + late
@@ -210,19 +210,19 @@ def test_irregular_trains() -> None:
 
 
 def test_goodput_and_link_share() -> None:
-    """Goodput leaves out headers and the first segment; the link's share includes all frames."""
+    """Goodput excludes headers and the first segment; the link's share includes all frames."""
     found = of(arriving())
     seconds = (49 * 5_000_000 + 11 * SEGMENT_NS) / 1e9
     assert found.goodput == pytest.approx(599 * MSS * 8 / seconds / 1e6)
     assert found.throughput == pytest.approx(600 * FRAME * 8 / seconds / 1e6)
-    sent_bytes = 600 * FRAME + ACK_FRAME  # the handshake's ACK
+    sent_bytes = 600 * FRAME + ACK_FRAME  # with the handshake's ACK
     assert found.link_share == pytest.approx(sent_bytes * 8 / seconds / 100e6)
     assert found.efficiency == pytest.approx(found.goodput / (100 * MSS / FRAME))
     assert found.payload == 600 * MSS
 
 
 def test_idle_second_is_a_pause() -> None:
-    """A second with nothing outstanding is a pause of the application, and does not count."""
+    """A second with nothing outstanding is the application's pause, and does not count."""
     exchange = arriving()
     before = of(exchange)
     later = np.repeat(np.arange(50) >= 25, 12) * 7_000_000_000
@@ -233,23 +233,23 @@ def test_idle_second_is_a_pause() -> None:
 
 
 def test_round_trip_time_from_the_tap() -> None:
-    """Each ACK gives the round trip from the tap for the newest segment that it acknowledges."""
+    """Each ACK gives the round trip from the tap, for the newest segment it acknowledges."""
     found = of(arriving())
     assert found.rtt_min == 0.001
     assert found.rtt_median == found.rtt_p95 == pytest.approx(0.001, rel=1 / 128)
-    assert found.rtt_samples == 601  # the SYN's, too
+    assert found.rtt_samples == 601  # with the SYN's
 
 
 def test_in_flight() -> None:
-    """The flight is the data sent and not acknowledged, after each segment."""
+    """The flight is the data sent and not acknowledged, sampled after each segment."""
     found = of(compressed())
     assert found.in_flight_max == WINDOW * MSS
-    # The first window fills up; afterwards each segment is released by an ACK at its time.
+    # The first window fills up; then an ACK releases each segment at the ACK's time.
     assert found.in_flight_mean < WINDOW * MSS
 
 
 def test_burst_into_a_queue() -> None:
-    """Data sent into a queue faster than the link carries it makes no share above 1.05."""
+    """Data sent into a queue faster than its link gives no share above 1.05."""
     burst = compressed(cycles=1, window=40, bunch=0, sends=False)
     burst.data_ns = burst.data_ns[0] + np.arange(len(burst.data_ns)) * 1000
     found = of(burst)
@@ -258,7 +258,7 @@ def test_burst_into_a_queue() -> None:
 
 
 def test_handshake_sent_again() -> None:
-    """A SYN that was sent twice counts once; one that was captured twice does not."""
+    """A SYN that was sent twice counts as a retry; one captured twice does not."""
     assert of(arriving()).syns_again == 0
     capture = capture_of(arriving())
     capture.whole = capture.whole.where(np.append(0, np.arange(len(capture.whole))))
@@ -268,7 +268,7 @@ def test_handshake_sent_again() -> None:
 
 
 def test_retransmissions_and_late_data() -> None:
-    """Payload seen before is a retransmission, payload that fills a hole is late."""
+    """Payload seen before is a retransmission; payload that fills a hole is late."""
     exchange = arriving()
     again, late = exchange.first.copy(), exchange.first.copy()
     again[100] = again[99]
@@ -285,7 +285,7 @@ def test_retransmissions_and_late_data() -> None:
 
 
 def test_ack_kinds() -> None:
-    """A repeated ACK is counted as a duplicate; the ratio of ACKs to segments has all ACKs."""
+    """A repeated ACK is a duplicate; the ratio of ACKs to segments counts all ACKs."""
     exchange = arriving()
     exchange.acked = exchange.acked.copy()
     exchange.acked[13] = exchange.acked[12]
@@ -297,7 +297,7 @@ def test_ack_kinds() -> None:
 
 
 def test_copies_count_once() -> None:
-    """Packets that were captured twice change no metric but the count of packets."""
+    """Packets captured twice change no metric except the count of packets."""
     plain = capture_of(compressed())
     doubled = plain.whole.where(np.repeat(np.arange(len(plain.whole)), 2))
     once = values(measure(plain, KNOWN), 0)
@@ -321,7 +321,7 @@ def test_fairness_is_jains_index() -> None:
 
 @pytest.mark.parametrize(("offset_ns", "index"), [(0, 1), (2_500_000, -1)])
 def test_pendulum_index_of_two_links(offset_ns: int, index: float) -> None:
-    """Links that transmit at the same time have a positive index, alternating ones a negative."""
+    """The index is positive for links that transmit at once, negative for alternating ones."""
     one = arriving(cycle_ns=5_000_000, segments=20)
     two = arriving(cycle_ns=5_000_000, segments=20, port=40001, turned=True)
     two.data_ns, two.ack_ns = two.data_ns + offset_ns, two.ack_ns + offset_ns
@@ -334,7 +334,7 @@ def test_pendulum_index_of_two_links(offset_ns: int, index: float) -> None:
 
 @pytest.mark.parametrize(("shift", "index"), [(0, 1), (25, 0)])
 def test_recovery_synchronisation(shift: int, index: float) -> None:
-    """Connections that lose at the same time are synchronised, alternating ones are not."""
+    """Connections that lose at once are synchronised; alternating ones are not."""
     one, two = arriving(cycle_ns=500_000_000), arriving(port=40001, cycle_ns=500_000_000)
     for each, first in ((one, 0), (two, shift)):
         lost = 12 * (first + np.arange(5) * 3) + 6
@@ -355,7 +355,7 @@ def _of_capture(*exchanges: Exchange, handshake: bool = True) -> dict[str, Any]:
 
 
 def test_no_acks() -> None:
-    """Data alone gives goodput; metrics that need ACKs are null with a reason."""
+    """Data alone gives goodput; metrics that need ACKs are undefined, with a reason."""
     exchange = arriving()
     exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
     found = values(measure(capture_of(exchange, handshake=False)), 0)
@@ -384,7 +384,7 @@ def test_compression_needs_the_evidence_of_a_verdict() -> None:
     ):
         said = {name: getattr(found, name) for name in judged}
         if why == GUESSED_RATE:
-            assert said.pop("acks_shrunk") > 0  # needs no rate
+            assert said.pop("acks_shrunk") > 0  # this metric needs no rate
         assert said == dict.fromkeys(said, why)
 
 
@@ -398,7 +398,7 @@ def test_a_guessed_rate_has_no_numbers() -> None:
 
 
 def test_a_guessed_rate_of_acks_has_no_bunches() -> None:
-    """If the rate of the ACKs' bottleneck is a guess, there are no bunches and no bursts."""
+    """If the rate of the ACKs' bottleneck is a guess, bunches and bursts are undefined."""
     guessed = measured(compressed(), given=Given(rate_mbit=100))
     assert guessed.facts.rate_evidence[1] == Evidence.GUESSED
     found = values(guessed, 0)

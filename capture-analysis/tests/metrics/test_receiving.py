@@ -1,4 +1,4 @@
-"""Reordering, delayed ACKs and reads, seen near the receiver of simulated paths."""
+"""Reordering, delayed ACKs and reads, near the receiver of simulated paths."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -17,19 +17,19 @@ from simulated_path import Connection, Link, Place, Simulation
 
 
 def simulated(place: Place = "far", link: Link | None = None, **settings: Any) -> Simulation:
-    """A transfer over 10 Mbit/s and 20 ms."""
+    """Simulate a transfer over 10 Mbit/s and 20 ms."""
     links = link or Link(1e7, 5_000_000, 5_000_000), Link(1e8, 5_000_000, 5_000_000)
     transfer = Connection(**{"window": 20, "announced": 1000} | settings)
     return Simulation(links, [transfer], place).run()
 
 
 def said(simulation: Simulation) -> SimpleNamespace:
-    """The quantities of its data."""
+    """Return the metrics of the transfer's data."""
     return values(measure(simulation.captured()), 0)
 
 
 def late_by_loss(simulation: Simulation) -> list[int]:
-    """Count late segments that were never dropped, and those that were."""
+    """Count the late segments that were dropped before, and those that were not."""
     capture = simulation.captured()
     late = Tracker().track(capture.whole, capture.flows).kind == Kind.LATE_DATA
     lost = [(0, int(seq)) in simulation.dropped for seq in capture.whole.seq[late]]
@@ -49,13 +49,13 @@ def test_reordering_and_losses_are_told_apart(overtaken: float, loss: float) -> 
 
 
 def test_delayed_acks() -> None:
-    """The share of the ACKs that a timer of 40 ms sent is exact."""
+    """The share of ACKs that the receiver's timer of 40 ms sends is exact."""
     for simulation in (
         simulated(every=2),
         simulated(every=2, window=7),
         simulated(every=2, write_ns=90_000_000),
     ):
-        acks = len(simulation.truth(0).sent_ns) - 1  # but for the handshake's
+        acks = len(simulation.truth(0).sent_ns) - 1  # without the handshake's
         late = simulation.connections[0].late_acks
         assert said(simulation).acks_delayed == pytest.approx(late / acks, abs=2 / acks)
     assert late / acks > 0.9
@@ -63,12 +63,12 @@ def test_delayed_acks() -> None:
 
 
 def test_reads() -> None:
-    """Each read of a slow application that opens the window counts; so do its unread bytes."""
+    """Each read of a slow application that opens the window counts, and unread bytes are known."""
     simulation = simulated(announced=10, reads_ns=50_000_000, reads=4)
     found, transfer = said(simulation), simulation.connections[0]
     assert transfer.opened > 100
     assert found.application_reads == transfer.opened
-    # The first window announced lacks the first segment already.
+    # The first announced window is already without the first segment.
     most = (transfer.most_unread - 1) * transfer.payload
     assert found.unread_max == pytest.approx(most, abs=512)
     assert found.window_shut > 0.3
@@ -87,7 +87,7 @@ def test_reads() -> None:
     ],
 )
 def test_findings_in_words(simulation: dict[str, Any], words: str, said_of_it: str) -> None:
-    """Findings at the receiver are in the words of the table and in the sentence of the page."""
+    """The table and the page's sentence have the findings at the receiver in words."""
     found = vars(said(simulated(**simulation)))
     assert receiver_words(found).startswith(words)
     assert said_of_it in receiver_sentence(found)
@@ -96,7 +96,7 @@ def test_findings_in_words(simulation: dict[str, Any], words: str, said_of_it: s
 
 
 def test_time_that_runs_back() -> None:
-    """Time that runs back in a capture is not counted twice."""
+    """If a capture's time runs back, no time counts twice."""
     simulation = simulated(announced=10, reads_ns=50_000_000, reads=4)
     capture, expected = simulation.captured(), said(simulation).window_shut
     capture.whole.time_ns[len(capture.whole) // 2 :: 100] -= 10**9
@@ -116,7 +116,7 @@ def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_cannot_be_told() -> None:
-    """Far from the receiver, or without a known window scale, a reason replaces the metric."""
+    """Far from the receiver, or without a known window scale, the metric has a reason instead."""
     for place in ("near", "middle"):
         assert said(simulated(place)).acks_delayed == NOT_NEAR_RECEIVER
     capture = simulated().captured()

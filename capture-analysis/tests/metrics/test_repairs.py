@@ -39,7 +39,7 @@ def test_repair_after_duplicate_ack_is_fast(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_fast_by_sack(new_tracker: NewTracker) -> None:
-    """A SACK block above its ACK reports a gap, even if the ACK acknowledges something new."""
+    """A SACK block above its ACK reports a gap, even if the ACK also acknowledges new data."""
     talk = sending()
     talk.sack(200, 101, 201, 301)
     talk.send(0, 220, 101, 100, ack=1)
@@ -48,7 +48,7 @@ def test_fast_by_sack(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
-    """After 0.2 s of silence a time-out begins a repair, whatever ACKs reported before."""
+    """After 0.2 s of silence a time-out starts a repair, whatever earlier ACKs reported."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
     talk.send(1, 210, 1, ack=101)
@@ -60,7 +60,7 @@ def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
-    """If a retransmission is lost, too, the time-out that follows begins another repair."""
+    """If a retransmission is lost, the time-out after it starts another repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
     talk.send(1, 210, 1, ack=101)
@@ -72,7 +72,7 @@ def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_acknowledged_data_sent_again_is_spurious(new_tracker: NewTracker) -> None:
-    """A retransmission of acknowledged data is spurious, and begins no repair."""
+    """A retransmission of acknowledged data is spurious, and starts no repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=501)
     talk.send(0, 300 * MS, 401, 100, ack=1)
@@ -111,7 +111,7 @@ def test_elsewhere_it_cannot_be_told() -> None:
 
 @pytest.mark.parametrize(("left", "counted"), [(-200, 3), (1448, 0)])
 def test_duplicate_sack_tells_of_data_twice(left: int, counted: int) -> None:
-    """An ACK whose first SACK block lies below its number reports data that arrived twice."""
+    """A first SACK block below the ACK's number reports data that arrived twice."""
     capture = capture_of(compressed())
     whole = capture.whole
     rows = np.flatnonzero(whole.half == 1)[50:53]

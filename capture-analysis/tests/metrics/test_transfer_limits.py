@@ -24,7 +24,7 @@ SHARES = (
 
 
 def captured(place: Place = "near", loss: float = 0, **settings: Any) -> ColumnCapture:
-    """Simulate a transfer over 10 Mbit/s, whose window fills the link several times."""
+    """Simulate a transfer over 10 Mbit/s whose window fills the link several times."""
     links = Link(1e7, loss=loss), Link(1e7)
     return Simulation(links, [Connection(**{"window": 20} | settings)], place).run().captured()
 
@@ -40,17 +40,17 @@ def two_way(tick_ns: int = 1000, loss: float = 0) -> Simulation:
 
 
 def limits(capture: ColumnCapture) -> SimpleNamespace:
-    """Return the shares of time of its data, by cause."""
+    """Return the shares of time of the transfer's data, by cause."""
     return values(measure(capture), 0)
 
 
 def test_congestion_window() -> None:
-    """Data that waits for ACKs, with the announced window open, waits for congestion control."""
+    """If data waits for ACKs while the announced window is open, congestion control limits."""
     assert limits(captured()).limited_congestion_window > 0.95
 
 
 def test_receive_window() -> None:
-    """If the data fills the announced window, the wait is for the receiver's window."""
+    """If data fills the announced window, the receiver's window limits."""
     capture = captured()
     capture.whole.window[:] = 20 * 1448
     assert limits(capture).limited_receive_window > 0.95
@@ -62,11 +62,11 @@ def test_receive_window() -> None:
 
 
 def test_nothing_outstanding() -> None:
-    """With nothing outstanding the wait is for the application, or for a closed window."""
+    """With nothing outstanding, the application limits, or a closed window does."""
     capture = captured(segments=200)
     data = capture.whole.payload_bytes > 0
     last = int(np.flatnonzero(data)[-1])
-    # Everything is acknowledged, a window update comes after a minute, and data at once.
+    # All is acknowledged; after a minute a window update comes, and data right behind it.
     rows = np.append(np.arange(len(capture.whole)), [len(capture.whole) - 1, last])
     capture.whole = whole = capture.whole.where(rows)
     whole.time_ns[-2:] += 60 * 10**9 - (whole.time_ns[-2:] - whole.time_ns[-3])
@@ -80,16 +80,16 @@ def test_nothing_outstanding() -> None:
 
 
 def test_sparse_writer_is_limited_by_application() -> None:
-    """A sender that writes four segments now and then waits for its application."""
+    """The application limits a sender that writes four segments now and then."""
     found = limits(captured(write_ns=50_000_000, write=4))
     assert found.limited_application > 0.85
 
 
 def refilled(every: int) -> ColumnCapture:
-    """Simulate a transfer whose sender has data again every few ACKs, the last of it pushed."""
+    """Simulate a sender that has new data every few ACKs, with the last of it pushed."""
     capture = captured()
     whole = capture.whole
-    ack_ns = whole.time_ns[whole.payload_bytes == 0][3:]  # behind the handshake
+    ack_ns = whole.time_ns[whole.payload_bytes == 0][3:]  # without the handshake's
     rows = np.flatnonzero(whole.payload_bytes > 0)[20:]
     at = np.searchsorted(ack_ns, whole.time_ns[rows], "right") - 1
     kept = at + every < len(ack_ns)
@@ -101,7 +101,7 @@ def refilled(every: int) -> ColumnCapture:
 
 
 def test_send_buffer() -> None:
-    """Pushed data, and ACKs that release nothing, mean an empty send buffer."""
+    """Pushed data and ACKs that release nothing mean an empty send buffer."""
     capture = refilled(every=4)
     assert limits(capture).limited_send_buffer > 0.9
     assert limits(refilled(every=2)).limited_send_buffer == 0
@@ -122,7 +122,7 @@ def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch
 
 
 def by_hand(capture: ColumnCapture) -> list[float]:
-    """Compute the shares of the first direction by hand, packet by packet, at the sender."""
+    """Compute the first direction's shares at the sender, packet by packet."""
     packets = capture.whole
     tracked = Tracker().track(packets, capture.flows)
     facts = measure(capture).facts
@@ -160,7 +160,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
 
 
 def test_limits_equal_a_count_by_packet() -> None:
-    """With losses the shares equal a count packet by packet; some time is recovery."""
+    """With losses the shares equal a count by packet, and some time is recovery."""
     for window in (60_000, 12 * 1448):
         capture = captured(loss=0.02)
         capture.whole.window[:] = window
@@ -173,7 +173,7 @@ def test_limits_equal_a_count_by_packet() -> None:
 
 @pytest.mark.parametrize("tick_ns", [1000, 1_000_000, 4_000_000])
 def test_ack_compression(tick_ns: int) -> None:
-    """The time that ACKs spent in a queue is found as finely as their time stamps' ticks allow."""
+    """The time that ACKs wait in a queue is found within two ticks of time stamps per wait."""
     simulation = two_way(tick_ns)
     capture, truth = simulation.captured(), simulation.truth(0)
     longer = np.diff(truth.seen_ns) - np.diff(truth.sent_ns)
@@ -181,21 +181,21 @@ def test_ack_compression(tick_ns: int) -> None:
     share = held.sum() / lasted
     assert share > 0.4
     found = limits(capture)
-    # Each wait may lose two ticks: one is subtracted, one is lost if stamps round the gap up.
+    # Each wait may lose two ticks: one is subtracted, and one is lost if stamps round the gap up.
     assert share - 2 * tick_ns * len(held) / lasted < found.limited_ack_compression < share + 0.02
     assert found.limited_congestion_window > 0.4
     assert limits(captured()).limited_ack_compression == 0
 
 
 def test_ack_compression_without_time_stamps() -> None:
-    """Without time stamps the time of held ACKs stays in the window's share."""
+    """Without time stamps the time of waiting ACKs counts as the window's."""
     found = limits(two_way(tick_ns=0).captured())
     assert found.limited_ack_compression == transfer_limits.NO_STAMPS
     assert found.limited_congestion_window > 0.9
 
 
 def test_repeat_after_silence_is_a_timeout() -> None:
-    """A segment that is sent again after a second of silence shows a time-out."""
+    """A retransmission after a second of silence counts as a time-out."""
     capture = captured(segments=40)
     whole = capture.whole
     last = np.flatnonzero(whole.payload_bytes > 0)[-1]
@@ -208,14 +208,14 @@ def test_repeat_after_silence_is_a_timeout() -> None:
 
 
 def test_wait_for_a_timeout_is_recovery() -> None:
-    """With a window too small for three duplicate ACKs, a sender waits for its timer."""
+    """If the window is too small for three duplicate ACKs, the wait for the timer is recovery."""
     found = limits(captured(loss=0.05, announced=2))
     assert found.limited_recovery > 0.8
     assert limits(captured(announced=2)).limited_receive_window > 0.9
 
 
 def test_shares_sum_to_one() -> None:
-    """The shares sum to all of the time."""
+    """The shares sum to one."""
     found = limits(two_way(loss=0.01).captured())
     assert found.limited_ack_compression > 0.1
     assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
@@ -236,7 +236,7 @@ def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_elsewhere_it_cannot_be_told() -> None:
-    """Far from the sender, or without the handshake's scale, the shares have a reason."""
+    """Far from the sender, or without the window scale, the shares have a reason instead."""
     assert limits(captured("far")).limited_application == transfer_limits.NOT_NEAR
     unscaled = captured()
     unscaled.flows.rows["seen"] &= np.uint8(3 * Seen.HALF)

@@ -21,17 +21,17 @@ from truth_corpus import KINDS, corpus
 
 pytestmark = pytest.mark.slow
 
-CASES = 6
+CAPTURES = 6
 
 
 @pytest.fixture(scope="module")
 def verdicts() -> list[Told]:
-    """Return the verdicts on some cases of each kind."""
-    return [each for case in corpus(CASES) for each in told(case)]
+    """Return the verdicts on some captures of each kind."""
+    return [each for simulated in corpus(CAPTURES) for each in told(simulated)]
 
 
 def test_verdicts_are_true(verdicts: list[Told]) -> None:
-    """Under 1 % of the verdicts "compressed" are wrong; under 5 % of compressed ones are missed."""
+    """Under 1 % of verdicts "compressed" are wrong, and under 5 % of compressed captures missed."""
     table = confusion(verdicts)
     assert table["not", "compressed"] < 0.01 * sum(
         n for (_, said), n in table.items() if said == "compressed"
@@ -59,14 +59,14 @@ def test_verdicts_are_true(verdicts: list[Told]) -> None:
     ],
 )
 def test_evidence_decides(evidence: Evidence, shares: Shares, said: int | str) -> None:
-    """A verdict follows from the evidence of the rate and the two shares, as the metric says."""
+    """A verdict follows from the rate's evidence and the two shares, as its definition says."""
     facts = Facts.unknown(2)
     facts.rate_evidence[0] = evidence
     assert judged(shares, 0, facts) == said
 
 
 def test_measured_rates_are_true(verdicts: list[Told]) -> None:
-    """Under 2 % of measured rates are wrong by more than a tenth; guesses often are."""
+    """Under 2 % of measured rates are off by more than a tenth; guesses often are."""
     errors = {
         evidence: np.array([each.error for each in verdicts if each.evidence == evidence])
         for evidence in (Evidence.MEASURED, Evidence.GUESSED)
@@ -78,15 +78,15 @@ def test_measured_rates_are_true(verdicts: list[Told]) -> None:
 
 
 def test_pace_of_the_acks_own_link() -> None:
-    """Under a tenth of rates measured on paths whose links differ tenfold are wrong."""
-    found = [each for case in corpus(20, kinds=["asymmetric"]) for each in told(case)]
+    """On paths whose links differ tenfold, under a tenth of measured rates are wrong."""
+    found = [each for simulated in corpus(20, kinds=["asymmetric"]) for each in told(simulated)]
     errors = np.array([each.error for each in found if each.evidence == Evidence.MEASURED])
     assert len(errors) > 30
     assert (errors > WRONG).mean() < 0.1
 
 
 def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:
-    """Receivers that hold or merge ACKs are never called a path that compresses."""
+    """If a receiver holds or merges ACKs, the path is never called compressing."""
     held = [each for each in verdicts if each.kind in ("held", "merged") and each.true == "not"]
     assert held
     assert not [each for each in held if each.said == "compressed"]
@@ -94,9 +94,9 @@ def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_capture_agrees_with_itself(kind: str) -> None:
-    """No use of a link exceeds 1.05; page, table and JSON agree; every verdict has evidence."""
-    for case in corpus(2, seed=7, kinds=[kind]):
-        measured = measure(case.capture)
+    """No use of a link exceeds 1.05; page, table and JSON agree; each verdict has evidence."""
+    for simulated in corpus(2, seed=7, kinds=[kind]):
+        measured = measure(simulated.capture)
         for flow in document(measured)["flows"]:
             listed = flows.row(measured, flow["id"])[-1]
             ways = [direction for direction in ("forward", "backward") if flow[direction]]

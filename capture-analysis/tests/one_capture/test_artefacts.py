@@ -1,4 +1,4 @@
-"""Artefacts of a capture are counted, and reported with their consequence."""
+"""Artefacts of a capture are counted, and reported with their effect."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from simulated_path import Connection, Link, Simulation
 
 
 def bulk(**captured: int) -> list[str]:
-    """Return the warnings about a plain transfer, captured with the given options."""
+    """Return the warnings about a plain transfer that is captured with these options."""
     links = Link(1e7), Link(1e7)
     simulation = Simulation(links, [Connection(segments=300)], "near").run()
     said: list[str] = document(measure(simulation.captured(**captured)))["warnings"]
@@ -19,18 +19,18 @@ def bulk(**captured: int) -> list[str]:
 
 
 def test_plain_captures_have_no_warning() -> None:
-    """A capture without artefacts has none."""
+    """A capture without artefacts has no warning."""
     assert bulk() == []
 
 
 def test_coarse_clock() -> None:
-    """A clock of 10 ms is named, with its consequence."""
+    """A clock of 10 ms is reported with its effect."""
     (said,) = bulk(clock_ns=10_000_000)
     assert said.startswith("all times are multiples of 10 ms: shorter gaps are unknown")
 
 
 def test_merged_segments() -> None:
-    """Packets above the announced MSS are counted and named as an offload's."""
+    """Packets above the announced MSS are counted and reported as an offload's."""
     (said,) = bulk(merge=4)
     assert "have more payload than a segment can have, merged by an offload" in said
     merged = Simulation((Link(1e7), Link(1e7)), [Connection(segments=300)], "near").run()
@@ -41,7 +41,7 @@ def test_merged_segments() -> None:
 
 
 def test_holes_are_counted_and_named() -> None:
-    """Data that is acknowledged and not captured is counted, and named with the effect."""
+    """Data that is acknowledged and not captured is counted and reported with its effect."""
     capture = capture_of(arriving())
     whole = values(measure(capture), 0)
     assert (whole.unseen_bytes, whole.capture_holes, whole.unseen) == (0, 0, 0)
@@ -65,7 +65,7 @@ def test_several_interfaces_are_named() -> None:
 
 
 def test_each_count_has_its_consequence() -> None:
-    """Counts of odd times and lengths are reported with their effect on the numbers."""
+    """Odd times and lengths are counted and reported with their effect on the numbers."""
     odd = Counts(frames=9, beyond_2262=1, encrypted=3, aggregated=2, fraction_beyond=2)
     odd.backward, odd.length_beyond = 3, 4
     for said, part in zip(
@@ -81,6 +81,6 @@ def test_each_count_has_its_consequence() -> None:
 
 @pytest.mark.parametrize(("without", "said"), [(5, True), (4, False)])
 def test_captures_of_mostly_other_protocols_say_so(without: int, said: bool) -> None:
-    """With more packets of other protocols than of TCP, tunnels not counted, QUIC is named."""
+    """If other protocols have more packets than TCP, tunnels aside, QUIC is named."""
     counts = Counts(frames=without + 5, packets=4, not_tcp=without + 1, tunnels_gre=1)
     assert any("QUIC" in each for each in warnings_of(counts, [])) == said

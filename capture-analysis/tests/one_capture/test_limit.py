@@ -22,7 +22,7 @@ WAITS: dict[str, Any] = {
 
 
 def test_pauses_limit_nothing() -> None:
-    """Pauses are left out; the cause's share is of the time that remains."""
+    """Pauses are left out: the cause's share is of the remaining time."""
     found = limit_of(WAITS)
     assert found.cause == "receive window"
     assert found.share == pytest.approx(0.6)
@@ -35,27 +35,27 @@ def test_pauses_limit_nothing() -> None:
 
 @pytest.mark.parametrize(("share", "cause"), [(0.9, LINK), (0.89, "receive window")])
 def test_full_link_comes_first(share: float, cause: str) -> None:
-    """A link of known rate is full from nine tenths of it on, whatever the data waits for."""
+    """A link of known rate is full from 90 % of it on, whatever the data waits for."""
     found = limit_of(WAITS | {"bottleneck_rate": 8.07, "efficiency": share, "link_share": 0.5})
     assert found.cause == cause
 
 
 def test_sentence_on_a_full_link() -> None:
-    """The sentence on a full link has its share and its rate, in three digits."""
+    """The sentence on a full link has its share and its rate with three digits."""
     values = {"bottleneck_rate": 8.0712, "efficiency": 0.9712, "pauses": 0}
     assert limit_of(values).sentence == "The link is full: 97.1 % of 8.07 Mbit/s."
 
 
 @pytest.mark.parametrize("cause", ["limited_recovery", "limited_ack_compression"])
 def test_longest_wait_limits(cause: str) -> None:
-    """The cause with the largest share limits."""
+    """The cause with the largest share is named."""
     found = limit_of(WAITS | {cause: 0.5})
     assert found.cause in {"recovery", "ACK compression"}
     assert found.share == pytest.approx(1)
 
 
 def test_link_shared_with_others_is_full() -> None:
-    """All connections of a link together can fill it; idle time is named separately."""
+    """All connections of a link together can fill it; the sentence has its idle time apart."""
     values = {"bottleneck_rate": 8.07, "efficiency": 0.5, "link_share": 0.97, "pauses": 2}
     found = limit_of(values)
     assert (found.cause, found.share) == (LINK, 0.97)
@@ -78,7 +78,7 @@ def test_link_shared_with_others_is_full() -> None:
 def test_queue_that_stands(
     waits: dict[str, float], cause: str, stands: float, *, full: bool
 ) -> None:
-    """A queue that stands nearly always is the limit of data that waits for ACKs."""
+    """If data waits for ACKs and a queue nearly always stands, the queue is named."""
     found = limit_of(waits | {"data_time": 20.0, "standing_queue": stands})
     assert found.cause == cause if full else found.cause != QUEUE
     if full and cause == QUEUE:
@@ -94,7 +94,7 @@ def test_link_used_by_all_is_full() -> None:
 
 @pytest.mark.parametrize("cause", ["limited_congestion_window", "afar_sender"])
 def test_what_a_full_link_looks_like(cause: str) -> None:
-    """A wait that a full link would also cause is named only if a full link would be noticed."""
+    """A cause that a full link would also show is named only if a full link would be noticed."""
     values = {cause: 0.9, "data_time": 20.0}
     found = limit_of(values)
     assert (found.cause, found.share) == (CANNOT_TELL, None)
@@ -104,13 +104,13 @@ def test_what_a_full_link_looks_like(cause: str) -> None:
 
 
 def test_pauses_of_a_sender_far_away() -> None:
-    """Pauses do not count in the share of a sender that holds back."""
+    """The share of a sender that holds back does not include pauses."""
     values = {"afar_sender": 0.9, "data_time": 10.0, "pauses": 10.0, "link_use": 0.1}
     assert limit_of(values).share == pytest.approx(0.8)
 
 
 def test_known_rate_replaces_the_least_one() -> None:
-    """If the link's rate is known, the sentence names no lower bound for it."""
+    """If the link's rate is known, the sentence has no lower bound of it."""
     found = limit_of(WAITS | {"bottleneck_rate": 80.0, "efficiency": 0.1})
     assert found.sentence == (
         "For 60 % of the time in which it sends, the receiver's window is full "
@@ -128,7 +128,7 @@ def test_known_rate_replaces_the_least_one() -> None:
     ],
 )
 def test_share_of_the_time_that_sends(shares: dict[str, float], told: float | None) -> None:
-    """A share is from 0 to 1, and given if causes without a value cannot exceed it."""
+    """A share is from 0 to 1, and named if the unknown part cannot exceed it."""
     values = {f"limited_{name}": share for name, share in shares.items()}
     assert limit_of(values | {"data_time": 20.0, "pauses": 20.0}).share == told
 
@@ -139,7 +139,7 @@ def test_no_time_that_sends() -> None:
 
 
 def test_unknown_shares() -> None:
-    """No cause is named if causes without a value may have the larger part."""
+    """If causes without a value may have the largest share, no cause is named."""
     windows = ("receive_window", "congestion_window", "send_buffer")
     unknown = dict.fromkeys((f"limited_{each}" for each in windows), "no handshake")
     found = limit_of(WAITS | unknown)
@@ -150,7 +150,7 @@ def test_unknown_shares() -> None:
 
 
 def test_queue_in_words() -> None:
-    """The queue adds the median round trip minus the shortest, if more than a fifth of it."""
+    """The sentence has the queue's delay, median minus shortest round trip, if above a fifth."""
     assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
         "The queue adds 64.9 ms: the round trip is at least 16.1 ms, in the median 81 ms."
     )

@@ -1,4 +1,4 @@
-"""Measuring in pieces and in parts, and the content of the document."""
+"""Measuring a capture in pieces and in parts, and its document."""
 
 import inspect
 import json
@@ -45,9 +45,9 @@ def everything(measured: Measured) -> str:
 def test_blocks_do_not_matter(
     monkeypatch: pytest.MonkeyPatch, packets: int | None, blocks: list[int]
 ) -> None:
-    """The result does not depend on the size of blocks, to the last digit.
+    """The result is the same to the last digit for any size of blocks.
 
-    Blocks of one packet, each as slow as one of thousands, cut only the part after the head.
+    Blocks of one packet, each as slow as one of thousands, are used only after the head.
     """
     monkeypatch.setattr(single, "HEAD_PACKETS", 2000)
     capture = mixed()
@@ -61,7 +61,7 @@ def test_blocks_do_not_matter(
 
 
 def test_parts_do_not_matter() -> None:
-    """Connections measured apart and merged give the result of the whole, to the last digit."""
+    """Connections measured apart and merged give the whole's result to the last digit."""
     expected = everything(measure(mixed()))
     for parts in (2, 3, 8):
         found = measure(mixed(), part=Part(0, parts))
@@ -71,7 +71,7 @@ def test_parts_do_not_matter() -> None:
 
 
 def test_document_has_every_quantity_and_unit() -> None:
-    """The document has every quantity with its unit, and valid JSON."""
+    """The document is valid JSON and has every metric with its unit."""
     found = json.loads(json.dumps(document(measure(mixed())), allow_nan=False))
     names = {q.name: q.unit for each in all_from_one() for q in each.per_direction}
     first = found["flows"][0]["forward"]
@@ -84,7 +84,7 @@ def test_document_has_every_quantity_and_unit() -> None:
 
 
 def test_an_estimator_returns_its_own_quantities() -> None:
-    """Each estimator from one capture returns exactly the quantities that it declares."""
+    """Each estimator from one capture returns exactly the metrics that it declares."""
     found = measure(mixed())
     for each in found.estimators:
         assert set(each.of_capture(found.tally, found.facts)) == set(each.per_capture)
@@ -101,7 +101,7 @@ def test_metrics_explain_themselves() -> None:
 
 
 def test_undefined_is_counted() -> None:
-    """Every null has its reason beside it, and the reasons are counted."""
+    """Each undefined value has its reason beside it, and reasons are counted."""
     found = document(measure(capture_of(compressed())))
     nulls = [v for v in found["flows"][0]["forward"].values() if v["value"] is None]
     assert all(v["why"] for v in nulls)
@@ -110,7 +110,7 @@ def test_undefined_is_counted() -> None:
 
 
 def test_most_payload_first() -> None:
-    """Connections are listed by payload; those not listed are counted."""
+    """Connections are listed by payload, and those left out are counted."""
     found = document(measure(mixed()), flows=2)
     payloads = [flow["forward"]["payload"]["value"] for flow in found["flows"]]
     assert payloads == sorted(payloads, reverse=True)
@@ -119,7 +119,7 @@ def test_most_payload_first() -> None:
 
 
 def test_larger_direction_decides() -> None:
-    """Connections are ordered by the direction that carries more, whatever the other carries."""
+    """Connections are ordered by the payload of their larger direction."""
     assert by_larger_direction(np.array([60, 60, 0, 100, 0, 0, 60, 0])) == [1, 0, 3, 2]
 
 
@@ -136,7 +136,7 @@ def test_one_direction_only() -> None:
 
 
 def test_acks_only() -> None:
-    """The other direction alone, ACKs without data, has nothing to measure and does not fail."""
+    """A capture with only ACKs of a connection has nothing to measure, and no error."""
     exchange = arriving()
     capture = capture_of(exchange, handshake=False)
     capture.whole = capture.whole.where(capture.whole.half == 1)
@@ -146,7 +146,7 @@ def test_acks_only() -> None:
 
 
 def test_mid_stream() -> None:
-    """A capture from the middle of connections has the bytes after its start."""
+    """A capture from the middle of connections counts the bytes from its start on."""
 
     def payloads(part: slice) -> dict[int, float]:
         capture = mixed()
@@ -155,13 +155,13 @@ def test_mid_stream() -> None:
         return {flow["id"]: flow["forward"]["payload"]["value"] for flow in flows}
 
     first, rest = payloads(slice(None, 3000)), payloads(slice(3000, None))
-    # Connection 3 sends segments again, and a capture from its middle cannot see all of those.
+    # Connection 3 has retransmissions, which a capture from the middle cannot recognise.
     whole = {n: sent for n, sent in payloads(slice(None)).items() if n != 3}
     assert {n: first[n] + rest[n] for n in whole} == whole
 
 
 def test_no_tcp() -> None:
-    """Without a TCP packet that is the only message."""
+    """Without a TCP packet the only message says so."""
     capture = capture_of(arriving())
     capture.whole = capture.whole.where(slice(0, 0))
     capture.flows = type(capture.flows)(capture.flows.rows[:0])
@@ -170,7 +170,7 @@ def test_no_tcp() -> None:
 
 
 def test_any_packets() -> None:
-    """Packets of random content are measured without an error or a warning of numpy's."""
+    """Packets of random content give neither an error nor a warning of numpy's."""
     random = np.random.default_rng(4)
     for _ in range(20):
         capture = mixed()
@@ -207,7 +207,7 @@ class Segments(FromOne):
 
 
 def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new module beside the others is all that a new metric needs."""
+    """A new module in the folder is all that a new metric needs."""
     (tmp_path / "segments_total.py").write_text(NEWCOMER)
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
     all_from_one.cache_clear()

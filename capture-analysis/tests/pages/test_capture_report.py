@@ -53,7 +53,7 @@ def figures(folder: Path) -> list[str]:
 
 
 def test_report_has_page_document_and_pictures(single: Path) -> None:
-    """With --figures a report is only page, capture.json and each picture as PNG and SVG."""
+    """With --figures a report is a page, capture.json, and each picture as PNG and SVG."""
     assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
     names = sorted(path.name for path in single.iterdir())
     assert names == ["capture.json", "figures", "report.html"]
@@ -62,7 +62,7 @@ def test_report_has_page_document_and_pictures(single: Path) -> None:
 
 
 def test_figures_are_drawn_when_asked(single: Path, pair: Path) -> None:
-    """Without --figures a report is the page and its document, and the page names no figures."""
+    """Without --figures a report is a page and its document, and names no figures."""
     assert sorted(path.name for path in pair.iterdir()) == ["pair.json", "report.html"]
     named = "as PNG and SVG are in"
     assert named not in (pair / "report.html").read_text()
@@ -70,12 +70,12 @@ def test_figures_are_drawn_when_asked(single: Path, pair: Path) -> None:
 
 
 def test_two_busiest_directions_have_pictures(single: Path) -> None:
-    """The two directions with most payload have all pictures."""
+    """The two directions with the most payload have all pictures."""
     assert figures(single) == [f"{name}{suffix}" for suffix in ("", "-2") for name in NAMES]
 
 
 def test_page_says_what_the_document_does(single: Path) -> None:
-    """The page has all metrics of the document, each name once, units, and the warnings."""
+    """The page has all of the document's metrics, each name once, the units and the warnings."""
     document = json.loads((single / "capture.json").read_text())
     page = (single / "report.html").read_text()
     flow = document["flows"][0]
@@ -123,7 +123,7 @@ def test_in_a_browser(
 
 @pytest.mark.parametrize("together", [False, True])
 def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
-    """If the box is checked, zooming one picture over time zooms all of those, and no others."""
+    """If the box is checked, zooming one picture over time zooms all of these, and no others."""
     opened(browser, single / "report.html")
     if together:
         browser.find_element(By.ID, "together").click()
@@ -139,7 +139,7 @@ def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
 
 
 def test_box_shares_the_time_axis_at_once(browser: Any, pair: Path) -> None:
-    """Checking the box gives all pictures over time the first one's range."""
+    """Checking the box gives all pictures over time the range of the first."""
     opened(browser, pair / "report.html")
     script = """return Array.from(document.querySelectorAll(".plot"),
         ({plot}) => plot).filter((each) => each.x.label === "time, s")
@@ -151,7 +151,7 @@ def test_box_shares_the_time_axis_at_once(browser: Any, pair: Path) -> None:
 
 
 def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
-    """The caption of each picture over time, and of no other, names the range shown."""
+    """The caption of each picture over time, and of no other, has the range shown."""
     for folder in (single, pair):
         page = (folder / "report.html").read_text()
         captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
@@ -164,7 +164,7 @@ def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
 
 
 def test_data_are_seen_behind_acks(single: Path) -> None:
-    """Bars of data are drawn before the line of ACKs over them, and at least twice as wide."""
+    """Bars of data are drawn below the line of ACKs, and at least twice as wide."""
     page = (single / "report.html").read_text()
     plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
     traces = plots["time-sequence"]["traces"]
@@ -177,7 +177,7 @@ def test_data_are_seen_behind_acks(single: Path) -> None:
 def test_connections_in_one_order(
     single: Path, pair: Path, captures: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Headline, sections, columns, rows, JSON and `flows` have the connections in one order."""
+    """Headline, sections, tables, JSON and `flows` list the connections in one order."""
     for folder, document in ((single, "capture.json"), (pair, "pair.json")):
         page = (folder / "report.html").read_text()
         sections = re.findall(r'<h2>Connection (\d+): <span class="ends">(.*?)</span>', page)
@@ -195,7 +195,7 @@ def test_connections_in_one_order(
 
 
 def test_pair_has_filters(pair: Path) -> None:
-    """Beside each connection of two captures is the filter that shows it in Wireshark."""
+    """Each connection of two captures has a Wireshark filter that shows it."""
     flow = json.loads((pair / "pair.json").read_text())["flows"][0]
     assert flow["wireshark_filter"].startswith("ip.addr == 10.")
     assert html.escape(flow["wireshark_filter"]) in (pair / "report.html").read_text()
@@ -225,7 +225,7 @@ def test_other_folders_are_left(
 def test_nothing_is_left_of_a_failure(
     captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a picture cannot be drawn there is no folder, and no part of one."""
+    """If a picture cannot be drawn, neither a folder nor a part of one is left."""
 
     def fails(*_: Any) -> None:
         raise OSError("no space left")
@@ -254,7 +254,7 @@ def test_warnings_of_a_report_and_of_metrics(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Both commands print what they warn of, such as a file that was cut off, on standard error."""
+    """Both commands print their warnings, such as of a truncated file, to standard error."""
     monkeypatch.chdir(tmp_path)
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(captures[0].read_bytes()[:-7])
@@ -291,7 +291,7 @@ def test_open_shows_the_page(
 def test_ending_decides_the_format(
     captures: tuple[Path, Path], tmp_path: Path, ending: str
 ) -> None:
-    """A picture is drawn as its file's ending says."""
+    """A picture's format is that of its file's ending."""
     output = tmp_path / f"picture.{ending}"
     arguments = ["--what", "ack-spacing", "--flow", "1", "--output", str(output)]
     assert main(["plot", str(captures[0]), *arguments]) == 0
@@ -301,7 +301,7 @@ def test_ending_decides_the_format(
 
 @pytest.mark.parametrize("what", _OF_PAIR)
 def test_plot_of_a_pair(captures: tuple[Path, Path], tmp_path: Path, what: str) -> None:
-    """Each picture of the path between two captures can be drawn by itself."""
+    """Each picture of the path between two captures can be drawn alone."""
     output = tmp_path / "picture.svg"
     paths = [*map(str, captures)]
     assert main(["plot", *paths, "--what", what, "--output", str(output)]) == 0
@@ -311,7 +311,7 @@ def test_plot_of_a_pair(captures: tuple[Path, Path], tmp_path: Path, what: str) 
 def test_one_captures_options_with_two(
     captures: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An option for one capture is refused with two, not ignored."""
+    """With two captures, an option for one capture is refused, not ignored."""
     arguments = ["--flow", "0", "--output", str(tmp_path / "x.svg")]
     assert main(["plot", *map(str, captures), *arguments]) == 2
     assert "--flow and --rate-mbit are for one capture" in capsys.readouterr().err
@@ -337,6 +337,6 @@ def test_plot_that_cannot_be(
 
 
 def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A report cannot read its capture twice from a pipe, and says so."""
+    """A report from a pipe is refused, because it reads its capture twice."""
     assert main(["report", "-"]) == 2
     assert "give a file" in capsys.readouterr().err

@@ -13,12 +13,12 @@ from capture_analysis.cli import main
 
 pytestmark = pytest.mark.slow
 
-Row = tuple[str, str, str]  # time, words, filter
+Row = tuple[str, str, str]  # time, words and filter
 
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the example that `serve` offers: two transfers, one each way."""
+    """Copy the example capture of `serve`: two transfers in opposite directions."""
     path = tmp_path_factory.mktemp("captures") / "example.pcap.zst"
     return Path(shutil.copy(Path(serving.__file__).with_name(path.name), path))
 
@@ -40,7 +40,7 @@ def rows(capture: Path) -> list[Row]:
 
 
 def shown(path: Path, display_filter: str, *fields: str) -> list[list[str]]:
-    """Return fields of the packets that tshark shows by a filter."""
+    """Return fields of the packets that tshark shows for a filter."""
     wanted = [word for field in fields for word in ("-e", field)]
     command = ["tshark", "-r", str(path), "-Y", display_filter, "-T", "fields", *wanted]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -48,16 +48,16 @@ def shown(path: Path, display_filter: str, *fields: str) -> list[list[str]]:
 
 
 def of_kind(rows: Sequence[Row], words: str) -> list[Row]:
-    """Return the events whose words begin with a text, at least one."""
+    """Return the events whose words begin with this text; there must be one."""
     found = [row for row in rows if row[1].startswith(words)]
     assert found
     return found
 
 
 def test_filter_of_a_bunch_shows_its_acks(capture: Path, rows: list[Row]) -> None:
-    """The filter of a bunch shows as many packets as it has ACKs, all without data, from one host.
+    """A bunch's filter shows as many packets as it has ACKs, without data, from one host.
 
-    The first has the event's time.
+    The first packet has the event's time.
     """
     for time, words, display_filter in of_kind(rows, "bunch of"):
         fields = ("frame.time_relative", "tcp.len", "ip.src")
@@ -68,7 +68,7 @@ def test_filter_of_a_bunch_shows_its_acks(capture: Path, rows: list[Row]) -> Non
 
 
 def test_filter_of_an_idle_time_shows_both_ends(capture: Path, rows: list[Row]) -> None:
-    """The filter of a time without data shows two data packets, at least that time apart."""
+    """An idle time's filter shows two data packets, at least that time apart."""
     for time, words, display_filter in of_kind(rows, "idle"):
         packets = shown(capture, display_filter, "frame.time_relative", "tcp.len")
         (before, _), (after, _) = packets
@@ -78,7 +78,7 @@ def test_filter_of_an_idle_time_shows_both_ends(capture: Path, rows: list[Row]) 
 
 
 def test_events_are_comments_of_annotate(capture: Path, rows: list[Row]) -> None:
-    """Each event is a comment of `annotate` on the first or last packet that its filter shows."""
+    """Each event is a comment of `annotate` on the first or last packet of its filter."""
     copy = capture.parent / "copy.pcapng"
     assert main(["annotate", str(capture), "-o", str(copy)]) == 0
     assert len(rows) > 5

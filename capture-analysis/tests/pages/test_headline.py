@@ -1,4 +1,4 @@
-"""Sentences agree with the numbers, and name what these cannot show."""
+"""The page's sentences agree with the numbers, and name what these cannot show."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ UNKNOWN: dict[str, Any] = {"vantage": {"value": "unknown"}, "bottleneck": {"valu
 
 
 def metrics(**values: Any) -> dict[str, dict[str, Any]]:
-    """Make a direction's metrics; a text is the reason for a missing one."""
+    """Make a direction's metrics; a text is the reason why a value is undefined."""
     return {
         name: {"value": None, "why": value} if isinstance(value, str) else {"value": value}
         for name, value in values.items()
@@ -52,12 +52,12 @@ COMPRESSED = metrics(
     ],
 )
 def test_shortest_answer_is_the_verdict(values: dict[str, Any], said: str) -> None:
-    """The shortest answer is only the verdict, however many ACKs seem compressed."""
+    """The shortest answer is the verdict alone, however many ACKs seem compressed."""
     assert verdict(metrics(acks_compressed=0.9) | values).startswith(said)
 
 
 def test_answers_of_a_compressed_direction() -> None:
-    """Share, factor, bound, goodput and the evidence of the rate are in the answers."""
+    """The answers have share, factor, bound, goodput and the evidence of the rate."""
     text = " ".join(answer for _, answer in headline(COMPRESSED, SENDER))
     for part in (
         "50 %",
@@ -81,7 +81,7 @@ def test_answers_of_a_compressed_direction() -> None:
     ],
 )
 def test_a_factor_is_compared_with_its_bound(factor: float, end: str) -> None:
-    """A factor above its bound by less than the tolerance is the bound; by more, it is an error."""
+    """A factor slightly above its bound counts as the bound; one far above it is an error."""
     found = COMPRESSED | metrics(compression_factor=factor)
     assert dict(headline(found, SENDER))["Are ACKs compressed?"].endswith(end)
 
@@ -96,14 +96,14 @@ def test_a_factor_is_compared_with_its_bound(factor: float, end: str) -> None:
     ],
 )
 def test_words_follow_evidence(evidence: str, source: str, said: str) -> None:
-    """A rate is called given, measured or guessed by its evidence."""
+    """A rate is called given, measured or guessed, by its evidence."""
     found = SENDER["bottleneck"] | {"evidence": evidence, "source": source}
     answers = dict(headline(COMPRESSED, SENDER | {"bottleneck": found}))
     assert said in answers["How sure is this?"]
 
 
 def test_a_guess_is_no_reference() -> None:
-    """If the rate is a guess, the sentence calls share and bunches unknown."""
+    """If the rate is a guess, the sentence calls the cost unknown."""
     guess = metrics(bottleneck_rate="the rate is a guess", ack_bunch_bytes_max=9, acks_bunched=0.9)
     facts = {"bottleneck": {"value": 10.0, "evidence": "guessed"}}
     answers = dict(headline(COMPRESSED | guess, facts))
@@ -111,7 +111,7 @@ def test_a_guess_is_no_reference() -> None:
 
 
 def test_limits_are_told() -> None:
-    """The cause comes first, then every share of the time, with losses and SYNs."""
+    """The cause comes first, then each share of the time, with losses and SYNs."""
     found = metrics(
         data_time=10.0,
         pauses=0,
@@ -140,7 +140,7 @@ def test_limits_are_told() -> None:
 
 
 def test_payload_weighs() -> None:
-    """For several directions each verdict has its share of the payload."""
+    """For several directions, each verdict has its share of the payload."""
     ways = [
         COMPRESSED | metrics(payload=750),
         metrics(payload=200, compression_verdict=0),
@@ -150,21 +150,21 @@ def test_payload_weighs() -> None:
 
 
 def test_reason_is_given() -> None:
-    """An answer that is missing is replaced by the reason."""
+    """The reason takes the place of a missing answer."""
     answers = dict(headline(metrics(compression_verdict="no rate"), UNKNOWN))
     assert answers["Are ACKs compressed?"] == "It cannot be told: no rate."
     assert "unknown" in answers["How sure is this?"]
 
 
 def test_receiver_and_path_told_apart() -> None:
-    """With time stamps the page says what the receiver held and what the path compressed."""
+    """With time stamps the page distinguishes ACKs held by the receiver from compressed ones."""
     told = headline(COMPRESSED | metrics(bunches_held=3, bunches_compressed=7), SENDER)
     assert "the receiver held 3 bunches and the path compressed 7" in told[-1][1]
     assert "second capture" in headline(COMPRESSED, SENDER)[-1][1]
 
 
 def test_percent_has_three_digits() -> None:
-    """Shares are percent with three digits, and a dash without a value."""
+    """Shares are per cent with three digits; a missing value is a dash."""
     assert [percent(share) for share in (0.12345, 1.0, None)] == ["12.3 %", "100 %", "\N{EN DASH}"]
 
 
@@ -177,7 +177,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_pair_tells_path_from_receiver() -> None:
-    """For two captures the share is of gaps, and path and receiver are distinguished."""
+    """For two captures the share is of gaps, and distinguishes path and receiver."""
     found = metrics(acks_compressed=0.25, held_acks=0, data_lost=2, data_offered=9)
     found["data_go"] = "a_to_b"  # type: ignore[assignment]
     assert pair_verdict(found).endswith("25 % of their gaps")
@@ -187,12 +187,12 @@ def test_pair_tells_path_from_receiver() -> None:
 
 
 def test_pair_without_acks() -> None:
-    """Without gaps there is no share."""
+    """Without gaps the share is undefined."""
     assert pair_verdict(metrics(acks_compressed=None)).startswith("Too few ACKs")
 
 
 def test_what_the_capture_lacks() -> None:
-    """The share of payload that is acknowledged and not captured is named, with its effect."""
+    """The share of acknowledged payload that the capture lacks is named, with its effect."""
     said = dict(headline(COMPRESSED | metrics(unseen=0.02), SENDER))["How sure is this?"]
     assert "2 % of its payload is acknowledged but not in the capture: goodput" in said
     assert "not in the capture" not in dict(headline(COMPRESSED, SENDER))["How sure is this?"]

@@ -1,4 +1,4 @@
-"""A page of pictures in a real browser: few points are drawn, and every one after zooming."""
+"""A page of pictures in a real browser: few points are drawn, and after zooming each one."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 PACKETS = 300_000
 MEGABYTE = 1_000_000
-# Runs in the page before its own scripts: records the plots in the order of drawing.
+# Runs in the page before its own scripts, and records the plots in the order of drawing.
 ORDER = """
 window.order = [];
 new MutationObserver(() => {
@@ -31,7 +31,7 @@ new MutationObserver(() => {
 
 @pytest.fixture(scope="module")
 def figures() -> list[Figure]:
-    """Make figures of 300 000 packets with jitter: time-sequence graph, spacings, distribution."""
+    """Make a time-sequence graph, spacings and a distribution of 300 000 packets with jitter."""
     rng = np.random.default_rng(4)
     time_ns = np.cumsum(rng.integers(1_000, 200_000, PACKETS))
     x, seq = time_ns / 1e9, np.arange(0.0, 1448 * PACKETS, 1448)
@@ -56,7 +56,7 @@ def figures() -> list[Figure]:
 
 @pytest.fixture(scope="module")
 def page(figures: list[Figure], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a page of them."""
+    """Make a page of these figures."""
     path = tmp_path_factory.mktemp("page") / "figures.html"
     page_template.write(path, "figure.html.j2", figures, name="a > b", note="")
     return path
@@ -70,7 +70,7 @@ def shown(browser: Any, page: Path) -> Any:
 
 
 def drawn(browser: Any, figure: str) -> list[dict[str, Any]]:
-    """Return the traces of a figure as drawn now, without nulls."""
+    """Return the traces of a figure as currently drawn, without nulls."""
     script = """return document.getElementById(arguments[0]).plot.shown.map((trace) => ({
         x: Array.from(trace.x).filter((v) => v !== null),
         y: Array.from(trace.y).filter((v) => v !== null), text: trace.text}))"""
@@ -79,18 +79,18 @@ def drawn(browser: Any, figure: str) -> list[dict[str, Any]]:
 
 
 def zoom(browser: Any, figure: str, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """Show a part of a figure, as a drag does."""
+    """Zoom a figure to a range, as a drag does."""
     script = "document.getElementById(arguments[0]).plot.show({x: arguments[1], y: arguments[2]})"
     browser.execute_script(script, figure, x, y)
 
 
 def test_page_is_small(page: Path) -> None:
-    """The library and 300 000 packets in four traces take less than 6 MB."""
+    """The library and four traces of 300 000 packets take less than 6 MB."""
     assert page.stat().st_size < 6 * MEGABYTE
 
 
 def test_page_opens_in_silence(browser: Any, page: Path) -> None:
-    """A page opened as a file draws every plot, logs nothing, and uses no network."""
+    """A page opened from a file draws every plot, logs nothing, and uses no network."""
     opened(browser, page)
     assert console(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")) == 7
@@ -104,9 +104,9 @@ def test_page_opens_in_silence(browser: Any, page: Path) -> None:
 
 
 def test_what_is_in_sight_is_drawn_first(browser: Any, page: Path) -> None:
-    """A page opened at a picture draws that one first, and then the others."""
+    """A page opened at a picture draws this one first, and then the others."""
     script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": ORDER})
-    browser.get("about:blank")  # otherwise a new fragment would not load the page again
+    browser.get("about:blank")  # without this a new fragment would not load the page again
     opened(browser, page, fragment="#spacing")
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     drawn_one_by_one = browser.execute_script("return window.order")
@@ -115,7 +115,7 @@ def test_what_is_in_sight_is_drawn_first(browser: Any, page: Path) -> None:
 
 
 def test_few_points_of_many(shown: Any) -> None:
-    """Seen as a whole, 300 000 points are drawn as a few thousand, from the first to the last."""
+    """In full view 300 000 points are drawn as a few thousand, from the first to the last."""
     data, letters, steps = drawn(shown, "sequence")
     (gaps,) = drawn(shown, "spacing")
     assert max(len(trace["x"]) for trace in (data, steps, gaps)) <= 6000
@@ -126,7 +126,7 @@ def test_few_points_of_many(shown: Any) -> None:
 
 
 def test_zoom_refines_to_packets(shown: Any, figures: list[Figure]) -> None:
-    """Zoomed in, each packet in sight is drawn with its exact time and sequence numbers."""
+    """After zooming in, each visible packet has its exact time and sequence numbers."""
     line = figures[0].lines[0]
     first, last = 123_456, 123_466
     x = (float(line.x[first]), float(line.x[last]))
@@ -139,7 +139,7 @@ def test_zoom_refines_to_packets(shown: Any, figures: list[Figure]) -> None:
 
 
 def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
-    """On a logarithmic axis exactly the points in sight are drawn."""
+    """On a logarithmic axis exactly the visible points are drawn."""
     line = figures[4].lines[0]
     x, y = (float(line.x[1000]), float(line.x[2000])), (0.01, 0.1)
     zoom(shown, "zoomed-spacing", x, y)
@@ -151,7 +151,7 @@ def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
 
 
 def test_figure_opens_on_its_view(shown: Any) -> None:
-    """A figure with a view opens on it; a double-click shows everything."""
+    """A figure with a view opens on it, and a double-click shows everything."""
     script = "return document.getElementById('view').plot.ranges.x"
     assert shown.execute_script(script) == [3, 4]
     assert max(drawn(shown, "view")[0]["x"]) < 4.001
@@ -161,7 +161,7 @@ def test_figure_opens_on_its_view(shown: Any) -> None:
 
 
 def test_digits_are_shown(shown: Any, figures: list[Figure]) -> None:
-    """The point nearest to the mouse is named with nanoseconds and bytes."""
+    """The point nearest to the mouse is shown with nanoseconds and bytes."""
     line = figures[0].lines[2]
     time_s, number = float(line.x[1000]), float(line.y[1000])
     zoom(shown, "hovered", (time_s - 1e-3, time_s + 1e-3), (number - 3000, number + 3000))
@@ -178,7 +178,7 @@ def test_bars_are_drawn_unchanged(shown: Any) -> None:
 
 
 def test_keys_move_a_plot(browser: Any, page: Path) -> None:
-    """With a plot in focus + halves its ranges, - doubles them, arrows move, Home shows all."""
+    """For a focused plot, + halves its ranges, - doubles them, arrows move, Home shows all."""
     opened(browser, page)
     plot = browser.find_element(By.ID, "spacing")
     script = "return document.getElementById('spacing').plot.ranges.x"
@@ -195,7 +195,7 @@ def test_keys_move_a_plot(browser: Any, page: Path) -> None:
 
 
 def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
-    """The address after a zoom opens the page at that place; an invalid one opens it as it is."""
+    """The address after a zoom opens the page at that range; an invalid one opens all."""
     opened(browser, page)
     first = browser.execute_script("return document.getElementById('sequence').plot.ranges.x")
     zoom(browser, "sequence", (1.0, 2.0), (0.0, 5e7))
@@ -215,7 +215,7 @@ def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
 
 @pytest.mark.parametrize("log", [False, True])
 def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, log: bool) -> None:
-    """An axis whose values differ only in the last digit is drawn as one of equal values."""
+    """If an axis's values differ only in the last digit, they are drawn as equal."""
     ends = np.array([1 - 2**-53, 1.0])
     found = []
     for y in (ends, np.ones(2)):
@@ -233,7 +233,7 @@ def test_values_that_differ_by_rounding_are_equal(browser: Any, tmp_path: Path, 
 
 
 def test_words_on_an_axis(browser: Any, tmp_path: Path) -> None:
-    """Words at x = 0, 1 and so on name the points; without room they are slanted."""
+    """Words at x = 0, 1 and so on name the points, and are slanted if there is no room."""
     names = tuple(f"algorithm {n}" for n in range(8))
     lines = [Line("delay", np.arange(8.0), np.arange(8.0, 16), "points")]
     figure = Figure("words", "Words", "", "aqm", "delay, ms", lines, x_names=names)
@@ -255,7 +255,7 @@ def test_words_on_an_axis(browser: Any, tmp_path: Path) -> None:
 
 
 def test_zoom_ends_where_numbers_end(browser: Any, page: Path) -> None:
-    """A zoom to a range between two neighbouring numbers is refused; the plot is unchanged."""
+    """A zoom between two neighbouring numbers is refused, and the plot stays."""
     opened(browser, page)
     script = "return document.getElementById('spacing').plot.ranges"
     before = browser.execute_script(script)
@@ -265,7 +265,7 @@ def test_zoom_ends_where_numbers_end(browser: Any, page: Path) -> None:
 
 
 def test_a_trace_is_hidden_by_its_name(browser: Any, page: Path) -> None:
-    """A click on a name in the legend hides its trace, another shows it."""
+    """A click on a name in the legend hides its trace, and another click shows it."""
     opened(browser, page)
     name = browser.find_element(By.CSS_SELECTOR, "#sequence li button")
     hidden = "return document.getElementById('sequence').plot.hidden.size"
@@ -275,7 +275,7 @@ def test_a_trace_is_hidden_by_its_name(browser: Any, page: Path) -> None:
 
 
 def test_the_page_is_dark_and_its_print_light(browser: Any, page: Path) -> None:
-    """In dark mode the paper is dark; printed it is light."""
+    """In dark mode the page is dark, and its print is light."""
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     opened(browser, page)
@@ -290,7 +290,7 @@ def test_the_page_is_dark_and_its_print_light(browser: Any, page: Path) -> None:
 
 
 def test_the_library_is_the_published_one() -> None:
-    """The script is uPlot's version 1.6.32 as npm has it, with its licence beside it."""
+    """The script is uPlot 1.6.32 as on npm, with its licence beside it."""
     folder = Path(page_template.__file__).parent / "templates/uplot"
     digest = hashlib.sha256((folder / "uPlot.iife.min.js").read_bytes()).hexdigest()
     assert digest == "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"

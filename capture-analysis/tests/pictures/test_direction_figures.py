@@ -1,4 +1,4 @@
-"""The pictures of one direction, of captures with answers known by construction."""
+"""The pictures of one direction, of captures whose answers are known by construction."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def selected_of(exchange: made.Exchange, budget: int = 300_000, chunk: int = 1 <
 
 @pytest.fixture(scope="module")
 def compressed() -> Selected:
-    """Make a sender's capture in which 8 of 20 ACKs come back to back, in each of 50 cycles."""
+    """Make a sender's capture of 50 cycles; 8 of the 20 ACKs of each come back to back."""
     return selected_of(made.compressed(cycles=CYCLES, window=WINDOW, bunch=BUNCH))
 
 
@@ -39,13 +39,13 @@ def line(drawn: Figure, name: str) -> Line:
 
 
 def test_all_pictures(compressed: Selected) -> None:
-    """Every picture can be drawn, under its name in the command."""
+    """Every picture can be drawn by its name in the command."""
     assert [each.id for each in figures(compressed)] == list(NAMES)
     assert note(compressed) == ""
 
 
 def test_ack_spacing(compressed: Selected) -> None:
-    """The last seven gaps of each cycle are an ACK's time long and drawn as bunched."""
+    """The last seven gaps of each cycle are an ACK's time and drawn as bunched."""
     drawn = figure(compressed, "ack-spacing")
     bunched = line(drawn, "bunched ACKs")
     assert len(bunched.y) == CYCLES * (BUNCH - 1)
@@ -57,7 +57,7 @@ def test_ack_spacing(compressed: Selected) -> None:
 
 
 def test_compression_factors(compressed: Selected) -> None:
-    """The curve rises at 1 and at the bound, a segment's time over an ACK's, and ends at 100 %."""
+    """The curve rises at 1 and at the bound, a segment's time over an ACK's, up to 100 %."""
     drawn = figure(compressed, "compression-cdf")
     acks, bound = line(drawn, "ACKs"), line(drawn, "bound")
     share = CYCLES * (BUNCH - 1) / (CYCLES * WINDOW - 1)
@@ -65,12 +65,12 @@ def test_compression_factors(compressed: Selected) -> None:
     assert acks.y[-1] == 100
     assert (acks.x > 0.9 * highest).mean() == pytest.approx(share, abs=0.002)
     assert acks.x[-1] == pytest.approx(highest, rel=0.02)
-    # The bound is that of a link that adds no header to an IP packet.
+    # The bound is for a link that adds no header to an IP packet.
     assert bound.x[0] == pytest.approx((made.FRAME - 14) / (made.ACK_FRAME - 14), rel=1e-6)
 
 
 def test_eight_acks_travel_in_a_bunch(compressed: Selected) -> None:
-    """Eight of each cycle's ACKs travel in a bunch of eight, the others singly."""
+    """In each cycle eight ACKs travel in a bunch, and the others singly."""
     (bars,) = figure(compressed, "bunches").lines
     assert bars.x.tolist() == [1, BUNCH]
     assert bars.y.tolist() == pytest.approx([60.0, 40.0], abs=0.01)
@@ -95,7 +95,7 @@ def test_far_window_is_not_drawn(compressed: Selected) -> None:
 
 
 def test_goodput_of_payload_throughput_of_frames(compressed: Selected) -> None:
-    """All new payload is in the goodput, and all frames in the throughput."""
+    """Goodput includes all new payload, and throughput all frames."""
     drawn = figure(compressed, "rates")
     payload, frames = (line(drawn, name).y[:-1] for name in ("goodput", "throughput"))
     width = np.diff(line(drawn, "goodput").x)
@@ -105,7 +105,7 @@ def test_goodput_of_payload_throughput_of_frames(compressed: Selected) -> None:
 
 
 def test_opens_on_a_bunch(compressed: Selected) -> None:
-    """Detailed views open on a part with a bunch, shorter than the capture."""
+    """Detailed pictures open on a range with a bunch, shorter than the capture."""
     view = compressed_moment(compressed.direction)
     assert view is not None
     bunched = line(figure(compressed, "ack-spacing"), "bunched ACKs").x
@@ -115,14 +115,14 @@ def test_opens_on_a_bunch(compressed: Selected) -> None:
 
 
 def test_unknown_rates(compressed: Selected) -> None:
-    """Without rates there is neither a bound nor a bunch, and the rest is drawn."""
+    """Without rates there is neither bound nor bunch; the rest is drawn."""
     direction = replace(compressed.direction, data_service_ns=None, ack_service_ns=None, bound=None)
     drawn = [each.id for each in figures(replace(compressed, direction=direction))]
     assert drawn == ["time-sequence", "ack-spacing", "in-flight", "rtt", "rates"]
 
 
 def test_most_compressed_part_is_kept() -> None:
-    """The most compressed part of a long connection is kept, and the page names the rest."""
+    """Only the most compressed part of a long connection is kept, and the page says so."""
     calm, busy = made.compressed(bunch=0), made.compressed(bunch=BUNCH)
     later_ns = int(calm.ack_ns[-1] - busy.data_ns[0]) + 10_000_000
     both = made.Exchange(
@@ -158,7 +158,7 @@ def test_chunks_do_not_matter(chunk: int) -> None:
 
 
 def test_silence_before_the_transfer_is_not_shown() -> None:
-    """After a greeting and 20 s of silence, pictures over time open where data flow again.
+    """After a greeting and 20 s of silence, pictures over time open where data resumes.
 
     The first ACK's spacing, which began before the silence, is left out.
     """

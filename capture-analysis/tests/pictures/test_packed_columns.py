@@ -10,7 +10,7 @@ from capture_analysis.pictures.packed_columns import PackedColumns
 
 
 def round_trip(*columns: list[float]) -> list[list[float]]:
-    """Return the column that the page unpacks."""
+    """Pack a column; return it as the page unpacks it."""
     packed = PackedColumns()
     numbers = [packed.add(np.array(column, dtype=np.float64)) for column in columns]
     content = gzip.decompress(base64.b64decode(packed.text()))
@@ -30,7 +30,7 @@ def round_trip(*columns: list[float]) -> list[list[float]]:
     ],
 )
 def test_nothing_is_lost(column: list[float]) -> None:
-    """Every number comes out as the same float64."""
+    """Every number is restored to the same float64."""
     assert round_trip([7.0], column, [8.0]) == [[7.0], column, [8.0]]
 
 
@@ -48,7 +48,7 @@ def test_nanoseconds_are_counted() -> None:
 
 
 def test_equal_columns_are_kept_once() -> None:
-    """A column that exists already takes no place."""
+    """A column equal to an earlier one takes no space."""
     packed = PackedColumns()
     first = packed.add(np.arange(5.0))
     assert packed.add(np.arange(5.0)) == first

@@ -1,4 +1,4 @@
-"""The pictures of two captures, of packets with known fates."""
+"""The pictures of two captures, from packets with known fates."""
 
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
@@ -18,7 +18,7 @@ def crossing(entered_ms: list[float], left_ms: list[float], propagation_ms: int 
 
 
 def points(figure: Figure, name: str = "A to B") -> list[tuple[float, float]]:
-    """Return a trace's points, time in ms from the first second on."""
+    """Return a trace's points, with time in ms from the first second on."""
     (trace,) = (each for each in figure.lines if each.name == name)
     return list(zip(_ms(trace), trace.y.tolist(), strict=True))
 
@@ -28,25 +28,25 @@ def _ms(trace: Line) -> list[float]:
 
 
 def test_delay_drawn_over_entry_time() -> None:
-    """Delay is drawn over the time of entry, beyond the shortest."""
+    """A packet's delay beyond the shortest is drawn over its time of entry."""
     figure = one_way_delay([crossing([0, 1, 2], [5, 7, 7])])
     assert points(figure) == [(0, 0), (1, 1), (2, 0)]
 
 
 def test_packets_queue_until_propagation_begins() -> None:
-    """Packets are in the queue from their entry until the propagation delay before their exit."""
+    """A packet queues from its entry until the propagation delay before its exit."""
     figure = queues([crossing([0, 0, 3], [5, 6, 8], propagation_ms=4)], view=(1.0, 1.1))
     assert points(figure) == [(0, 2), (1, 1), (2, 0), (3, 1), (4, 0)]
     assert figure.view == (1.0, 1.1)
 
 
 def test_queue_never_negative() -> None:
-    """A packet that by the clocks leaves before it enters does not count."""
+    """A packet that leaves before it enters, by the clocks, does not count."""
     assert points(queues([crossing([0, 2], [1, 4], propagation_ms=2)])) == [(0, 0), (2, 0)]
 
 
 def test_spacing_points_leave_out_ties() -> None:
-    """Each pair of successive ACKs is a point; ties are left out of the logarithmic axis."""
+    """Each pair of successive ACKs is a point; simultaneous ones are left out."""
     figure = spacing_change([crossing([0, 10, 20, 30], [100, 101, 111, 111])])
     (trace,) = (each for each in figure.lines if each.name == "ACKs A to B")
     assert trace.x.tolist() == [10, 10]

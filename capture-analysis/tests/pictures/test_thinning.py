@@ -1,4 +1,4 @@
-"""Thinned traces look the same: everything that a picture's pixels can show is kept."""
+"""Thinned traces look the same: each point that a picture's pixels can show is kept."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_few_points_are_kept() -> None:
 
 
 def test_thinned_line_keeps_extremes_and_ends() -> None:
-    """Each pixel column keeps a line's lowest and highest point; the trace keeps its ends."""
+    """Each pixel column keeps a line's lowest and highest point, and the trace its ends."""
     found = thinned(Line("line", X, Y, "steps"), COLUMNS, ROWS)
     assert len(found.x) <= 4 * COLUMNS
     assert (found.x[0], found.x[-1]) == (X[0], X[-1])
@@ -29,7 +29,7 @@ def test_thinned_line_keeps_extremes_and_ends() -> None:
 
 
 def test_spans_of_a_column_become_one() -> None:
-    """Spans of one column become one from the lowest start to the highest end."""
+    """Spans in one column become one, from the lowest start to the highest end."""
     found = thinned(Line("spans", X, Y, "spans", top=Y + 1), COLUMNS, ROWS)
     assert len(found.x) == COLUMNS
     assert (found.y.min(), found.highest().max()) == (Y.min(), (Y + 1).max())
@@ -37,7 +37,7 @@ def test_spans_of_a_column_become_one() -> None:
 
 @pytest.mark.parametrize("log", [False, True])
 def test_one_point_remains_per_dot(log: bool) -> None:
-    """One point remains in each dot that has any, with its exact values."""
+    """One point remains of those in a dot, with its exact values."""
     y = np.exp(Y)
     found = thinned(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)
     assert len(found.x) <= COLUMNS * ROWS

@@ -47,25 +47,25 @@ def points(trace: Line) -> list[tuple[int, ...]]:
 
 
 def test_new_segments_are_bars(graph: Figure) -> None:
-    """New segments are bars from their first byte to the one after their last."""
+    """New segments are bars from their first byte to the byte after their last."""
     assert points(line(graph, "data")) == [(100, 1, 1001), (101, 1001, 2001), (102, 2001, 3001)]
 
 
 def test_retransmission_has_an_r_on_top(graph: Figure) -> None:
-    """A retransmission is a bar of its own with an R on top."""
+    """A retransmission is a separate bar with an R on top."""
     assert points(line(graph, "sent again")) == [(300, 1, 1001)]
     assert points(line(graph, "R")) == [(300, 1001)]
     assert line(graph, "R").letter == "R"
 
 
 def test_acknowledged_steps_begin_at_the_syn(graph: Figure) -> None:
-    """The steps of acknowledged bytes begin with the answer to the SYN."""
+    """The steps of acknowledged bytes begin with the SYN's acknowledgement."""
     assert points(line(graph, "acknowledged")) == [(10, 1), (400, 3001)]
     assert points(line(graph, "duplicate ACKs")) == [(200, 1), (201, 1)]
 
 
 def test_only_a_syns_window_is_unscaled(graph: Figure) -> None:
-    """The window is scaled, except for a SYN's."""
+    """Every window is scaled, except a SYN's."""
     assert points(line(graph, "window")) == [(10, 101), (200, 801), (400, 3801)]
 
 
@@ -90,7 +90,7 @@ def test_syn_stands_below_first_byte(graph: Figure) -> None:
 
 
 def test_wrapped_numbers() -> None:
-    """Sequence numbers that wrap continue to rise, SACK edges too."""
+    """Sequence numbers and SACK edges that wrap continue to rise."""
     talk = Conversation(isn=((1 << 32) - 1500, 5000)).handshake()
     for n in range(3):
         talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)

@@ -52,7 +52,7 @@ def test_any_tcp(
     sent: list[tuple[int, int, int, int]],
     snap_bytes: int,
 ) -> None:
-    """Any written time, size, sequence number and snapshot length is read back."""
+    """Any time, size, sequence number and snapshot length is read as it was written."""
     frames = [(t, tcp_frame(size, seq=seq, ip_id=number)) for t, size, seq, number in sent]
     content = pcap(frames, snap_bytes=snap_bytes)
     got = read(tmp_path_factory.mktemp("any"), content)
@@ -62,7 +62,7 @@ def test_any_tcp(
 
 
 def test_other_protocols_are_left_out(tmp_path: Path) -> None:
-    """A capture's packets are its TCP frames, in any encapsulation; ARP and UDP are left out."""
+    """A capture's packets are its TCP frames in any encapsulation, without ARP and UDP."""
     frames = [
         Ether() / ARP(),
         tcp_frame(3),
@@ -81,13 +81,13 @@ def test_later_fragments_are_left_out(tmp_path: Path) -> None:
 
 
 def test_ip_options(tmp_path: Path) -> None:
-    """A packet with IP options, whose fields are elsewhere, is not misread."""
+    """A packet with IP options, which move its fields, is read correctly."""
     routed = Ether() / IP(options=b"\x94\x04\x00\x00") / TCP() / Raw(bytes(30))
     assert payloads(tmp_path, routed, tcp_frame(3)) == [30, 3]
 
 
 def test_version_is_checked(tmp_path: Path) -> None:
-    """A frame that claims IPv4 and holds another version is not misread."""
+    """A frame whose EtherType is IPv4, but whose version is not, is no packet."""
     content = bytearray(bytes(tcp_frame(10)))
     content[14] = 0x65
     assert len(read(tmp_path, pcap([(EPOCH_NS, bytes(content))]))) == 0
@@ -108,20 +108,20 @@ def test_tcp_options_are_no_payload(tmp_path: Path) -> None:
 
 
 def test_snapshot_keeps_headers(tmp_path: Path) -> None:
-    """A frame cut to its headers still gives its size on the wire and its payload."""
+    """A frame cut to its headers still gives its size on the link and its payload."""
     got = read(tmp_path, pcap([(EPOCH_NS, tcp_frame(1000))], snap_bytes=54))
     assert (got.frame_bytes.tolist(), got.payload_bytes.tolist()) == ([1054], [1000])
 
 
 def test_snapshot_too_short(tmp_path: Path) -> None:
-    """Frames with too little kept are an error for a run, not missing packets."""
+    """For a run, frames with too few bytes kept are an error, not missing packets."""
     content = pcap([(EPOCH_NS, tcp_frame(1000))] * 2, snap_bytes=53)
     with pytest.raises(AnalysisError, match=r"of 2 frames too little was kept .* at least 54$"):
         read(tmp_path, content)
 
 
 def test_offloaded_packet(tmp_path: Path) -> None:
-    """A packet too large for IP's length field has its payload computed from the frame."""
+    """If a packet is too large for IP's length field, its payload follows from the frame."""
     content = bytearray(bytes(tcp_frame(2000)))
     content[16:18] = b"\0\0"
     assert read(tmp_path, pcap([(EPOCH_NS, bytes(content))])).payload_bytes.tolist() == [2000]
@@ -133,20 +133,20 @@ def test_empty_capture(tmp_path: Path) -> None:
 
 
 WHOLE = pcap([(EPOCH_NS, tcp_frame(3)), (EPOCH_NS, tcp_frame(4))])
-SECOND = 24 + 16 + 57  # where the second record starts
+SECOND = 24 + 16 + 57  # start of the second record
 
 
 @pytest.mark.parametrize(
     ("length", "record"), [(SECOND + 1, 2), (SECOND + 15, 2), (SECOND + 16, 2), (SECOND - 1, 1)]
 )
 def test_cut_off(tmp_path: Path, length: int, record: int) -> None:
-    """A file that ends inside a record, header or frame, is an error that names the record."""
+    """A file that ends within a record, header or frame is an error that names the record."""
     with pytest.raises(AnalysisError, match=rf"x\.pcap: ends inside record {record} at byte"):
         read(tmp_path, WHOLE[:length])
 
 
 def test_cut_between_records(tmp_path: Path) -> None:
-    """A file that ends at a record's end is whole: the format has no count."""
+    """A file that ends after a record is complete, because the format has no count."""
     assert len(read(tmp_path, WHOLE[:SECOND])) == 1
 
 
@@ -164,13 +164,13 @@ def test_cut_between_records(tmp_path: Path) -> None:
     ],
 )
 def test_not_a_capture(tmp_path: Path, content: bytes, complaint: str) -> None:
-    """A file of another format is an error that names that format."""
+    """A file of another format is an error that names this format."""
     with pytest.raises(AnalysisError, match=rf"x\.pcap: .*{complaint}"):
         read(tmp_path, content)
 
 
 def test_frame_check_sequence_bits(tmp_path: Path) -> None:
-    """The link type's upper bits, a trailer's length, do not make it another type."""
+    """The link type's upper bits, the length of a frame check sequence, are no part of it."""
     content = bytearray(pcap([(EPOCH_NS, tcp_frame(3))]))
     content[20:24] = struct.pack("<I", 0x24000001)
     assert read(tmp_path, bytes(content)).payload_bytes.tolist() == [3]
@@ -183,13 +183,13 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_capture(tmp_path: Path) -> None:
-    """A folder is an error that says so, not an empty capture."""
+    """A folder is an error that says so."""
     with pytest.raises(AnalysisError, match=rf"{tmp_path}: cannot be read: Is a directory"):
         read_capture(tmp_path)
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    """The path "-" reads another program's output, in pieces of any size."""
+    """The path "-" reads another program's output, whatever the size of its pieces."""
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     reads = (
@@ -210,7 +210,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packets", [1, 2, 7])
 def test_chunk_size_changes_only_chunks(tmp_path: Path, packets: int) -> None:
-    """The number of packets per chunk changes only the chunks."""
+    """The number of packets per chunk has no effect on the packets."""
     path = tmp_path / "x.pcap"
     path.write_bytes(pcap((EPOCH_NS + k, tcp_frame(k, seq=k)) for k in range(7)))
     capture = Capture(path)
@@ -223,7 +223,7 @@ def test_chunk_size_changes_only_chunks(tmp_path: Path, packets: int) -> None:
 
 
 def test_columns_are_used_again(tmp_path: Path) -> None:
-    """Chunks share their columns, so that memory does not grow with the capture."""
+    """Chunks reuse their columns, so that memory does not grow with the capture."""
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     first, second = Capture(path).chunks(1)
@@ -243,7 +243,7 @@ def test_read_again(tmp_path: Path) -> None:
 def test_block_size_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    """The number of bytes read at a time changes nothing, even if less than a record."""
+    """The number of bytes read at once has no effect, even if below a record's."""
     monkeypatch.setattr("capture_analysis.reading.buffer._BUFFER_BYTES", block_bytes)
     frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
     assert read(tmp_path, pcap(frames)).payload_bytes.tolist() == list(range(0, 900, 100))
@@ -282,7 +282,7 @@ def test_block_size_changes_nothing(
     ],
 )
 def test_odd_packets_have_a_warning(tmp_path: Path, content: bytes, warning: str) -> None:
-    """Missing packets, and odd ones, are reported in a sentence."""
+    """Missing and odd packets are reported in a sentence."""
     path = tmp_path / "x.pcap"
     path.write_bytes(content)
     capture = Capture(path)

@@ -1,4 +1,4 @@
-"""Packets as columns, and connections numbered alike in several captures."""
+"""Packets as columns, and connections with common numbers in several captures."""
 
 import struct
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def answered(flags: int = ACK, seq: int = 1) -> bytes:
 
 
 def datagram(content: bytes, source: int = 1000, destination: int = 2000) -> bytes:
-    """Make a frame with UDP from 10.0.0.1 to 10.0.0.2."""
+    """Make a UDP frame from 10.0.0.1 to 10.0.0.2."""
     header = struct.pack(">HHHH", source, destination, 8 + len(content), 0)
     return ethernet(ipv4(header + content, 17, **THERE))
 
@@ -52,7 +52,7 @@ def read(folder: Path, *frames: bytes, every_protocol: bool = False) -> tuple[Pa
 
 
 def test_every_protocol(tmp_path: Path) -> None:
-    """Datagrams and fragments are rows on demand, in flows of their protocol."""
+    """On demand UDP packets and fragments are rows, in flows of their protocol."""
     frames = [
         sent(),
         datagram(b"12345"),
@@ -72,7 +72,7 @@ def test_every_protocol(tmp_path: Path) -> None:
 
 
 def test_unified_by_protocol(tmp_path: Path) -> None:
-    """Flows of two protocols between the same ports stay two flows in a common table."""
+    """Flows of two protocols between the same ports stay two in a common table."""
     tables = [
         read(tmp_path, *frames, every_protocol=True)[1]
         for frames in ([sent(), datagram(b"1")], [datagram(b"1"), sent()])
@@ -83,7 +83,7 @@ def test_unified_by_protocol(tmp_path: Path) -> None:
 
 
 def test_key_survives_the_path() -> None:
-    """The key of a packet does not depend on the time or link of its capture."""
+    """A packet's key is the same at any time and on any link."""
     columns = {"seq": [5, 6], "ip_id": [1, 2], "payload_bytes": [9, 9]}
     here = packets(time_ns=[1, 2], frame_bytes=[63, 63], interface=[0, 0], marks=[0, 0], **columns)
     there = packets(time_ns=[7, 9], frame_bytes=[67, 67], interface=[1, 1], marks=[8, 8], **columns)
@@ -108,23 +108,23 @@ def test_key_survives_the_path() -> None:
     ],
 )
 def test_key_tells_apart(column: str) -> None:
-    """Packets that differ in one identifying column, as a retransmission does, differ in key."""
+    """Packets that differ in one identifying column, like a retransmission, have different keys."""
     first, second = packets(**{column: [40001, 40002]}).key().tolist()
     assert first != second
 
 
 def test_merge_is_stable() -> None:
-    """Merged captures are in time order, and equal times keep the order of the captures."""
+    """Merged captures are in time order; equal times keep the order of the captures."""
     merged = merge([packets(time_ns=[1, 5], seq=[1, 2]), packets(time_ns=[0, 5, 6], seq=[3, 4, 5])])
     assert merged.time_ns.tolist() == [0, 1, 5, 5, 6]
     assert merged.seq.tolist() == [3, 1, 2, 4, 5]
-    # An unstable sort keeps the order of a few, but not of many.
+    # An unstable sort may keep the order of few packets, but not of many.
     many = [packets(time_ns=[7, 8] * 50, seq=range(n, n + 100)) for n in (0, 100)]
     assert merge(many).seq.tolist() == [*range(0, 200, 2), *range(1, 200, 2)]
 
 
 def test_a_column_of_one_value_takes_its_memory() -> None:
-    """A column with one value is one value in memory, and reads the same."""
+    """A column of a single value takes the memory of one, and reads the same."""
     small = compacted([packets(seq=[1, 2], ack=[7, 7]), packets(seq=[3], ack=[7])])
     assert small.ack.tolist() == [7, 7, 7]
     assert (small.ack.strides, small.seq.strides) == ((0,), (8,))
@@ -133,7 +133,7 @@ def test_a_column_of_one_value_takes_its_memory() -> None:
 
 
 def test_a_column_has_the_smallest_type_of_its_values() -> None:
-    """A column of unsigned numbers takes the bytes of its largest; the chunks are copied."""
+    """A column of unsigned numbers has the size of its largest; chunks are copied into it."""
     chunk = empty_columns(2)
     for name in COLUMN_TYPES:
         getattr(chunk, name)[:] = [1, 2]
@@ -144,21 +144,21 @@ def test_a_column_has_the_smallest_type_of_its_values() -> None:
 
 
 def _overwritten(chunk: Packets, seq: list[tuple[int, int]]) -> Iterator[Packets]:
-    """Yield a chunk again and again, as a reader does, with other sequence numbers."""
+    """Yield one chunk repeatedly, like a reader, with other sequence numbers each time."""
     for numbers in seq:
         chunk.seq[:] = numbers
         yield chunk
 
 
 def test_common_numbers_beyond_a_capture_s_own() -> None:
-    """A connection whose common number needs more bytes than its own keeps that number."""
+    """Renumbering widens the column, so a connection may get a larger number."""
     seen = compacted([packets(flow=[0, 1, 1], half=[0, 1, 0])])
     found = seen.renumbered(np.array([7, 70_000]), np.array([0, 1]))
     assert (found.flow.tolist(), found.half.tolist()) == ([7, 70_000, 70_000], [0, 0, 1])
 
 
 def test_one_sorted_capture_is_merged_without_a_copy() -> None:
-    """Merging takes no memory for one capture in time order; one out of order is sorted."""
+    """A single capture in time order is merged without a copy; an unordered one is sorted."""
     seen = packets(time_ns=[1, 5, 5], seq=[1, 2, 3])
     assert merge([seen]) is seen
     assert merge([packets(time_ns=[5, 1], seq=[1, 2])]).seq.tolist() == [2, 1]
@@ -172,7 +172,7 @@ def test_where_takes_rows_or_mask() -> None:
 
 
 def test_later_computes_a_column_when_it_is_read() -> None:
-    """A column of later packets is computed at its first reading, and only then."""
+    """A deferred column is computed at its first reading, and only then."""
     computed: list[list[int]] = []
 
     def first_two(column: IntArray) -> IntArray:
@@ -187,7 +187,7 @@ def test_later_computes_a_column_when_it_is_read() -> None:
 
 
 def test_connection_named_by_its_ends(tmp_path: Path) -> None:
-    """A connection's name is its two ends, the first sender seen in front."""
+    """A connection's name is its two ends, with the first sender first."""
     _, flows = read(tmp_path, answered(), sent(), ethernet(ipv6(), 0x86DD))
     assert [flows.name(flow) for flow in (0, 1)] == [
         "10.0.0.2:2000 > 10.0.0.1:1000",
@@ -206,7 +206,7 @@ def test_connections_found_between_two_ends(tmp_path: Path) -> None:
 
 
 def test_mapped_addresses(tmp_path: Path) -> None:
-    """An IPv4-mapped IPv6 address is another end than its IPv4 address, in print and search."""
+    """An IPv4-mapped IPv6 address differs from its IPv4 address, in print and in search."""
     six = bytearray(ipv6(tcp()))
     six[8:24] = bytes(10) + b"\xff\xff\x0a\0\0\1"
     six[24:40] = bytes(10) + b"\xff\xff\x0a\0\0\2"
@@ -218,7 +218,7 @@ def test_mapped_addresses(tmp_path: Path) -> None:
 
 
 def test_unify_by_ends(tmp_path: Path) -> None:
-    """A connection that begins at the other end in one capture is the same one, reversed."""
+    """If captures see different ends first, it is one connection with reversed halves."""
     six = ethernet(ipv6(), 0x86DD)
     here, first = read(tmp_path, sent(), answered(), six)
     there, second = read(tmp_path, six, answered(), sent())
@@ -235,7 +235,7 @@ def test_unify_by_ends(tmp_path: Path) -> None:
 
 
 def test_unify_by_syn(tmp_path: Path) -> None:
-    """Connections on the same ports are the same if their SYNs are."""
+    """Connections on the same ports are the same if their SYNs are equal."""
     _, first = read(tmp_path, sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
     _, second = read(tmp_path, sent(flags=SYN, seq=9))
     common, mappings = unify([first, second])
@@ -244,7 +244,7 @@ def test_unify_by_syn(tmp_path: Path) -> None:
 
 
 def test_wireshark_filter(tmp_path: Path) -> None:
-    """A connection's filter names its addresses by IP's version, and its ports."""
+    """A connection's filter has its addresses by IP version, and its ports."""
     _, flows = read(tmp_path, sent(), ethernet(ipv6(tcp()), 0x86DD))
     four, six = (flows.wireshark_filter(flow) for flow in (0, 1))
     ports = "tcp.port == 1000 && tcp.port == 2000"

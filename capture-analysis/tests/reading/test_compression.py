@@ -1,4 +1,4 @@
-"""Compressed captures: recognised, read in constant memory, with damage reported."""
+"""Compressed captures: recognised, and read in constant memory; damage is reported."""
 
 import gzip
 import lzma
@@ -19,7 +19,7 @@ COMPRESS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compre
 each_kind = pytest.mark.parametrize(("kind", "compress"), COMPRESS.items())
 Compress = Callable[[bytes], bytes]
 
-# Incompressible data, so that cutting a part off loses that part.
+# Incompressible data, so that a truncated file loses the data of the part cut off.
 NOISE = random.Random(1)
 CAPTURE = built.pcap(
     built.ethernet(built.ipv4(built.tcp(seq=k) + NOISE.randbytes(400))) for k in range(900)
@@ -27,7 +27,7 @@ CAPTURE = built.pcap(
 
 
 def read(folder: Path, content: bytes) -> tuple[Packets, Capture]:
-    """Return the packets of a file of this content, as far as readable, and the capture."""
+    """Return the packets of a file with this content, as far as readable, and the capture."""
     path = folder / "capture"
     path.write_bytes(content)
     capture = Capture(path)
@@ -45,7 +45,7 @@ def test_compression_recognised_by_content(tmp_path: Path, kind: str, compress: 
 
 @each_kind
 def test_successive_members_are_one_capture(tmp_path: Path, kind: str, compress: Compress) -> None:
-    """Members that follow each other, of any size and with padding between, are one capture."""
+    """Members in sequence, of any size and with padding between, are one capture."""
     cuts = [0, 1, 30, 31, *range(5000, len(CAPTURE), 5000), len(CAPTURE)]
     padding = bytes(8) if kind != "zstd" else b"\x50\x2a\x4d\x18\4\0\0\0skip"
     members = [compress(CAPTURE[a:b]) for a, b in pairwise(cuts)]
@@ -55,7 +55,7 @@ def test_successive_members_are_one_capture(tmp_path: Path, kind: str, compress:
 
 
 def test_zstd_skips_its_first_frame(tmp_path: Path) -> None:
-    """A zstd file may start with a frame to be skipped, as pzstd writes it."""
+    """A zstd file may start with a skippable frame, as pzstd writes it."""
     skipped = b"\x5e\x2a\x4d\x18\4\0\0\0skip"
     packets, _ = read(tmp_path, skipped + zstandard.compress(CAPTURE))
     assert len(packets) == 900
@@ -83,7 +83,7 @@ def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
     ],
 )
 def test_damaged_file_read_until_the_damage(tmp_path: Path, said: str, content: bytes) -> None:
-    """A compressed file with a wrong byte is read as far as possible, and the damage reported."""
+    """A compressed file with a wrong byte is read up to the damage, which is reported."""
     middle = len(content) // 2
     spoilt = content[:middle] + bytes((content[middle] ^ 0xFF,)) + content[middle + 1 :]
     _, capture = read(tmp_path, spoilt)
@@ -92,7 +92,7 @@ def test_damaged_file_read_until_the_damage(tmp_path: Path, said: str, content: 
 
 @pytest.mark.parametrize("place", [-8, -4])
 def test_gzip_of_wrong_checksum(tmp_path: Path, place: int) -> None:
-    """A gzip whose checksum or length is wrong is read to its end, further members too."""
+    """A gzip with a wrong checksum or length is read to its end, with all further members."""
     spoilt = bytearray(gzip.compress(CAPTURE[:20_000]))
     spoilt[place] ^= 1
     packets, capture = read(tmp_path, bytes(spoilt) + gzip.compress(CAPTURE[20_000:]))
@@ -102,7 +102,7 @@ def test_gzip_of_wrong_checksum(tmp_path: Path, place: int) -> None:
 
 @pytest.mark.parametrize("flags", range(0, 32, 2))
 def test_gzip_headers(tmp_path: Path, flags: int) -> None:
-    """Every field that a gzip header may have is skipped, wherever the file is cut."""
+    """Each field that a gzip header may have is skipped, wherever the file is cut."""
     fields = {4: b"\3\0abc", 8: b"name\0", 16: b"comment\0", 2: b"\1\2"}
     plain = gzip.compress(CAPTURE)
     head = plain[:3] + bytes([flags]) + plain[4:10]
@@ -115,7 +115,7 @@ def test_gzip_headers(tmp_path: Path, flags: int) -> None:
 
 @each_kind
 def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> None:
-    """Content of another kind after a compressed capture is reported."""
+    """If other content follows a compressed capture, a warning says so."""
     whole = compress(CAPTURE)
     packets, capture = read(tmp_path, whole + b"something else")
     assert len(packets) == 900
@@ -127,7 +127,7 @@ def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> Non
 def test_decompression_bomb_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
-    """A small file that would fill memory or disk is refused, with its compression's name."""
+    """A small file that would fill memory or disk is refused with its compression's name."""
     monkeypatch.setattr(compression, "BOMB_BYTES", 1 << 24)
     path = tmp_path / "bomb"
     path.write_bytes(compress(built.pcap([]) + bytes(1 << 25)))
@@ -139,7 +139,7 @@ def test_decompression_bomb_is_refused(
 def test_dense_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
-    """A capture of full frames of zeros, which compresses best, is no bomb."""
+    """A capture of full frames of zeros, the most compressible one, is not refused."""
     monkeypatch.setattr(compression, "BOMB_BYTES", 0)
     stamps = (b"\1\1\x08\x0a" + NOISE.randbytes(8) for _ in range(2000))
     frames = (built.ethernet(built.ipv4(built.tcp(each) + bytes(1448))) for each in stamps)

@@ -1,4 +1,4 @@
-"""Truncated or damaged captures: everything before is read, and the damage reported."""
+"""Truncated or damaged captures: all packets before are read, and the damage is reported."""
 
 import struct
 from pathlib import Path
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(4)]
 BLOCKS = [built.section(), built.interface(), *(built.enhanced(frame) for frame in FRAMES)]
 PCAP, PCAPNG = built.pcap(FRAMES), b"".join(BLOCKS)
-# The end of each packet.
+# Offsets of the packets' ends.
 PCAP_ENDS = (24 + np.cumsum([16 + len(frame) for frame in FRAMES])).tolist()
 PCAPNG_ENDS = np.cumsum([len(block) for block in BLOCKS])[2:].tolist()
 FILES = built.captures()
@@ -32,7 +32,7 @@ FILES = built.captures()
 def test_cut_at_every_byte(
     tmp_path: Path, content: bytes, ends: list[int], before: list[int]
 ) -> None:
-    """Wherever a file is cut off, the packets before are read and a warning names the place."""
+    """Wherever a file is cut, the packets before are read, and a warning has the place."""
     path = tmp_path / "x"
     for length in range(max(before[0], 12), len(content)):
         path.write_bytes(content[:length])
@@ -59,7 +59,7 @@ def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
 
 
 def test_broken_chain(tmp_path: Path) -> None:
-    """If no record follows one of impossible length, a warning says that reading ends there."""
+    """If no record follows one with an impossible length, a warning says where reading ends."""
     path = tmp_path / "x"
     path.write_bytes(PCAP + b"\xff" * 200)
     capture = Capture(path)
@@ -90,7 +90,7 @@ LONG = {
 def test_reading_goes_on_behind_damage(
     tmp_path: Path, order: str, damage: str, place: int, *, pcapng: bool
 ) -> None:
-    """A damaged record loses only its own packet; skipped bytes and their place are reported."""
+    """A damaged record costs only its own packet; skipped bytes are reported with their place."""
     content = LONG[order][pcapng]
     start = content.index(LONG_FRAMES[place]) - (28 if pcapng else 16)
     end = content.index(LONG_FRAMES[place + 1]) - (28 if pcapng else 16)
@@ -120,7 +120,7 @@ def test_reading_goes_on_behind_damage(
 @pytest.mark.parametrize("pcapng", [False, True])
 @pytest.mark.parametrize("cut", range(1, 90, 8))
 def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
-    """If bytes are cut out of the middle, some packets are lost and the later ones are read."""
+    """If bytes are missing in the middle, some packets are lost and later ones are read."""
     content = LONG["<"][pcapng]
     at = content.index(LONG_FRAMES[4]) + 20
     changed = content[:at] + content[at + cut :]
@@ -133,7 +133,7 @@ def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
 
 
 def test_what_is_no_likely_record() -> None:
-    """After damage, a record of another day, larger than its frame, or empty is no new start."""
+    """Reading resumes at no record that is of another day, larger than its frame, or empty."""
     record = built.pcap(LONG_FRAMES)[24:]
     for spoiled in (
         (100_000).to_bytes(4, "little") + record[4:],
@@ -147,7 +147,7 @@ def test_what_is_no_likely_record() -> None:
 
 
 def test_what_is_no_likely_block() -> None:
-    """After damage a block of unknown type, or with two different lengths, is no start."""
+    """Reading resumes at no block of unknown type, or with two different lengths."""
     block = BLOCKS[2]
     for spoiled in (b"\x77" + block[1:], block[:-4] + b"\x04" + block[-3:]):
         _, parser = parse(PCAPNG + b"\xff" * 40 + spoiled + b"".join(BLOCKS[3:]))
@@ -193,7 +193,7 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
 def test_cutting_into_pieces_changes_nothing(
     kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int
 ) -> None:
-    """The pieces into which a file is cut, and the number of rows, change nothing."""
+    """The sizes of pieces of a file, and the number of rows, have no effect."""
     whole, parts = kind(), kind()
     assert in_pieces(parts, content, piece_bytes, rows) == in_pieces(whole, content, 1 << 16, 64)
     assert parts.counts == whole.counts

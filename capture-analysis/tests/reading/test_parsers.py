@@ -1,4 +1,4 @@
-"""Hand-built captures, which both parsers must read alike."""
+"""Hand-built captures, which both parsers must read in the same way."""
 
 import struct
 from dataclasses import astuple, fields, replace
@@ -39,7 +39,7 @@ SNAP = b"\xaa\xaa\3\0\0\0"
 
 
 def fate(frame: bytes, link_type: int = 1) -> str:
-    """Return the name of the count, besides frames, that a frame raises."""
+    """Return the name of the count that a frame raises, besides frames."""
     counts = parse(built.pcap([frame], link_type=link_type))[1].counts
     raised = [field.name for field in fields(Counts) if getattr(counts, field.name)]
     assert raised[0] == "frames"
@@ -56,7 +56,7 @@ def fate(frame: bytes, link_type: int = 1) -> str:
     ],
 )
 def test_classic_files_give_exact_columns(order: str, magic: int, unit_ns: int, name: str) -> None:
-    """Every column of both byte orders and the three kinds of classic files is exact."""
+    """All columns are exact, for both byte orders and the three kinds of classic files."""
     frames = [ethernet(ipv4(tcp(built.SACK + built.TIMESTAMPS, 0x111, seq=2**32 - 1) + b"abc"))]
     packets, parser = parse(built.pcap(frames * 2, order=order, magic=magic))
     assert {field.name: getattr(packets, field.name)[1] for field in fields(Packets)} == {
@@ -184,7 +184,7 @@ def test_packet_found_behind_every_link_header(link_type: int, frame: bytes) -> 
     ],
 )
 def test_every_other_frame_is_counted(expected: str, frame: bytes, link_type: int) -> None:
-    """Every frame that is no packet is counted, under the reason of the lowest layer."""
+    """Each frame that is no packet is counted under the reason of its lowest layer."""
     assert fate(frame, link_type) == expected
 
 
@@ -195,7 +195,7 @@ WIRELESS = [
 
 
 def test_wireless_retries_are_copies() -> None:
-    """A frame that the link sent again is a copy of its packet; the next packet is none."""
+    """A frame that the link repeats is a copy of its packet; the next packet is not."""
     first, following = (ipv4(tcp(built.TIMESTAMPS, seq=seq) + built.PAYLOAD) for seq in (1, 11))
     frames = [wlan(first, 0x88), wlan(first, 0x88, 9), wlan(following, 0x88)]
     packets, parser = parse(built.pcap(frames, link_type=105))
@@ -205,7 +205,7 @@ def test_wireless_retries_are_copies() -> None:
 
 @pytest.mark.parametrize(("link_type", "frame"), WIRELESS)
 def test_wireless_cut(link_type: int, frame: bytes) -> None:
-    """However little was kept of a frame of 802.11, both parsers agree."""
+    """Both parsers agree on an 802.11 frame cut after any number of bytes."""
     assert_alike(built.pcap([frame[:n] for n in range(len(frame))], link_type=link_type))
 
 
@@ -213,7 +213,7 @@ def test_wireless_cut(link_type: int, frame: bytes) -> None:
 @given(link_type=st.sampled_from([105, 127]), start=st.binary(max_size=60))
 @pytest.mark.slow
 def test_wireless_alike(link_type: int, start: bytes) -> None:
-    """For any bytes in the place of a wireless header both parsers agree."""
+    """Both parsers agree if any bytes are in place of a wireless header."""
     assert_alike(built.pcap([start + wlan(ipv4())], link_type=link_type))
 
 
@@ -236,7 +236,7 @@ def test_wireless_alike(link_type: int, start: bytes) -> None:
 def test_whole_options_in_header_count(
     options: bytes, kept: int, marks: int, values: tuple[int, ...]
 ) -> None:
-    """Options count as far as they are whole, were captured and lie within the header."""
+    """An option counts if it is complete, captured and within the header."""
     packets, _ = parse(built.pcap([ethernet(ipv4(tcp(options)))[: 34 + kept]]))
     row = (packets.ts_value, packets.ts_echo, packets.sack_left, packets.sack_right)
     assert packets.marks[0] & ~np.uint8(Mark.LENGTH_BEYOND) == marks
@@ -259,14 +259,14 @@ def test_whole_options_in_header_count(
     ],
 )
 def test_payload_follows_from_ip_length(frame: bytes, payload: int, marks: int) -> None:
-    """Payload follows from IP's length, whatever the headers and the padding are."""
+    """Payload follows from IP's length, for any headers and padding."""
     packets, _ = parse(built.pcap([frame]))
     assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
 
 
 @pytest.mark.parametrize(("fraction", "beyond"), [(999_999, 0), (1_000_000, 1), (2_500_000, 1)])
 def test_excessive_fraction_is_added_and_counted(fraction: int, beyond: int) -> None:
-    """A fraction of a second or more is added to the time, and counted."""
+    """A fraction of a second that is one or more is added to the time and counted."""
     content = bytearray(built.pcap([ethernet(ipv4())], magic=0xA1B2C3D4))
     struct.pack_into("<I", content, 28, fraction)
     packets, parser = parse(bytes(content))
@@ -275,7 +275,7 @@ def test_excessive_fraction_is_added_and_counted(fraction: int, beyond: int) -> 
 
 
 def test_connections_as_the_flow_table_defines_them() -> None:
-    """Halves, bases, announcements of SYNs, and reused ports are as FLOW defines them."""
+    """Halves, bases, options of SYNs, and reused ports are as FLOW defines them."""
     there = {"source": 1, "destination": 2}
     back = {"source": 2, "destination": 1}
     answer = {"source": 2000, "destination": 1000}
@@ -321,7 +321,7 @@ PACKETS = st.lists(
 @given(packets=PACKETS)
 @pytest.mark.slow
 def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
-    """Reused ports and repeated SYNs mean the same connections to both parsers."""
+    """Both parsers find the same connections for reused ports and repeated SYNs."""
     assert_alike(conversation(packets))
     assert_alike(conversation(packets), rows=1)
 
@@ -337,7 +337,7 @@ def conversation(packets: list[tuple[int, int, int, int]]) -> bytes:
 
 
 def test_many_connections() -> None:
-    """Connections are numbered as they appear, however many there are."""
+    """Connections are numbered as they appear, for any number of them."""
     count = 5000
     frames = [ethernet(ipv4(tcp(source=k % 1000), destination=k // 1000)) for k in range(count)]
     packets, parser = parse(built.pcap(frames + frames[::-1]), 2 * count)
@@ -352,7 +352,7 @@ def test_many_connections() -> None:
     ticks=st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 2**20)),
 )
 def test_times_cut_to_ns_or_counted(resolution: int, offset_s: int, ticks: int) -> None:
-    """Times of every resolution and offset are cut to ns, or counted if they do not fit."""
+    """Times of any resolution and offset are cut to ns, or counted if they do not fit."""
     start = section() + interface(1, built.clock(resolution, offset_s))
     packets, parser = parse(start + enhanced(ethernet(ipv4()), ticks))
     per_second = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
@@ -366,7 +366,7 @@ def test_times_cut_to_ns_or_counted(resolution: int, offset_s: int, ticks: int) 
 @pytest.mark.parametrize("edge_ns", [2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_edges_of_time(edge_ns: int, step: int) -> None:
-    """The first and the last ns that 64 bits hold are valid times; the next ones are not."""
+    """The first and the last ns of 64 bits are valid times; one ns beyond is not."""
     second, ns = divmod(edge_ns + step, SECOND_NS)
     start = section() + interface(1, built.clock(9, second))
     packets, _ = parse(start + enhanced(ethernet(ipv4()), ns))
@@ -407,7 +407,7 @@ def test_section_may_change_byte_order() -> None:
     ],
 )
 def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> None:
-    """If the next record cannot be found, reading ends with a sentence that names the place."""
+    """If the next record cannot be found, reading ends with a sentence that has the place."""
     _, parser = parse(content)
     assert parser.broken == sentence
     assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)
@@ -415,7 +415,7 @@ def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> Non
 
 @pytest.mark.parametrize("kind", PARSERS)
 def test_few_rows(kind: type[AnyParser]) -> None:
-    """Full columns stop the parser before the next record, and it continues with the next ones."""
+    """If columns are full, the parser stops before the next record, and continues there."""
     content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
     whole, expected = parse(content.tobytes())
     parser, columns, at = kind(), empty_columns(3), 0
@@ -431,14 +431,14 @@ def test_few_rows(kind: type[AnyParser]) -> None:
 
 @pytest.mark.parametrize("content", [b"GIF89a" + bytes(20), section()[:8] + bytes(20)])
 def test_no_capture(content: bytes) -> None:
-    """A file that is no capture is refused, and named by its first bytes."""
+    """A file that is no capture is refused, and the error has its first bytes."""
     with pytest.raises(AnalysisError, match=content[:4].hex(" ")):
         parse(content)
 
 
 @pytest.mark.parametrize("short", [built.pcap([])[:23], section()[:11], b""])
 def test_short_start(short: bytes) -> None:
-    """While a file's header is incomplete, nothing is taken and nothing refused."""
+    """While a file's header is incomplete, nothing is read and nothing refused."""
     packets, parser = parse(short)
     assert (len(packets), parser.counts, parser.format) == (0, Counts(), "")
 
@@ -453,6 +453,6 @@ def test_short_start(short: bytes) -> None:
     ],
 )
 def test_wrong_columns(spoil: dict[str, Any]) -> None:
-    """Columns that the library would overrun, or misread, are refused."""
+    """Columns that the library would overrun or misread are refused."""
     with pytest.raises(ValueError, match="seq: must be"):
         Parser().parse(np.zeros(0, np.uint8), replace(empty_columns(4), **spoil), 0)

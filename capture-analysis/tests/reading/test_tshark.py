@@ -26,7 +26,7 @@ LEAST = 200
 
 @pytest.fixture(scope="module")
 def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
-    """The corpus."""
+    """Return the corpus."""
     folder = tmp_path_factory.mktemp("corpus")
     plain = corpus.build(folder)
     named = {each.name: each for each in plain}
@@ -35,24 +35,24 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
 
 @pytest.fixture(scope="module")
 def cases(specimens: list[Specimen]) -> list[Case]:
-    """Return the whole corpus, read, with tshark's answers."""
+    """Read the whole corpus; return each capture with tshark's answers."""
     return tshark_case.cases(specimens)
 
 
 def test_corpus_is_large(specimens: list[Specimen]) -> None:
-    """The corpus has at least 200 captures, all of different names and contents."""
+    """The corpus has at least 200 captures with different names and contents."""
     assert len({each.name for each in specimens}) == len(specimens)
     assert len({each.path.read_bytes() for each in specimens}) >= LEAST
 
 
 def test_frames_are_counted_as_tshark_counts_them(cases: list[Case]) -> None:
-    """Every frame has the fate that tshark's fields imply: packet, fragment, not TCP, not IP."""
+    """Each frame has the kind that tshark's fields imply: packet, fragment, not TCP, not IP."""
     found = [text for case in cases for text in tshark_fields.count_differences(case)]
     assert not found, "\n".join(found)
 
 
 def test_packets_are_as_tshark_says(cases: list[Case]) -> None:
-    """Every column of every packet equals tshark's fields; all deviations listed occur."""
+    """Every column of every packet equals tshark's fields, and all listed deviations occur."""
     seen: set[str] = set()
     found = [text for case in cases for text in tshark_fields.field_differences(case, seen)]
     assert not found, "\n".join(found)
@@ -66,7 +66,7 @@ def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
 
 
 def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both parsers have the same packets, connections and counts of every capture."""
+    """Both parsers have the same packets, connections and counts for each capture."""
     monkeypatch.setattr("capture_analysis.reading.capture.Parser", NumpyParser)
     for case in cases:
         capture = Capture(case.specimen.path)
@@ -79,14 +79,14 @@ def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPa
 
 
 def test_sequence_numbers_are_as_tshark_says(cases: list[Case]) -> None:
-    """Unwrapped sequence and acknowledgement numbers are tshark's relative ones, modulo 2^32."""
+    """Unwrapped sequence and acknowledgement numbers equal tshark's relative ones, mod 2^32."""
     known = [case for case in cases if tshark_tracking.analysed(case)]
     found = [text for case in known for text in tshark_tracking.sequence_differences(case)]
     assert not found, "\n".join(found)
 
 
 def test_round_trip_times_are_as_tshark_says(cases: list[Case]) -> None:
-    """Round-trip times equal tshark's to the nanosecond; all deviations listed occur."""
+    """Round trips equal tshark's to the nanosecond, and all listed deviations occur."""
     seen: set[str] = set()
     known = [case for case in cases if tshark_tracking.analysed(case)]
     found = [text for case in known for text in tshark_tracking.rtt_differences(case, seen)]

@@ -15,7 +15,7 @@ from hand_built import ethernet, ipv4, tcp, tunnels
 
 
 def inside(content: bytes) -> tuple[Packets, Parser]:
-    """Return the packets of a capture, with those in tunnels, as both parsers have them."""
+    """Return a capture's packets, with those in tunnels, on which both parsers agree."""
     assert_alike(content)
     parser, columns = Parser(inside=True), empty_columns(64)
     _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0, last=True)
@@ -24,7 +24,7 @@ def inside(content: bytes) -> tuple[Packets, Parser]:
 
 @pytest.mark.parametrize("kind", tunnels())
 def test_each_kind(kind: str) -> None:
-    """In every tunnel the segment is read, and the packet counts under its tunnel's kind."""
+    """In every tunnel the segment is read, and its packet counts under the tunnel's kind."""
     outer = tunnels()[kind]
     packets, parser = inside(built.pcap(outer, link_type=101))
     assert packets.payload_bytes.tolist() == [len(built.PAYLOAD)] * len(outer)
@@ -35,14 +35,14 @@ def test_each_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", tunnels())
 def test_cut_at_every_byte(kind: str) -> None:
-    """However little was kept of a packet in a tunnel, both parsers agree."""
+    """Both parsers agree on a packet in a tunnel that is cut after any number of bytes."""
     for packet in tunnels()[kind]:
         cut = [packet[:length] for length in range(20, len(packet))]
         assert_alike(built.pcap(cut, link_type=101))
 
 
 def test_tunnels_in_tunnels() -> None:
-    """Four nested tunnels are followed, and the packet counts once; a fifth is not."""
+    """Four nested tunnels are read, and the packet counts once; five are not."""
     packet = ipv4()
     for depth in range(1, 6):
         packet = ipv4(packet, 4)
@@ -52,7 +52,7 @@ def test_tunnels_in_tunnels() -> None:
 
 
 def test_what_is_no_tunnel() -> None:
-    """Tunnels of other versions, other message types and later fragments are not read."""
+    """Tunnels of other versions, other message types, and later fragments are not read."""
     frame, packet = ethernet(ipv4()), ipv4()
     for other in (
         ipv4(built.gre(packet, 0x0800, 1), 47),
@@ -70,7 +70,7 @@ def test_what_is_no_tunnel() -> None:
 
 
 def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
-    """TCP in tunnels is read if there is none outside; otherwise it is counted, with a warning."""
+    """If all TCP is in tunnels it is read; otherwise it is counted, with a warning."""
     path = tmp_path / "x.pcap"
     carried = [packet for kind in tunnels().values() for packet in kind]
     path.write_bytes(built.pcap(carried, link_type=101))
@@ -90,7 +90,7 @@ def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
 
 
 def mixed(path: Path, isn: int = 1) -> Path:
-    """Make a capture of two connections, the one with more packets in a VXLAN tunnel."""
+    """Make a capture of two connections; the larger one is in a VXLAN tunnel."""
     frames = []
     for k in range(20):
         there = tcp(built.TIMESTAMPS, seq=isn + 10 * k, ack=5) + built.PAYLOAD
@@ -129,7 +129,7 @@ def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_pages_read_inside(
     second: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report and a plot with --inside show the connection in a tunnel, of one capture and two."""
+    """With --inside a report and a plot show the connection in a tunnel, of one capture or two."""
     paths = [mixed(tmp_path / name) for name in ("x.pcap", *second)]
     folder, picture = tmp_path / "report", tmp_path / "x.html"
     page = said(capsys, "report", "--inside", f"--output={folder}", *paths)
@@ -141,7 +141,7 @@ def test_pages_read_inside(
 
 
 def test_read_inside_from_python(tmp_path: Path) -> None:
-    """The four functions read tunnels on demand."""
+    """The four functions of Python read tunnels on demand."""
     path = mixed(tmp_path / "x.pcap")
     assert len(capture_analysis.read_columns(path)["seq"]) == 2
     assert len(capture_analysis.read_columns(path, inside=True)["seq"]) == 42

@@ -1,4 +1,4 @@
-"""VLANs and connections: whether tags make packets between two ends one connection or two."""
+"""VLANs and connections: whether tags split packets between two ends into two connections."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ LIMIT = 64
 
 
 def there(tags: Tags = (), seq: int = 1, ack: int = 0, **more: int) -> bytes:
-    """Make a frame from 10.0.0.1:1000 to 10.0.0.2:2000, with ten bytes if it has no SYN."""
+    """Make a frame from 10.0.0.1:1000 to 10.0.0.2:2000, with ten bytes unless it has a SYN."""
     flags = more.get("flags", ACK)
     payload = b"" if flags & SYN else built.PAYLOAD
     options = built.SYN_OPTIONS if flags & SYN else built.TIMESTAMPS
@@ -37,7 +37,7 @@ def back(tags: Tags = (), seq: int = 1, ack: int = 0, flags: int = ACK) -> bytes
 
 
 def exchange(out: Tags, home: Tags, isn: int, segments: int = 2) -> list[bytes]:
-    """Make a connection with its handshake, with tags in each direction; ISNs isn and 2 isn."""
+    """Make a connection with its handshake, and tags per direction; ISNs are isn and 2 isn."""
     frames = [
         there(out, isn, flags=SYN),
         back(home, 2 * isn, isn + 1, SYN | ACK),
@@ -49,12 +49,12 @@ def exchange(out: Tags, home: Tags, isn: int, segments: int = 2) -> list[bytes]:
 
 
 def flows(frames: Sequence[bytes]) -> Any:
-    """Return the connection of each frame, as both parsers have it."""
+    """Return the connection of each frame, on which both parsers agree."""
     return parse(built.pcap(frames), 1024)[0].flow.tolist()
 
 
 def alternating(*talks: Sequence[bytes]) -> list[bytes]:
-    """Yield one frame of each in turn."""
+    """Yield one frame of each connection in turn."""
     return [frame for frames in zip(*talks, strict=True) for frame in frames]
 
 
@@ -63,14 +63,14 @@ def alternating(*talks: Sequence[bytes]) -> list[bytes]:
     [((5,), (6,)), ((5,), ()), ((5, 7), (6, 7)), ((5, 7), (5, 8)), ((5, 7), (7,))],
 )
 def test_different_vlans(one: Tags, other: Tags) -> None:
-    """Connections between the same ends are two if any VLAN tag differs."""
+    """Connections between the same ends are two if a VLAN tag differs."""
     frames = alternating(exchange(one, one, 1000), exchange(other, other, FAR))
     assert flows(frames) == [0, 1] * 6
 
 
 @pytest.mark.parametrize(("one", "other"), [((5,), (6,)), ((5,), ())])
 def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
-    """Connections in different VLANs are two, even if the handshakes were not captured."""
+    """Connections in different VLANs are two, even without captured handshakes."""
     first, second = exchange(one, one, 1000)[2:], exchange(other, other, FAR)[3:]
     assert flows([*first[:1], *second, *first[1:]]) == [0, 1, 1, 1, 0, 0, 0]
 
@@ -78,13 +78,13 @@ def test_different_vlans_from_the_middle(one: Tags, other: Tags) -> None:
 @pytest.mark.parametrize(("out", "home"), [((5,), ()), ((), (5,)), ((5,), (6,)), ((5, 6), (6,))])
 @pytest.mark.parametrize("start", [0, 1, 2, 3])
 def test_tagged_differently_each_way(out: Tags, home: Tags, start: int) -> None:
-    """Tags that differ between directions split no connection, wherever the capture starts."""
+    """Tags that differ between directions do not split a connection, at any start."""
     frames = exchange(out, home, 1000)[start:]
     assert flows(frames) == [0] * len(frames)
 
 
 def test_same_connection_in_two_vlans() -> None:
-    """Packets captured on both sides of a router are copies, of one connection."""
+    """Packets captured on both sides of a router are copies in one connection."""
     talk = exchange((5,), (5,), 1000)
     packets, parser = parse(built.pcap(alternating(talk, exchange((6,), (6,), 1000))))
     assert len(parser.flows) == 1
@@ -94,13 +94,13 @@ def test_same_connection_in_two_vlans() -> None:
 
 
 def test_ports_used_again() -> None:
-    """A SYN of another number opens another connection for the untagged direction, too."""
+    """A SYN with another number opens another connection, for the untagged direction as well."""
     frames = exchange((5,), (), 1000) + exchange((5,), (), FAR)
     assert flows(frames) == [0] * 6 + [1] * 6
 
 
 def test_priority_is_no_vlan() -> None:
-    """A tag of VLAN 0, and the priority of another, are not part of a connection's VLANs."""
+    """A tag of VLAN 0, and a tag's priority, are no part of a connection's VLANs."""
     frames = [there((0,)), there(), there((0xE000,)), there((0xE005,), FAR), there((5,), FAR)]
     packets, parser = parse(built.pcap(frames))
     assert packets.flow.tolist() == [0, 0, 0, 1, 1]
@@ -108,14 +108,14 @@ def test_priority_is_no_vlan() -> None:
 
 
 def test_two_innermost_count() -> None:
-    """A frame with three tags keeps the inner two; a mirror port may have added the outer."""
+    """If a frame has three tags, the inner two count; a mirror port may add the outer one."""
     packets, parser = parse(built.pcap([there((9, 5, 6)), there((8, 5, 6), FAR)]))
     assert packets.flow.tolist() == [0, 0]
     assert parser.flows.vlans(0) == [5, 6]
 
 
 def test_first_tags_are_shown() -> None:
-    """A connection with a tag in one direction only has that direction's VLAN."""
+    """If only one direction has a tag, the connection is named with that VLAN."""
     flow_table = parse(built.pcap([there(), back((5,), 1, 1)]))[1].flows
     assert flow_table.label(0, 1) == "10.0.0.2:2000 > 10.0.0.1:1000 (VLAN 5)"
 
@@ -131,7 +131,7 @@ def test_sixty_four_connections_between_two_ends() -> None:
 
 
 def test_other_protocols() -> None:
-    """Datagrams have no distinguishing numbers, and are of one flow in every VLAN."""
+    """UDP has no sequence numbers, so a flow of UDP is one in all VLANs."""
     content = built.pcap([tagged(ipv4(built.udp(b"x", 53), 17), vlan) for vlan in (5, 6)])
     assert_alike(content)
 
@@ -152,7 +152,7 @@ PACKETS = st.lists(
 @given(packets=PACKETS)
 @pytest.mark.slow
 def test_connections_alike(packets: list[tuple[Tags, bool, int, int, int]]) -> None:
-    """Whatever the tags, flags and numbers, both parsers see the same connections."""
+    """For any tags, flags and numbers both parsers find the same connections."""
     frames = [
         there(tags, seq, ack, flags=flags) if ahead else back(tags, seq, ack, flags)
         for tags, ahead, flags, seq, ack in packets
@@ -162,7 +162,7 @@ def test_connections_alike(packets: list[tuple[Tags, bool, int, int, int]]) -> N
 
 
 def written(path: Path, frames: Sequence[bytes]) -> Path:
-    """A capture file."""
+    """Write a capture file."""
     path.write_bytes(built.pcap(frames, magic=0xA1B2C3D4))
     return path
 
@@ -170,7 +170,7 @@ def written(path: Path, frames: Sequence[bytes]) -> Path:
 def test_vlans_shown_where_there_are_some(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Table and JSON have the VLANs of a connection that has some, and of no other."""
+    """Table and JSON show a connection's VLANs only if it has any."""
     frames = alternating(exchange((5, 7), (5, 7), 1000), exchange((), (), FAR))
     path = written(tmp_path / "x.pcap", frames)
     main(["flows", str(path)])
@@ -192,7 +192,7 @@ def test_vlans_shown_where_there_are_some(
 
 @pytest.mark.slow
 def test_report_shows_vlans(tmp_path: Path) -> None:
-    """The page names the VLAN in the heading of a connection and in the table of connections."""
+    """The page has the VLAN in a connection's heading and in the table."""
     path = written(tmp_path / "x.pcap", exchange((5,), (5,), 1000))
     main(["report", str(path), "--output", str(tmp_path / "report")])
     page = (tmp_path / "report" / "report.html").read_text()
@@ -201,7 +201,7 @@ def test_report_shows_vlans(tmp_path: Path) -> None:
 
 
 def test_match_needs_no_equal_vlans(tmp_path: Path) -> None:
-    """Two connections in other VLANs at each tap are found in both captures, without mixing."""
+    """Two connections whose VLANs differ between the taps are matched, each with itself."""
     one, other = (1000, FAR)
     a, b = (
         written(tmp_path / f"{name}.pcap", [frame for talk in talks for frame in talk])
@@ -221,7 +221,7 @@ def _connections(path: Path) -> int:
 
 
 def test_unify_by_vlan(tmp_path: Path) -> None:
-    """If SYNs were not captured, equal VLANs identify the connections."""
+    """If SYNs are missing, equal VLANs identify the connections."""
     one, other = there((5,)), there((6,), FAR)
     _, first = read_capture(written(tmp_path / "a.pcap", [one, other]))
     _, second = read_capture(written(tmp_path / "b.pcap", [other, one]))

@@ -87,7 +87,7 @@ class _Half:
     low: int = 0  # lowest sequence number seen, from the base
     high: int = 0  # one past the highest
     first: int | None = None  # behind the SYN, if it was seen
-    rival: int | None = None  # the same of another SYN
+    rival: int | None = None  # the same for another SYN
     fin_at: int | None = None
     acked: int | None = None
     window: int = 0  # with the highest acknowledgement that this half sent
@@ -97,7 +97,7 @@ class _Half:
     recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
     heard_ns: int | None = None  # last data or pure ACK of its direction
     told: bool = False  # True if the last ACKs report a gap
-    repair: tuple[int, Repair] | None = None  # under way: until which acknowledgement, and why
+    repair: tuple[int, Repair] | None = None  # the ACK that ends it, and its cause
     last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
 
     def begin(self, seq: int) -> None:

@@ -1,4 +1,4 @@
-"""The page for dropped captures: its users, its refusals, and a drop in a browser."""
+"""The page for dropped captures: who may use it, what it refuses, and a drop in a browser."""
 
 import http.client
 import io
@@ -75,7 +75,7 @@ def test_page_loads_nothing_from_elsewhere(server: Server) -> None:
 def test_other_sites_are_refused(
     server: Server, headers: dict[str, str], status: int, said: str
 ) -> None:
-    """A name of another site, and a page of another origin, get neither page nor report."""
+    """Requests for another site's name, or from another origin, get no page and no report."""
     named = {name: text.format(port=server.server_port) for name, text in headers.items()}
     for path, body in (("", None), ("example", b"")):
         found, answer, _ = ask(server, f"/{server.token}/{path}", body, **named)
@@ -84,7 +84,7 @@ def test_other_sites_are_refused(
 
 
 def test_token_is_needed(server: Server) -> None:
-    """Without the whole token nothing is served; each server has another token."""
+    """Without the whole token nothing is served; each server has its own token."""
     for path in (
         "/",
         "/example",
@@ -102,7 +102,7 @@ def test_token_is_needed(server: Server) -> None:
 
 
 def test_too_large(server: Server) -> None:
-    """A larger capture is refused by its size, before it is sent."""
+    """A capture that is too large is refused by its announced size, before it is sent."""
     path = f"/{server.token}/capture/a.pcap"
     status, said, _ = ask(server, path, b"", Content_Length="1000001")
     assert status == 422
@@ -113,7 +113,7 @@ def test_too_large(server: Server) -> None:
 
 
 def test_one_at_a_time(server: Server) -> None:
-    """While a capture is analysed another one is refused; afterwards it is not."""
+    """While one capture is analysed another is refused; afterwards it is accepted."""
     path = f"/{server.token}/capture/b"
     answers = []
 
@@ -132,7 +132,7 @@ def test_one_at_a_time(server: Server) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["text", "4 GB record first", "zstd with a window of 2 GiB"])
 def test_hostile_file(server: Server, name: str) -> None:
-    """An unreadable file is refused with only the command line's sentence."""
+    """An unreadable file is refused with the sentence of the command line, and nothing else."""
     hostile = next(each for each in files() if each.name == name)
     status, said, _ = ask(server, f"/{server.token}/capture/..%2Fh.pcap", hostile.content())
     assert status == 422
@@ -150,14 +150,14 @@ def test_hostile_file(server: Server, name: str) -> None:
     ],
 )
 def test_process_has_limits(limits: Limits, said: str) -> None:
-    """An analysis beyond its memory or time ends with a sentence."""
+    """An analysis that exceeds its memory or time ends with a sentence."""
     with EXAMPLE.open("rb") as file, pytest.raises(AnalysisError) as refused:
         Analyst(limits).report("a.pcap.zst", file, EXAMPLE.stat().st_size)
     assert str(refused.value) == f"a.pcap.zst: the analysis did not end: it may take {said}"
 
 
 def test_names() -> None:
-    """A name becomes that of a file in its folder, neither hidden nor an option."""
+    """A dropped file's name becomes one in its folder that is neither hidden nor an option."""
     for name, plain in (
         ("a b.pcap", "a_b.pcap"),
         ("../../etc/passwd", "passwd"),
@@ -193,7 +193,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_dropped_file(server: Server, browser: Any, tmp_path: Path) -> None:
-    """A file dropped on the page in a browser becomes its report; a text is refused."""
+    """A capture dropped on the page in a browser becomes its report; a text file is refused."""
     text, capture = tmp_path / "text.pcap", tmp_path / "my capture.pcap.zst"
     text.write_text("no capture at all" * 10)
     capture.write_bytes(EXAMPLE.read_bytes())

@@ -20,7 +20,7 @@ from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import read_capture
 from capture_analysis.tracking import Kind, Repair, Tracked, Tracker
 
-# Our word for a packet and tshark's field, whose presence means the same.
+# Our name for a packet, and the field of tshark whose presence means the same.
 WORDS: dict[str, tuple[Callable[[Tracked], BoolArray], str]] = {
     "sent again": (
         lambda t: (t.kind == Kind.RETRANSMISSION) | (t.kind == Kind.LATE_DATA),
@@ -60,7 +60,7 @@ def _named(path: Path, display_filter: str) -> set[int]:
 
 
 def _tcptrace(path: Path) -> int:
-    """Sum tcptrace's retransmitted packets and those out of order over all connections."""
+    """Sum tcptrace's counts of retransmitted and out-of-order packets over all connections."""
     done = subprocess.run(["tcptrace", "-nl", path], capture_output=True, text=True, check=True)
     found = re.findall(r"(?:rexmt data pkts|outoforder pkts):\s+(\d+)", done.stdout)
     return sum(map(int, found))

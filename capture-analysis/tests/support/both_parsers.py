@@ -15,7 +15,7 @@ PARSERS: list[type[AnyParser]] = [NumpyParser, Parser]
 
 
 def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]:
-    """Return a parser's whole result on a file, for a number of rows at a time."""
+    """Return a parser's whole result on a file, for this number of rows at a time."""
     data = np.frombuffer(content, np.uint8)
     columns = empty_columns(rows)
     found: list[tuple[int, ...]] = []

@@ -1,6 +1,7 @@
-"""Runs commands in little memory, all in one process; run as a program by test_hostile.py.
+"""Run commands in little memory, all in one process; test_hostile.py runs this program.
 
-Reads lists of arguments as lines of JSON, and writes status, output and errors of each likewise.
+Reads lists of arguments as lines of JSON, and writes status, output and errors of each in the same
+way.
 """
 
 import contextlib
@@ -11,12 +12,12 @@ import sys
 
 from capture_analysis.cli import main
 
-# numpy and its libraries reserve most of it; a command's own memory comes on top.
+# numpy and its libraries reserve most of this; a command's own memory comes on top.
 ADDRESS_SPACE_BYTES = 1 << 30
 
 
 def serve() -> None:
-    """Answer until there are no more lines."""
+    """Answer until the input ends."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     for line in sys.stdin:
         output, errors = io.StringIO(), io.StringIO()

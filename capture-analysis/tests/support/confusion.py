@@ -1,8 +1,8 @@
 """Compare verdicts with the truth of simulated captures.
 
-    python confusion.py [CASES [SEED]]
+    python confusion.py [CAPTURES [SEED]]
 
-Prints docs/how-true.md's table for a number of cases of each kind.
+Prints docs/how-true.md's table for a number of captures of each kind.
 """
 
 import sys
@@ -15,11 +15,11 @@ from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.one_capture.single import measure
 from measured_captures import values
-from truth_corpus import COMPRESSED, SPACED, Case, corpus
+from truth_corpus import COMPRESSED, SPACED, SimulatedCapture, corpus
 
 TRUTHS = ("compressed", "a little", "not")
 SAYINGS = ("compressed", "not", "bunched", "cannot tell")
-# A rate this far from the link's is wrong.
+# Relative error from which a rate counts as wrong.
 WRONG = 0.1
 
 
@@ -45,25 +45,32 @@ class Told:
 
 
 def truth(share: float) -> str:
-    """Name a share of compressed ACKs in a word."""
+    """Return the word for a share of compressed ACKs."""
     return "compressed" if share >= COMPRESSED else "not" if share < SPACED else "a little"
 
 
 def saying(verdict: float | str | None) -> str:
-    """Name a verdict in one of the words."""
+    """Return the word for a verdict."""
     word = verdict_word(verdict)
     return "not" if word == "spaced" else word
 
 
-def told(case: Case) -> Iterator[Told]:
-    """Measure a case's capture."""
-    measured = measure(case.capture)
-    for direction, share in case.shares.items():
+def told(simulated: SimulatedCapture) -> Iterator[Told]:
+    """Measure a capture; yield truth and verdict of each direction."""
+    measured = measure(simulated.capture)
+    for direction, share in simulated.shares.items():
         said = saying(values(measured, direction).compression_verdict)
         evidence = Evidence(int(measured.facts.rate_evidence[direction]))
-        error = abs(measured.facts.rate_bit[direction] / case.rates_bit[direction] - 1)
-        tick_ns = float(measured.facts.tick_ns[direction])
-        yield Told(case.kind, case.place, truth(share), said, evidence, float(error), tick_ns)
+        error = abs(measured.facts.rate_bit[direction] / simulated.rates_bit[direction] - 1)
+        yield Told(
+            simulated.kind,
+            simulated.place,
+            truth(share),
+            said,
+            evidence,
+            float(error),
+            float(measured.facts.tick_ns[direction]),
+        )
 
 
 def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
@@ -72,7 +79,7 @@ def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
 
 
 def show(found: Sequence[tuple[str, str, str]]) -> None:
-    """Print the matrix of kinds, truths and sayings, by kind and in all."""
+    """Print the matrix of kinds, truths and verdicts, by kind and in total."""
     sys.stdout.write(f"| captures | truth | {' | '.join(SAYINGS)} |\n|---|---|" + "--:|" * 4 + "\n")
     for kind in (*dict.fromkeys(kind for kind, *_ in found), "all"):
         table = Counter((true, said) for each, true, said in found if kind in (each, "all"))
@@ -88,9 +95,9 @@ def show_called(name: str, found: Sequence[Told]) -> None:
     sys.stdout.write(f"{name}: {called} of {len(found)} called compressed\n")
 
 
-def main(cases: int = 20, seed: int = 1) -> None:
-    """Print the matrix, by kind and in all, what is found at each tap, and how good rates are."""
-    found = [each for case in corpus(cases, seed) for each in told(case)]
+def main(captures: int = 20, seed: int = 1) -> None:
+    """Print the matrix by kind and in total, the result at each tap, and how good rates are."""
+    found = [each for simulated in corpus(captures, seed) for each in told(simulated)]
     show([(each.kind, each.true, each.said) for each in found])
     compressed = [each for each in found if each.true == "compressed"]
     for place in dict.fromkeys(each.place for each in compressed):

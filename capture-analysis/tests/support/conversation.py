@@ -19,7 +19,7 @@ from reference.tracker import PythonTracker
 
 AnyTracker = Tracker | PythonTracker
 NewTracker = Callable[[], AnyTracker]
-# For tests of either tracker, whose argument new_tracker makes one.
+# For tests of both trackers: the argument new_tracker makes a tracker.
 each_tracker = pytest.mark.parametrize("new_tracker", [PythonTracker, Tracker])
 
 
@@ -37,7 +37,7 @@ class Conversation:
     def send(
         self, half: int, at_us: int, seq: int, payload: int = 0, ack: int | None = None, **more: int
     ) -> None:
-        """Add a packet; with the ACK flag if it has an `ack`, and its own IP identification."""
+        """Add a packet; it has the ACK flag if `ack` is given, and its own IP identification."""
         flags = more.pop("flags", 0) | (0 if ack is None else FLAG_ACK)
         packet = {
             "half": half,
@@ -52,7 +52,7 @@ class Conversation:
         self.packets.append(packet | more)
 
     def handshake(self) -> "Conversation":
-        """Add SYN at 0, SYN and ACK at 10, ACK at 30 us."""
+        """Add SYN at 0, SYN and ACK at 10, and ACK at 30 us."""
         self.send(0, 0, 0, flags=FLAG_SYN)
         self.send(1, 10, 0, ack=1, flags=FLAG_SYN)
         self.send(0, 30, 1, ack=1)
@@ -64,7 +64,7 @@ class Conversation:
         self.send(1, at_us, 1, ack=ack, marks=int(Mark.SACK), **edges)
 
     def again(self, at_us: int, **more: int) -> None:
-        """Add the last packet once more, with some columns changed."""
+        """Add the last packet once more with some columns changed."""
         self.packets.append(self.packets[-1] | {"time_ns": at_us * 1000} | more)
 
     def tracked(self, tracker: AnyTracker) -> Tracked:

@@ -58,7 +58,7 @@ class Specimen:
 def frames(
     talk: Sequence[Datagram], link: Link, snap_bytes: int = 1 << 18, trailer: int = 0
 ) -> list[Frame]:
-    """Return a conversation behind a link's headers; Ethernet pads to 60 octets with a trailer."""
+    """Return a conversation's frames on a link; Ethernet pads to 60 octets with a trailer."""
     found = []
     for datagram in talk:
         octets = link.header(datagram.version, len(datagram.octets)) + datagram.octets
@@ -88,7 +88,7 @@ def build(folder: Path) -> list[Specimen]:
 
 
 def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
-    """Make files that tshark misreads, and the same in a form that it understands."""
+    """Make files that tshark misreads, each with an equal file that tshark understands."""
     for order in ("little", "big"):
         talk = whole(90, version=6)
         content, asked = (
@@ -139,7 +139,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 
 
 def _links() -> Iterator[tuple[str, bytes]]:
-    """Make every link type with every version of IP that it carries, in formats by turns."""
+    """Make each link type with each version of IP that it carries, in alternating formats."""
     turn = list(FORMATS.values())
     for n, (name, link) in enumerate(LINKS.items()):
         for version in link.versions:
@@ -173,7 +173,7 @@ def _wireless() -> Iterator[tuple[str, bytes]]:
 
 
 def _one_way_tags() -> Iterator[tuple[str, bytes]]:
-    """Make connections with a VLAN in one direction only, also from their middle."""
+    """Make connections with a VLAN in one direction only, captured whole or from their middle."""
     for version, start in ((4, 0), (6, 0), (4, 1), (6, 7)):
         talk = whole(95 + start, version=version)
         tagged, plain = (frames(talk, LINKS[name]) for name in ("vlan", "ethernet"))
@@ -252,7 +252,7 @@ def _random(count: int) -> Iterator[tuple[str, bytes]]:
     """Make any conversation behind any link in any format, cut anywhere."""
     chosen = random.Random(2026)
     talks = {**corpus_ip.variants(), **corpus_tcp.variants()}
-    del talks["ah"]  # which tshark counts as TCP and we do not: streams would differ
+    del talks["ah"]  # tshark counts this as TCP and we do not, so streams would differ
     for n in range(count):
         first, second = (talks[name] for name in chosen.sample(sorted(talks), 2))
         talk = sorted([*first, *second], key=lambda d: d.time_ns) if n % 2 else [*first, *second]
@@ -265,7 +265,7 @@ def _random(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _compressed(plain: Sequence[Specimen]) -> Iterator[Specimen]:
-    """Compress some of them, once in several members."""
+    """Compress some of the captures, one of them in several members."""
     chosen = [s for s in plain if s.name.startswith("format/") and s.name.endswith("flows")]
     for n, specimen in enumerate(chosen):
         content = specimen.path.read_bytes()

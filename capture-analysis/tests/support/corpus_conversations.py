@@ -1,6 +1,6 @@
-"""TCP conversations that a capture might show: packets from IP upwards, made by scapy.
+"""TCP conversations that a capture might contain: packets from IP upwards, made by scapy.
 
-They need not come from a real stack; they show what can be in a capture.
+They need not come from a real stack; they show what captures can contain.
 """
 
 import random
@@ -64,7 +64,7 @@ class Conversation:
     ) -> None:
         """Send a packet; missing `seq`, `ack`, `flags`, `window`, `options` follow from the state.
 
-        A `hidden` one is sent, but not in the capture. Sequence numbers given do not count as new.
+        A `hidden` packet is sent, but not captured. Given sequence numbers do not count as new.
         """
         flags = fields.pop("flags", "A")
         sent = fields.pop("seq", None)
@@ -119,7 +119,7 @@ class Conversation:
                 self.packet(end)
 
     def loss(self, end: int, again: int = 1) -> None:
-        """Send a segment that the capture lacks, duplicate ACKs, and the segment again."""
+        """Send a segment that the capture lacks, duplicate ACKs, and the segment once more."""
         hole = self.next[end]
         self.data(end, 1000, hidden=True)
         for _ in range(4):
@@ -149,7 +149,7 @@ class Conversation:
 def whole(
     seed: int, *, version: int = 4, packets: int = 20, wrap: Wrap | None = None
 ) -> list[Datagram]:
-    """Send a connection from its SYN to its last ACK with a loss in each direction."""
+    """Send a connection from SYN to last ACK, with a loss in each direction."""
     log: list[Datagram] = []
     settings: dict[str, Any] = {"wrap": wrap} if wrap else {}
     talk = Conversation(log, seed, version=version, **settings)
@@ -162,7 +162,7 @@ def whole(
 
 
 def several(seed: int, flows: int, *, versions: tuple[int, ...] = (4,)) -> list[Datagram]:
-    """Send a number of connections at once."""
+    """Send this number of connections at once."""
     log: list[Datagram] = []
     chosen = random.Random(seed)
     talks = [

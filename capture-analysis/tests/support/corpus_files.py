@@ -1,4 +1,4 @@
-"""Capture files of every format, from frames, byte by byte by the specifications."""
+"""Capture files of every format, made byte by byte from frames by the specifications."""
 
 import struct
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Frame:
 
     @staticmethod
     def of(time_ns: int, octets: bytes, snap_bytes: int = 1 << 18) -> "Frame":
-        """Make a frame with a number of bytes kept."""
+        """Make a frame; only a number of its bytes are kept."""
         return Frame(time_ns, octets[:snap_bytes], len(octets))
 
 
@@ -76,7 +76,7 @@ class Pcapng:
         self.interfaces: list[Interface] = []
 
     def block(self, kind: int, body: bytes) -> "Pcapng":
-        """Any block."""
+        """Add a block."""
         body += bytes(-len(body) % 4)
         length = 12 + len(body)
         head = struct.pack(self.order + "II", kind, length)
@@ -91,7 +91,7 @@ class Pcapng:
         return self.block(0x0A0D0D0A, body)
 
     def interface(self, interface: Interface) -> "Pcapng":
-        """Another interface."""
+        """Add an interface."""
         self.interfaces.append(interface)
         options = self.option(2, b"eth0")
         if interface.resolution is not None:
@@ -117,13 +117,13 @@ class Pcapng:
         return self.block(6, head + octets + options)
 
     def packets(self, frames: Sequence[Frame], interface: int = 0) -> "Pcapng":
-        """Add several of them."""
+        """Add an Enhanced Packet Block for each frame."""
         for frame in frames:
             self.packet(frame, interface)
         return self
 
     def obsolete_packet(self, frame: Frame, interface: int = 0) -> "Pcapng":
-        """Add a Packet Block, of the first drafts."""
+        """Add a Packet Block, as in the first drafts."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
         head = struct.pack(
             self.order + "HHIIII",

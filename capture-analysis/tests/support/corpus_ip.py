@@ -1,4 +1,4 @@
-"""Conversations with everything that IP may have between its header and TCP."""
+"""Conversations with each kind of header that may lie between IP and TCP."""
 
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ from scapy.packet import Packet, Raw
 
 
 def _with(**fields: Any) -> Wrap:
-    """Set another value of fields of the IP header."""
+    """Give some fields of the IP header other values."""
 
     def wrap(packet: Packet) -> Packet:
         for name, value in fields.items():
@@ -126,7 +126,7 @@ def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
 
 
 def zero_length(datagram: Datagram) -> Datagram:
-    """Remove IP's length, as a sender's capture before segmentation in hardware does."""
+    """Remove IP's length, as if a sender was captured before hardware segmentation."""
     octets = bytearray(datagram.octets)
     first = 2 if datagram.version == 4 else 4
     octets[first : first + 2] = bytes(2)
@@ -134,7 +134,7 @@ def zero_length(datagram: Datagram) -> Datagram:
 
 
 def _not_tcp(talk: list[Datagram]) -> list[Datagram]:
-    """Make TCP among other protocols."""
+    """Make a conversation of TCP among other protocols."""
     ends: dict[str, Any]
     ends_6: dict[str, Any]
     ends, ends_6 = (

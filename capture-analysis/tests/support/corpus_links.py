@@ -1,4 +1,4 @@
-"""Headers in front of IP in captures: link types, tags, labels."""
+"""Headers that precede IP in captures: link types, tags, labels."""
 
 import struct
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Link:
 
 
 def _stack(*layers: Packet) -> Callable[[int, int], bytes]:
-    """Stack layers of scapy; the last that names a protocol names IP's."""
+    """Stack layers of scapy; the last one that names a protocol names IP."""
 
     def header(version: int, _: int) -> bytes:
         whole = layers[0].copy()
@@ -83,7 +83,7 @@ def _cisco(version: int, _: int) -> bytes:
 
 
 def _wlan(kind: int, flags: int, start: bytes = b"", pad: int = 0) -> Callable[[int, int], bytes]:
-    """Make 802.11: the first two bytes, a header in front (radiotap), and padding behind."""
+    """Make 802.11 from its first two bytes, a header before it (radiotap), and padding behind."""
     length = 24 + 6 * (flags & 3 == 3) + (2 + 4 * (flags >> 7) if kind & 0x80 else 0)
     addresses = bytes.fromhex("020000000101 020000000202 020000000303")
     header = (bytes([kind, flags, 0, 0]) + addresses + bytes(length)[:length])[:length] + bytes(pad)

@@ -28,7 +28,7 @@ def build(folder: Path) -> list[Specimen]:
 
     Raises: RuntimeError if this machine has no user namespaces, which the guest needs as well.
     """
-    # Not as root, so that tcpdump does not try to change its user, which it may not.
+    # tcpdump must not try to change its user, which it may not do here.
     unshare = ["unshare", "--map-user=1000", "--map-group=1000", "--keep-caps", "--net"]
     words = [*unshare, sys.executable, __file__, str(folder)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -46,14 +46,14 @@ def main() -> None:
         _converse(address)
     sizes: list[int] = []
     while sizes != (sizes := [path.stat().st_size for path in paths.values()]):
-        time.sleep(0.2)  # tcpdump is done when its file stops growing
+        time.sleep(0.2)  # tcpdump has written all when its file stops growing
     for tap in taps:
         tap.terminate()
         tap.wait()
 
 
 def _tap(path: Path, options: list[str]) -> subprocess.Popen[str]:
-    """Start a tcpdump, and wait until it captures."""
+    """Start a tcpdump and wait until it captures."""
     words = ["tcpdump", "--immediate-mode", "-U", *options, "-w", str(path), "tcp"]
     tap = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert tap.stderr is not None
@@ -80,7 +80,7 @@ def _converse(address: str) -> None:
 
 
 def _answer(listener: socket.socket) -> None:
-    """Send back all data received, until it ends."""
+    """Send back all received data until it ends."""
     connection, _ = listener.accept()
     with connection:
         while content := connection.recv(1 << 16):

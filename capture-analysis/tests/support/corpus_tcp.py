@@ -1,4 +1,4 @@
-"""Conversations with everything that TCP may do, and that captures may show of it."""
+"""Conversations with all that TCP may do and that captures may show of it."""
 
 import random
 from functools import cache
@@ -62,7 +62,7 @@ def _wrapping(talk: Conversation) -> None:
 
 
 def _options(talk: Conversation) -> None:
-    """Send every known option, in odd places, and some unknown ones."""
+    """Send each known option, in unusual places, and some unknown options."""
     edges = (talk.next[0] + 1000) % WRAP, (talk.next[0] + 2000) % WRAP
     for options in (
         [("SAck", edges)],
@@ -123,7 +123,7 @@ def _probes(talk: Conversation) -> None:
 
 
 def _ports_again(talk: Conversation) -> None:
-    """Connect the same ends again, with other ISNs, and then again at once."""
+    """Connect the same ends again with other ISNs, and then once more without a pause."""
     for _ in range(3):
         talk.exchange(6)
         talk.closing()
@@ -134,7 +134,7 @@ def _ports_again(talk: Conversation) -> None:
 
 
 def _syns_again(talk: Conversation) -> None:
-    """Send SYNs again."""
+    """Send SYNs more than once."""
     again = [end - 1 for end in talk.next]
     talk.packet(0, flags="S", seq=again[0], ack=0)
     talk.packet(1, flags="SA", seq=again[1])
@@ -150,7 +150,7 @@ def _holes(talk: Conversation) -> None:
 
 
 def _captured_late(talk: Conversation) -> None:
-    """Send ACKs of bytes that the capture has never seen."""
+    """Send ACKs of bytes that were not captured."""
     talk.data(0, 1000, hidden=True)
     talk.packet(1, ack=talk.next[0])
     talk.data(0, 1000)
@@ -180,7 +180,7 @@ def _data_in_syn(talk: Conversation) -> None:
 
 
 def _both_open(talk: Conversation) -> None:
-    """Simultaneous open."""
+    """Open a connection from both ends at once."""
     talk.next = [end + 77_777 for end in talk.next]
     talk.packet(1, flags="S", ack=0)
     talk.packet(0, flags="S", ack=0)
@@ -190,7 +190,7 @@ def _both_open(talk: Conversation) -> None:
 
 
 def _header_of_malformed(talk: Conversation) -> None:
-    """Send options of impossible lengths."""
+    """Send options with impossible lengths."""
     for octets in (
         b"\x08\x00",
         b"\x08\x01",

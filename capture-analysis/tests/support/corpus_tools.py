@@ -1,4 +1,4 @@
-"""Captures of the corpus as other programs write them: Wireshark's, tcpdump, tcprewrite."""
+"""The corpus's captures as other programs write them: Wireshark's, tcpdump, tcprewrite."""
 
 import subprocess
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from corpus import Specimen
 
-# Without nokiapcap, rh6_1pcap and suse6_3pcap: they have pcap's magic numbers and other record
-# headers, which Wireshark guesses.
+# Without nokiapcap, rh6_1pcap and suse6_3pcap: these have pcap's magic numbers and other record
+# headers, so that Wireshark guesses.
 EDITCAP_FORMATS = ("pcap", "nsecpcap", "modpcap", "pcapng")
 FILTERS = {
     "tcp": "tcp",
@@ -29,7 +29,7 @@ def build(folder: Path, plain: dict[str, Specimen]) -> list[Specimen]:
 
 
 def run(*arguments: str | Path) -> None:
-    """Run a program that must succeed, and show its output if it does not."""
+    """Run a program that must succeed; show its output if it does not."""
     done = subprocess.run(
         [str(argument) for argument in arguments], capture_output=True, text=True, check=False
     )
@@ -38,7 +38,7 @@ def run(*arguments: str | Path) -> None:
 
 
 def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Make other formats, cuts, selections, shifts, and files without duplicates."""
+    """Make other formats, truncated frames, selections, shifted times, files without duplicates."""
     flows = plain["tcp/flows-7"]
     for form in EDITCAP_FORMATS:
         for source in ("format/ns-big-flows", "format/ng-little-flows"):
@@ -69,7 +69,7 @@ def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]
 
 
 def _mergecap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Merge files of one and of several link types and resolutions."""
+    """Merge files of the same and of different link types and resolutions."""
     merges = {
         "same-link": ("format/us-little", "format/ns-big"),
         "links": ("link/raw-4", "link/sll-6", "format/ng-big-flows"),
@@ -87,7 +87,7 @@ def _mergecap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]
 
 
 def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Sort files whose times go backward."""
+    """Sort files whose times run backward."""
     for source in ("tcp/times-backward", "tcp/flows-30", "mid"):
         if source in plain:
             path = folder / f"reordercap-{Path(source).name}.pcap"
@@ -96,7 +96,7 @@ def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Pat
 
 
 def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Write with tcpdump what it reads through a filter."""
+    """Write with tcpdump the packets that pass a filter."""
     read = ("tcpdump", "-Z", "root", "-r")
     for name, expression in FILTERS.items():
         path = folder / f"tcpdump-{name}.pcap"
@@ -110,7 +110,7 @@ def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]
 
 
 def _tcprewrite(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Change addresses, ports, tags and sizes, but not TCP's place against IP's length."""
+    """Change addresses, ports, tags and sizes, but not where TCP lies relative to IP's length."""
     rewrites = {
         "ports": ("--portmap=40001:80,20001:443", "--fixcsum"),
         "addresses": ("--pnat=10.0.1.0/24:192.168.7.0/24", "--fixcsum"),

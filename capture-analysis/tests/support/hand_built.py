@@ -1,4 +1,4 @@
-"""Captures built byte by byte: every format, link type and layer, also as no tool writes them."""
+"""Captures built byte by byte: each format, link type and layer, even ones that no tool writes."""
 
 import struct
 from collections.abc import Iterable
@@ -65,12 +65,12 @@ def ipv6(content: bytes = SEGMENT, following: int = 6, **fields: int) -> bytes:
 
 
 def ethernet(content: bytes, kind: int = 0x0800) -> bytes:
-    """A frame."""
+    """Make a frame."""
     return bytes(12) + struct.pack(">H", kind) + content
 
 
 def vlan(content: bytes, kind: int = 0x0800, tag: int = 1) -> bytes:
-    """Build the bytes after the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
+    """Build the bytes after a VLAN tag's EtherType; the lower 12 bits are the VLAN."""
     return struct.pack(">HH", tag, kind) + content
 
 
@@ -118,7 +118,7 @@ def padded(frame: bytes, header: int) -> bytes:
 def pcap(
     frames: Iterable[bytes], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = 1
 ) -> bytes:
-    """Make a classic file: frame k captured k units after second 1000, one byte of it not kept."""
+    """Make a classic file: frame k is captured k units after second 1000, less its last byte."""
     content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)
     more = bytes(8) if magic == 0xA1B2CD34 else b""
     for k, frame in enumerate(frames):
@@ -144,7 +144,7 @@ def interface(link_type: int = 1, options: bytes = b"", order: str = "<") -> byt
 
 
 def clock(resolution: int, offset_s: int = 0, order: str = "<") -> bytes:
-    """Make the options if_tsresol and if_tsoffset, and the end of options."""
+    """Make the options if_tsresol and if_tsoffset, and the option that ends options."""
     return struct.pack(order + "HHB3xHHqHH", 9, 1, resolution, 14, 8, offset_s, 0, 0)
 
 
@@ -169,7 +169,7 @@ def simple(frame: bytes, order: str = "<") -> bytes:
 
 
 def conversation() -> list[bytes]:
-    """Make frames of Ethernet: a handshake, data, every option, every layer, and skipped ones."""
+    """Make Ethernet frames: a handshake, data, each option and layer, and ones to be skipped."""
     answer = {"source": 2000, "destination": 1000}
     return [
         ethernet(ipv4(tcp(SYN_OPTIONS, SYN))),
@@ -203,13 +203,13 @@ def udp(content: bytes, port: int) -> bytes:
 
 
 def gre(content: bytes, kind: int, flags: int = 0) -> bytes:
-    """Make a GRE header with the optional words of its flags, and its payload."""
+    """Make a GRE header with the optional words that its flags announce, and its payload."""
     words = sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000))
     return struct.pack(">HH", flags, kind) + bytes(4 * words) + content
 
 
 def tunnels() -> dict[str, list[bytes]]:
-    """Make packets of IP with a segment in a tunnel, by its kind."""
+    """Make packets of IP with a segment in a tunnel, one for each kind."""
     frame, packet = ethernet(ipv4()), ipv4()
     vxlan, eth = b"\x08" + bytes(7), 0x6558
     gtp = b"\x30\xff" + bytes(6)

@@ -1,4 +1,4 @@
-"""Files made to exhaust or confuse a reader of captures, with their expected results."""
+"""Files made to exhaust or confuse a reader of captures, with the expected results."""
 
 import gzip
 import lzma
@@ -80,7 +80,7 @@ def _sections(count: int) -> bytes:
 
 
 def _many_connections(count: int) -> bytes:
-    """Make packets that are each a SYN of another connection."""
+    """Make packets, each a SYN of another connection."""
     base = bytes(Ether(**_MACS) / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(flags="S"))
     parts = [pcap([], 1)]
     for n in range(count):
@@ -91,13 +91,13 @@ def _many_connections(count: int) -> bytes:
 
 
 def _bomb(pack: Callable[[bytes], bytes], piece: bytes, head: bytes) -> bytes:
-    """Repeat a piece up to BOMB_BYTES, after a good head."""
+    """Repeat a piece up to BOMB_BYTES after a valid head."""
     member = piece * ((1 << 24) // len(piece))
     return pack(head) + pack(member) * (BOMB_BYTES // len(member))
 
 
 def _zstd_window() -> bytes:
-    """Make a frame that asks for a window of 2 GiB."""
+    """Make a frame that demands a window of 2 GiB."""
     return b"\x28\xb5\x2f\xfd\x00" + bytes([(31 - 10) << 3]) + bytes(50)
 
 

@@ -28,12 +28,12 @@ from truth_corpus import (
     bulk,
 )
 
-# With fewer segments the analysis need not give a cause.
+# With fewer segments the analysis may leave the cause open.
 LEAST_SEGMENTS = 100
-# If causes' shares differ by less, each is right; so is a link on either side of FULL.
+# Causes whose shares differ by less are all right; so is a link just below or above FULL.
 EITHER = 0.05
 WIDE = 1 << 20
-# Causes that mean that the sender holds back: from afar they look alike.
+# Causes in which the sender holds back; from afar they look alike.
 SENDER = {"congestion window", "application", "ACK compression"}
 
 
@@ -54,7 +54,7 @@ class Said:
 
 
 def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
-    """Find the true limit of a connection: several if they hardly differ, the largest first."""
+    """Return the true limits of a connection, the largest first; several if they hardly differ."""
     each = simulation.connections[number]
     spent = Counter({k: n for k, n in each.waited_ns.items() if k not in ("", "pause")})
     whole = max(sum(spent.values()), 1)
@@ -72,7 +72,7 @@ def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
     link, other = simulation.links[each.sender], simulation.links[1 - each.sender]
     busy, either = _busy(each.data_ns, link), _busy(each.data_ns, link, other)
     if busy >= FULL:
-        # A full link is the reason for a small congestion window, and nothing else.
+        # A full link is the only reason for a small congestion window.
         others = [cause for cause in near[:1] if cause != "congestion window"]
         return (LINK, *(near if busy < FULL + EITHER else others))
     # ACKs wait for either link.
@@ -80,7 +80,7 @@ def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
 
 
 def _busy(data_ns: tuple[int, int], *links: Link) -> float:
-    """Return the share of a time in which one of some links was busy."""
+    """Return the share of a time in which at least one of these links was busy."""
     begin, end = np.concatenate([np.array(link.busy_ns).T for link in links], axis=1)
     order = np.argsort(begin)
     until = np.concatenate(([data_ns[0]], np.maximum.accumulate(end[order])[:-1]))
@@ -91,7 +91,7 @@ def _busy(data_ns: tuple[int, int], *links: Link) -> float:
 
 
 def window(random: Random) -> Plan:
-    """Make a receiver's window smaller than the pipe, or larger."""
+    """Make a transfer whose receiver's window is smaller than the pipe, or larger."""
     links = _links(random)
     made = _connections(random, int(random.choice((1, 1, 2))), links)
     for each in made:
@@ -108,7 +108,7 @@ def short(random: Random) -> Plan:
 
 
 def shared(random: Random) -> Plan:
-    """Make some transfers that share a drop-tail queue, and lose at its end."""
+    """Make transfers that share a drop-tail queue and lose packets at its end."""
     links = _links(random)
     links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 2)))
     made = _connections(random, int(random.choice((2, 4, 8))), links, window=WIDE)
@@ -116,7 +116,7 @@ def shared(random: Random) -> Plan:
 
 
 def bloated(random: Random) -> Plan:
-    """Make a small window, through a queue that others fill."""
+    """Make a transfer with a small window through a queue that others fill."""
     plan = bulk(random)
     others = plan.connections
     for each in others:
@@ -128,13 +128,13 @@ def bloated(random: Random) -> Plan:
 
 
 def lossy(random: Random) -> Plan:
-    """Make packets that are lost at random, few or many."""
+    """Make a transfer that loses few or many packets at random."""
     links = _links(random, loss=float(random.choice((0.002, 0.01, 0.05))))
     return Plan(links, _connections(random, 1, links, window=WIDE))
 
 
 def drop_tail(random: Random) -> Plan:
-    """Make one transfer through a queue of a third to three times the pipe."""
+    """Make a transfer through a queue of a third to three times the pipe."""
     links = _links(random)
     links[0].buffer_bytes = round(1514 * max(8, _pipe(links) * random.uniform(0.3, 3)))
     return Plan(links, _connections(random, 1, links, window=WIDE), 8000)
@@ -187,7 +187,7 @@ def bbr(random: Random) -> Plan:
 
 
 def _own_windows(random: Random, least: int, pipes: tuple[float, float]) -> Plan:
-    """Make one or two transfers with SACK through a queue, in pipes and at least in packets."""
+    """Make one or two transfers with SACK through a queue, sized in pipes or in packets."""
     links = _links(random)
     links[0].buffer_bytes = round(1514 * max(least, _pipe(links) * random.uniform(*pipes)))
     made = _connections(random, int(random.choice((1, 2))), links, window=WIDE, sacks=True)
@@ -197,7 +197,7 @@ def _own_windows(random: Random, least: int, pipes: tuple[float, float]) -> Plan
 def others(random: Random) -> Plan:
     """Make a small window through a queue that one to four unseen CUBIC transfers fill.
 
-    The link has 5 Mbit/s at most: on a faster one the unseen packets would take minutes.
+    The link has at most 5 Mbit/s: on a faster one the unseen packets would take minutes.
     """
     links = _links(random)
     for link in links:
@@ -225,7 +225,7 @@ def handover(random: Random) -> Plan:
 
 
 def timeouts(random: Random) -> Plan:
-    """Make a window of two or three segments, too few for a fast retransmission, and losses."""
+    """Make losses and a window of two or three segments, too few for a fast retransmission."""
     links = _links(random, loss=float(random.choice((0.01, 0.05))))
     made = _connections(random, 1, links, window=WIDE)
     made[0].announced = int(random.choice((2, 3)))
@@ -233,14 +233,14 @@ def timeouts(random: Random) -> Plan:
 
 
 def sack(random: Random) -> Plan:
-    """Make losses at random or by a full queue, repaired by SACK; nothing else here has SACK."""
+    """Make random or drop-tail losses that SACK repairs."""
     plan = (lossy, shared, drop_tail)[int(random.integers(3))](random)
     for each in plan.connections:
         each.sacks = True
     return plan
 
 
-# What is simulated.
+# The kinds to simulate.
 LIMITED: dict[str, Callable[[Random], Plan]] = {
     **{
         name: KINDS[name]
@@ -299,7 +299,7 @@ def show(found: Sequence[Said]) -> None:
 
 
 def is_right(each: Said) -> bool:
-    """Tell whether the cause named is one of the true ones."""
+    """Tell whether the named cause is one of the true ones."""
     right = {*each.true, *({"queue"} if LINK in each.true else ())}
     return each.said in right or (each.said == "sender" and each.true[0] in SENDER)
 

@@ -57,7 +57,7 @@ class Exchange:
 
 
 def capture_of(*exchanges: Exchange, handshake: bool = True) -> "ColumnCapture":
-    """Return the packets of some connections in time order; data before ACKs at equal times."""
+    """Return connections' packets in time order, data before ACKs at equal times."""
     parts = [_rows(flow, each, handshake) for flow, each in enumerate(exchanges)]
     columns = {name: np.concatenate([p[name] for p in parts]) for name in COLUMN_TYPES}
     order = np.argsort(columns["time_ns"], kind="stable")
@@ -128,7 +128,7 @@ def _filled(value: Any, rows: int) -> IntArray:
 
 @dataclass
 class ColumnCapture:
-    """A capture that is already columns, with the attributes that `measure` needs."""
+    """A capture that already consists of columns, with the attributes that `measure` needs."""
 
     whole: Packets
     flows: FlowTable
@@ -139,11 +139,11 @@ class ColumnCapture:
 
     @property
     def counts(self) -> Counts:
-        """Return the counts: all frames are packets."""
+        """Return the counts: every frame is a packet."""
         return Counts(frames=len(self.whole), packets=len(self.whole))
 
     def chunks(self, packets: int = 0) -> Iterator[Packets]:
-        """Yield a number of packets at a time; by default `chunk`."""
+        """Yield packets in chunks, by default of `chunk` packets."""
         packets = packets or self.chunk
         for first in range(0, len(self.whole), packets):
             yield self.whole.where(slice(first, first + packets))
@@ -160,10 +160,10 @@ def compressed(
     to_receiver_ns: int = ROUND_TRIP_NS,
     **settings: Any,
 ) -> Exchange:
-    """Make a sender's capture: each cycle `window` ACKs, the last `bunch` back to back.
+    """Make a sender's capture: `window` ACKs per cycle, the last `bunch` of them back to back.
 
     ACKs are made as data arrives, a segment's transmission time apart, or the last of a cycle as
-    fast as they come (`held`). Each releases a segment (`sends`), or data comes at other times.
+    fast as possible (`held`). Each ACK releases a segment (`sends`), or data comes at other times.
     """
     cycle_ns = (window + 10) * SEGMENT_NS + ROUND_TRIP_NS
     at = np.arange(window)

@@ -1,4 +1,4 @@
-"""Reads the figures of a page back, as its script does."""
+"""Read the figures of a page back as the page's script does."""
 
 import base64
 import gzip
@@ -11,7 +11,7 @@ from capture_analysis.pictures.figure import FloatArray
 
 
 def plots(page: str) -> dict[str, Any]:
-    """Return the traces of a page by figure id, with their columns in place."""
+    """Return a page's traces by figure id, with their columns unpacked."""
     content = _embedded(page, "columns")
     described = json.loads(_text(page, "plots"))
     for plot in described["plots"].values():

@@ -1,4 +1,4 @@
-"""Packets without a capture: columns for the tests of functions on them."""
+"""Packets as columns without a capture, for tests of functions on them."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -8,7 +8,7 @@ from capture_analysis.columns import Packets
 
 
 def packets(**columns: Sequence[int]) -> Packets:
-    """Make packets with the given columns, at least one; the others are zero."""
+    """Make packets from at least one column; other columns are zero."""
     length = len(next(iter(columns.values())))
     return Packets(
         *(np.array(columns.get(f.name, [0] * length), dtype=np.int64) for f in fields(Packets))

@@ -9,7 +9,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import PcapWriter
 
-# 2000-01-01 00:00:30 UTC: a time whose nanoseconds do not fit a float.
+# 2000-01-01 00:00:30 UTC, a time whose nanoseconds do not fit a float.
 EPOCH_NS = 946_684_830_000_000_000
 
 

@@ -1,12 +1,14 @@
-"""Congestion controls of the simulated senders: CUBIC's window, and BBR's model of the path."""
+"""Congestion controls of the simulated senders: CUBIC, and BBR's model of the path."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
-# CUBIC (RFC 9438): segments a second cubed, factor after a loss, growth a round trip beside Reno.
+# CUBIC (RFC 9438): C in segments/s^3, beta after a loss, and growth per round trip in the Reno
+# region.
 _SCALE, _KEPT = 0.4, 0.7
 _BESIDE_RENO = 3 * (1 - _KEPT) / (1 + _KEPT)
-# BBR, version 1: gain in startup, gains of the cycle, rounds of the largest rate.
+# BBR version 1: gain in STARTUP, gains of the cycle, round trips over which the largest rate
+# counts.
 _STARTUP = 2.89
 _CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 _ROUNDS = 10
@@ -15,13 +17,13 @@ _LEAST_WINDOW = 4.0
 
 @dataclass
 class Cubic:
-    """CUBIC's window after a loss (RFC 9438); slow start is the sender's."""
+    """CUBIC's window after a loss (RFC 9438); the sender does slow start."""
 
     most: float = 0.0
     begun_ns: int = 0
 
     def lost(self, window: float, now_ns: int) -> float:
-        """Take a loss; return the new window."""
+        """Reduce the window after a loss; return the new one."""
         self.most, self.begun_ns = window, now_ns
         return max(_KEPT * window, 2.0)
 
@@ -36,13 +38,13 @@ class Cubic:
 
 @dataclass
 class Bbr:
-    """BBR's rate and window: the largest delivery rate of ten rounds, the least round trip.
+    """BBR's rate and window: the largest delivery rate of ten rounds, and the least round trip.
 
     It never drains its window for the round trip (PROBE_RTT), which is due after ten seconds.
     """
 
     next_ns: int = 0  # when the next segment may leave
-    waits: bool = False  # until then
+    waits: bool = False  # True until next_ns
     least_ns: int = 1 << 62
     delivered_ns: int = 0
     round_end: int = 0
@@ -65,13 +67,13 @@ class Bbr:
         return 1 / _STARTUP if self.drains else _CYCLE[self.phase]
 
     def sent(self, which: int, delivered: int, now_ns: int) -> None:
-        """Take a segment that leaves now."""
+        """Account for a segment that leaves now."""
         self.flying[which] = now_ns, delivered, self.delivered_ns or now_ns
         rate = max(self.rates) * self._gain()
         self.next_ns = now_ns + (round(1 / rate) if rate else 0)
 
     def acked(self, delivered: int, flight: int, now_ns: int) -> float:
-        """Take an ACK for all segments below a number; return the new window."""
+        """Account for an ACK of all segments below a number; return the new window."""
         sent = self.flying.get(delivered - 1)
         self.flying = {which: each for which, each in self.flying.items() if which >= delivered}
         self.delivered_ns = now_ns

@@ -100,7 +100,7 @@ class Link:
         self.busy_ns.append((begins_ns, self.free_ns))
         late_ns = int(random.integers(0, self.jitter_ns)) if self.jitter_ns else 0
         left_ns = self.free_ns + late_ns + self.now_later_ns
-        if self.polices:  # the line itself is ten times as fast
+        if self.polices:  # the rate of the wire itself is ten times the policer's
             left_ns = max(self.last_ns, entered_ns) + round(0.8e9 * frame / self.rate_bit)
         self.last_ns = max(self.last_ns, left_ns)
         if self.overtaken and random.random() < self.overtaken:
@@ -179,11 +179,11 @@ class Connection:
     # The sender's present wait, its start, and the time of each kind.
     cause: str = ""
     since_ns: int = 0
-    data_ns: tuple[int, int] = (0, 0)  # of the first data and the last
+    data_ns: tuple[int, int] = (0, 0)  # of the first data and of the last
     waited_ns: Counter[str] = field(default_factory=Counter)
 
     def note(self, now_ns: int, written: int) -> None:
-        """Count the time since the last note for its cause, and find the present wait."""
+        """Add the time since the last note to its cause, and find the present cause of waiting."""
         paused = self.cause == "application" and now_ns - self.since_ns >= PAUSE_NS
         self.waited_ns["pause" if paused else self.cause] += now_ns - self.since_ns
         self.since_ns = now_ns
@@ -199,7 +199,7 @@ class Connection:
             self.cause = "congestion window"
 
     def block(self) -> tuple[int, int]:
-        """Return the segments around the latest that came, from and to; 0 if none is missing."""
+        """Return begin and end of the block with the latest segment; 0 if none is missing."""
         if self.latest not in self.beyond:
             return 0, 0
         first = end = self.latest
@@ -210,7 +210,7 @@ class Connection:
         return first, end
 
     def missing(self) -> int | None:
-        """Return the first segment below a SACK block that was not sent again yet."""
+        """Return the first segment below a SACK block that was not sent again so far."""
         known = self.sacked | self.resent
         between = range(self.acked, max(self.sacked, default=0))
         return next((which for which in between if which not in known), None)
@@ -224,7 +224,7 @@ class Connection:
 
     @property
     def header(self) -> int:
-        """Return the bytes of Ethernet, IP and TCP."""
+        """Return the number of bytes of Ethernet, IP and TCP headers."""
         return 66 if self.tick_ns else 54
 
 
@@ -271,7 +271,7 @@ class Simulation:
         self._count = 0
 
     def run(self, packets: int = 20_000) -> "Simulation":
-        """Run until a number of packets was captured or nothing is left to do."""
+        """Run until this number of packets is captured, or until nothing is left to do."""
         for number, each in enumerate(self.connections):
             self._at(each.begin_ns, self._open, number, 0)
         while self._events and len(self.rows) < packets:
@@ -286,7 +286,7 @@ class Simulation:
     def _send(
         self, now_ns: int, number: int, sent: Sent, act: Callable[..., None], *arguments: int
     ) -> None:
-        """Send a packet, which the tap sees pass; call `act` when it arrives."""
+        """Send a packet and let the tap see it; call `act` when it arrives."""
         each = self.connections[number]
         way, frame = sent.way, sent.payload + each.header
         link = self.links[way]
@@ -389,7 +389,7 @@ class Simulation:
         self._send(now_ns, number, sent, self._arrive, which)
 
     def _late(self, now_ns: int, number: int, acked: int) -> None:
-        """Send the first outstanding segment again if no ACK came since."""
+        """Send the first outstanding segment again unless an ACK has come since."""
         each = self.connections[number]
         if each.acked == acked < each.next:
             each.now_window, each.recover, each.cause = 1.0, each.next, "recovery"
@@ -453,7 +453,7 @@ class Simulation:
             each.most_unread = max(each.most_unread, each.unread)
 
     def _read(self, now_ns: int, number: int) -> None:
-        """Read at the application, and send an ACK if the window had been shut."""
+        """Let the application read; send an ACK if the window was shut."""
         each = self.connections[number]
         was_shut = each.unread == each.announced
         each.unread = max(each.unread - each.reads, 0)
@@ -475,7 +475,7 @@ class Simulation:
         self._send(now_ns, number, sent, self._acked, each.expected, *block, edge)
 
     def _acked(self, now_ns: int, number: int, expected: int, *told: int) -> None:
-        """Move the window at the sender; a third repetition sends a segment again."""
+        """Move the sender's window; a third duplicate ACK sends a segment again."""
         each = self.connections[number]
         left, end, edge = told
         opens, each.edge = edge > each.edge, max(edge, each.edge)
@@ -516,7 +516,7 @@ class Simulation:
         each.now_window = min(each.window, grown)
 
     def _repair(self, now_ns: int, number: int) -> None:
-        """Send again the segment that the receiver expects, or by SACK the next hole."""
+        """Send again the segment that the receiver expects, or the next hole by SACK."""
         each = self.connections[number]
         which = each.missing() if each.sacks else each.acked
         if which is not None:
@@ -530,7 +530,7 @@ class Simulation:
             clock_ns: resolution of its clock.
             merge: the most segments in a row that are captured as one, as above TSO.
         """
-        rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then the data that it releases
+        rows = sorted(self.rows, key=lambda row: row[0])  # ACKs before the data that they release
         rows = _merged(rows, merge) if merge > 1 else rows
         time, flow, half, flags, seq, ack, payload, frame, stamp, left, right, unread = np.array(
             rows, np.int64

@@ -10,7 +10,7 @@ _QUANTUM = 1514
 
 @dataclass
 class Codel:
-    """CoDel (RFC 8289, 5.5): drops packets that waited longer than target_ns, if all did."""
+    """CoDel (RFC 8289, 5.5): it drops if all packets of an interval waited over target_ns."""
 
     target_ns: int
     above_ns: int = -1
@@ -26,7 +26,7 @@ class Codel:
             self.above_ns = now_ns + CODEL_NS
         if now_ns < self.above_ns:
             return False
-        if self.drop_ns < 0:  # begins to drop; if it did recently, nearly as fast
+        if self.drop_ns < 0:  # start to drop; if dropping ended recently, nearly as fast as then
             self.drops = max(self.drops - 2, 1)
             self.drop_ns = now_ns
         elif now_ns < self.drop_ns:
@@ -39,7 +39,7 @@ class Codel:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A packet in a queue: its time of entry, its size, and who wants to know when it left."""
+    """A packet in a queue: time of entry, size, and the function to call when it leaves."""
 
     entered_ns: int
     frame: int
@@ -77,7 +77,7 @@ class FairQueues:
         queue.packets.append(packet)
 
     def next(self, now_ns: int) -> Waiting | None:
-        """Remove the next packet to send; None if there is none."""
+        """Remove and return the next packet to send; None if there is none."""
         while self._turns:
             queue = self._queues[self._turns[0]]
             if not queue.packets:

@@ -31,8 +31,8 @@ WINDOW_SEGMENTS = 32
 MSS_BYTES = 1448
 CYCLE_NS = 12_000_000
 PROPAGATION_NS = 1_000_000
-SEGMENT_NS = 1_200  # spacing of a burst as the sender's interface emits it
-LOAD = 0.4  # of the bottleneck by data: a cycle is always longer than the round-trip time
+SEGMENT_NS = 1_200  # spacing of a burst as the sender's interface sends it
+LOAD = 0.4  # load of the bottleneck by data: a cycle is always longer than the round trip
 ROUND_PACKETS = 400_000
 FLAG_SYN, FLAG_PSH, FLAG_ACK = 2, 8, 16
 
@@ -104,12 +104,12 @@ class Traffic:
         self.cycles = max(2, round_packets * 2 // (3 * flows * WINDOW_SEGMENTS))
         self.random = np.random.default_rng(seed)
         self.isn = self.random.integers(0, 1 << 32, (2, flows))
-        self.ticks = self.random.integers(0, 1 << 31, (2, flows))  # data sender, receiver
+        self.ticks = self.random.integers(0, 1 << 31, (2, flows))  # of data sender and receiver
         self.ip_ids = self.random.integers(0, 1 << 16, (2, flows))
         self.service_ns = LOAD * CYCLE_NS / (WINDOW_SEGMENTS * (flows + 1) // 2)  # of a segment
 
     def rounds(self) -> Iterator[Sent]:
-        """Yield packets of one round after the other, without end."""
+        """Yield the packets of each round, without end."""
         yield self._handshakes()
         segments = self.cycles * WINDOW_SEGMENTS
         for number in range(1 << 62):
@@ -117,7 +117,7 @@ class Traffic:
             yield self._round(began_ns, number * segments)
 
     def _handshakes(self) -> Sent:
-        """Return SYN, SYN and ACK, ACK of every connection; the data sender opens."""
+        """Return SYN, SYN and ACK, and ACK of every connection; the data sender opens it."""
         flow = np.tile(np.arange(self.flows), 3)
         step = np.repeat([0, 1, 2], self.flows)
         by_opener = step != 1
@@ -151,8 +151,8 @@ class Traffic:
         shape = (self.flows, self.cycles, 1 + WINDOW_SEGMENTS)
         slot = np.arange(shape[2]) - 1
         cycle = np.arange(self.cycles)[:, None]
-        hole = self._holes(shape[:2])[:, :, None]  # the lost slot; WINDOW_SEGMENTS if none
-        before = np.roll(hole, 1, axis=1)  # no segment of the last cycle is lost
+        hole = self._holes(shape[:2])[:, :, None]  # lost slot; WINDOW_SEGMENTS if none
+        before = np.roll(hole, 1, axis=1)  # the last cycle loses no segment
         again = (slot < 0) & (before < WINDOW_SEGMENTS)
         phase = self.random.integers(0, CYCLE_NS // 4, (self.flows, self.cycles, 1))
         sent_ns = began_ns + CYCLE_NS * cycle + phase + SEGMENT_NS * (slot + 1)
@@ -172,7 +172,7 @@ class Traffic:
         return Sent.joined(data, answers)
 
     def _holes(self, shape: tuple[int, int]) -> IntArray:
-        """Return the lost slot in each cycle of each connection; WINDOW_SEGMENTS for none."""
+        """Return the lost slot of each cycle of each connection; WINDOW_SEGMENTS if none."""
         slots = self.random.integers(0, WINDOW_SEGMENTS - 8, shape)
         lost = self.random.random(shape) < self.loss * WINDOW_SEGMENTS
         lost[:, -1] = False
@@ -271,7 +271,7 @@ class Traffic:
 
 
 def _rank(flow: IntArray) -> IntArray:
-    """Count for each row the rows before it with the same flow; flows are in ascending order."""
+    """Count, for each row, the earlier rows of the same flow; flows ascend."""
     return np.arange(len(flow)) - np.searchsorted(flow, flow)
 
 

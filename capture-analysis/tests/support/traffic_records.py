@@ -10,7 +10,7 @@ FormatName = Literal["pcap-us", "pcap-ns", "pcapng"]
 FORMATS: tuple[FormatName, ...] = get_args(FormatName)
 
 SNAP_BYTES = 96
-PLAIN_BYTES, SACK_BYTES, SYN_BYTES = 66, 78, 74  # of the headers, link header included
+PLAIN_BYTES, SACK_BYTES, SYN_BYTES = 66, 78, 74  # of all headers, with the link's
 FLAG_SYN = 2
 HEAD_BYTES = {"pcap-us": 16, "pcap-ns": 16, "pcapng": 28}
 # MSS 1460, SACK permitted, time stamps (filled in), no operation, window scale 7.
@@ -25,7 +25,7 @@ FRAME = {
     "total_bytes": (">u2", 16),
     "ip_id": (">u2", 18),
     "fragment": (">u2", 20),
-    "ttl": (">u2", 22),  # with the protocol
+    "ttl": (">u2", 22),  # together with the protocol
     "checksum": (">u2", 24),
     "source": (">u4", 26),
     "destination": (">u4", 30),
@@ -114,7 +114,7 @@ def _frames(frame: NDArray[np.void], packets: dict[str, NDArray[np.int64]]) -> N
         frame[end] = 0x0A000000 | packets[end]
         frame[f"{end}_port"] = packets[f"{end}_port"]
     total = 0x4500 + 0x4000 + 0x4006 + 2 * 0x0A00 + (sizes - 14) + ip_id
-    total += packets["source"] + packets["destination"]  # below 2^16: one word each
+    total += packets["source"] + packets["destination"]  # each below 2^16, so one word
     frame["checksum"] = 0xFFFF - ((total & 0xFFFF) + (total >> 16))
     frame["seq"] = packets["seq"] & 0xFFFFFFFF
     frame["ack"] = packets["ack"] & 0xFFFFFFFF

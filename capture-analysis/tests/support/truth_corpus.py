@@ -14,13 +14,12 @@ Random = np.random.Generator
 RATES_BIT = (1e5, 1e6, 1e7, 1e8, 1e9)
 PLACES: tuple[Place, ...] = ("near", "middle", "far")
 TICKS_NS = (0, 1_000, 1_000_000, 1_000_000, 4_000_000)
-# A direction is compressed if at least the first share of its ACKs shrank, and not below the
-# second.
+# Shares of shrunken ACKs: a direction is compressed from the first on, and spaced below the second.
 COMPRESSED, SPACED = 0.05, 0.01
 
 
 @dataclass(frozen=True)
-class Case:
+class SimulatedCapture:
     """A capture, with the truth about its directions.
 
     Attributes:
@@ -39,7 +38,7 @@ class Case:
 
 
 def compressed_share(truth: Truth) -> float:
-    """Return the share of ACKs in runs of at least three whose gaps shrank below 0.75."""
+    """Return the share of ACKs in runs of three or more whose gaps shrank below 0.75."""
     sent, seen = np.diff(truth.sent_ns), np.diff(truth.seen_ns)
     shrank = np.concatenate(([False], (sent > 0) & (seen < COMPRESSED_BELOW * sent), [False]))
     edges = np.flatnonzero(np.diff(shrank.astype(np.int8)))
@@ -47,16 +46,16 @@ def compressed_share(truth: Truth) -> float:
     return float((lengths[lengths >= 2] + 1).sum() / max(len(sent) + 1, 1))
 
 
-def corpus(count: int, seed: int = 1, kinds: Iterable[str] = ()) -> Iterator[Case]:
-    """Yield a number of cases of some kinds, or of each."""
+def corpus(count: int, seed: int = 1, kinds: Iterable[str] = ()) -> Iterator[SimulatedCapture]:
+    """Yield a number of captures of some kinds, by default of each."""
     for kind in kinds or KINDS:
         for number in range(count):
             random = np.random.default_rng([seed, number, *kind.encode()])
-            yield make_case(kind, KINDS[kind], random)
+            yield make_capture(kind, KINDS[kind], random)
 
 
-def make_case(kind: str, make: Callable[[Random], "Plan"], random: Random) -> Case:
-    """Simulate one case."""
+def make_capture(kind: str, make: Callable[[Random], "Plan"], random: Random) -> SimulatedCapture:
+    """Simulate one capture."""
     plan = make(random)
     place = PLACES[int(random.choice(3, p=(0.6, 0.2, 0.2)))] if plan.place is None else plan.place
     simulation = Simulation(plan.links, plan.connections, place, int(random.integers(1 << 30)))
@@ -68,7 +67,9 @@ def make_case(kind: str, make: Callable[[Random], "Plan"], random: Random) -> Ca
         if len(truth.sent_ns) > 30:
             shares[2 * flow] = compressed_share(truth)
             rates[2 * flow] = plan.links[plan.connections[number].sender].rate_bit
-    return Case(kind, place, simulation.captured(plan.clock_ns, plan.merge), shares, rates)
+    return SimulatedCapture(
+        kind, place, simulation.captured(plan.clock_ns, plan.merge), shares, rates
+    )
 
 
 @dataclass
@@ -103,7 +104,7 @@ def _pipe(links: tuple[Link, Link]) -> int:
 def _connections(
     random: Random, count: int, links: tuple[Link, Link], **settings: Any
 ) -> list[Connection]:
-    """Draw connections of one sender that fill the link or nearly do."""
+    """Draw connections of one sender that fill the link, or nearly."""
     tick = int(random.choice(TICKS_NS))
     window = max(2, round(_pipe(links) * random.uniform(0.5, 2.5) / count))
     fixed: dict[str, Any] = {
@@ -145,21 +146,21 @@ def asymmetric(random: Random) -> Plan:
 
 
 def wifi_data(random: Random) -> Plan:
-    """Make the data's medium send in bursts, which the ACKs then follow."""
+    """Make a data medium that sends in bursts, which the ACKs then follow."""
     plan = bulk(random)
     plan.links[0].burst = int(random.choice((4, 16, 32)))
     return plan
 
 
 def wifi_acks(random: Random) -> Plan:
-    """Make the ACKs' medium send in bursts: long waits compress them."""
+    """Make an ACK medium that sends in bursts: long waits compress ACKs."""
     plan = bulk(random)
     plan.links[1].burst = int(random.choice((4, 16, 32)))
     return plan
 
 
 def application(random: Random) -> Plan:
-    """Make an application that writes less than the link could carry."""
+    """Make an application that writes less than the link can carry."""
     links = _links(random)
     write = int(random.choice((1, 2, 8, 40)))
     every_ns = round(write * 12112e9 / links[0].rate_bit * random.uniform(1.2, 20))
@@ -169,7 +170,7 @@ def application(random: Random) -> Plan:
 
 
 def receiver(random: Random) -> Plan:
-    """Make a small window: nothing ever waits."""
+    """Make a small window, so that nothing ever waits."""
     links = _links(random)
     made = _connections(random, int(random.choice((1, 2, 5))), links)
     for each in made:
@@ -178,14 +179,14 @@ def receiver(random: Random) -> Plan:
 
 
 def coarse(random: Random) -> Plan:
-    """Make a coarse capture clock."""
+    """Make a capture with a coarse clock."""
     plan = (bulk, two_way, application)[int(random.integers(3))](random)
     plan.clock_ns = int(random.choice((1_000_000, 10_000_000)))
     return plan
 
 
 def held(random: Random) -> Plan:
-    """Make a receiver that looks for data now and then, and answers segment by segment."""
+    """Make a receiver that reads now and then and answers segment by segment."""
     plan = bulk(random)
     segment_ns = 12112e9 / plan.links[0].rate_bit
     for each in plan.connections:
@@ -209,7 +210,7 @@ def offload(random: Random) -> Plan:
 
 
 def echo(random: Random) -> Plan:
-    """Make small messages now and then."""
+    """Make small messages with pauses between."""
     links = _links(random)
     every_ns = int(random.integers(1, 200)) * 1_000_000
     made = _connections(

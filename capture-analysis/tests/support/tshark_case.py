@@ -34,7 +34,7 @@ class Case:
 
     @cached_property
     def tcp(self) -> list[Row]:
-        """Return the frames that tshark shows to have a TCP header and a time."""
+        """Return the frames for which tshark shows a TCP header and a time."""
         return [row for row in self.rows if fate(row) == "packets"]
 
     @cached_property

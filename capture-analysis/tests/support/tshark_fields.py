@@ -56,7 +56,7 @@ DEVIATIONS = [
 
 
 def count_differences(case: Case) -> Iterator[str]:
-    """Compare the fates of frames, as totals; unknown link types are not in the corpus."""
+    """Compare the totals of each kind of frame; the corpus has no unknown link types."""
     fates = [fate(row) for row in case.rows]
     ours = vars(case.counts)
     theirs = {name: fates.count(name) for name in _FATES} | {"frames": len(fates)}
@@ -157,7 +157,7 @@ def end_differences(case: Case) -> Iterator[str]:
             Mark.MPTCP: row["mptcp"] != "",
             Mark.FIRST_FRAGMENT: row.number("ip_more") or row.number("ipv6_more"),
         }
-        if case.marked(n, Mark.OPTIONS_CUT):  # tshark reads what there is of the last one
+        if case.marked(n, Mark.OPTIONS_CUT):  # tshark reads what is left of the last one
             implied = {mark: case.marked(n, mark) and value for mark, value in implied.items()}
         wrong = [m.name for m, value in implied.items() if case.marked(n, m) != bool(value)]
         tags = [int(tag) for tag in f"{row['service_vlan']},{row['vlan']}".split(",") if tag]

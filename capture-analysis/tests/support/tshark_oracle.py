@@ -1,7 +1,7 @@
 """Wireshark's dissection of a capture's frames, one row of fields per frame.
 
-tshark takes a quarter of a second to start. Its answers are kept in the user's cache, under the
-hash of its version, the question and the capture, which rarely changes.
+tshark takes a quarter of a second to start. Its answers rarely change and are kept in the user's
+cache, under the hash of its version, the question and the capture.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ PREFERENCES = {
     "tcp.track_bytes_in_flight": "FALSE",
     "tcp.try_heuristic_first": "FALSE",
 }
-# Protocols that would show the fields of inner packets, or dissect the payload.
+# Protocols that would show fields of inner packets, or dissect the payload.
 WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls")
 
 
@@ -103,7 +103,7 @@ class Row:
 
 
 def ask(path: Path) -> list[Row]:
-    """Return tshark's fields of a capture; if it ends early, of the frames before."""
+    """Return tshark's fields of a capture; if tshark ends early, of the frames before."""
     question = repr((_version(), FIELDS, PREFERENCES, WITHOUT))
     key = hashlib.sha256(question.encode() + path.read_bytes()).hexdigest()
     kept = CACHE / key[:32]

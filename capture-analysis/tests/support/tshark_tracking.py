@@ -1,4 +1,4 @@
-"""Relative sequence numbers and round-trip times against tshark's analysis of a connection."""
+"""Compare relative sequence numbers and round-trip times with tshark's analysis."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ AGAIN = {Kind.RETRANSMISSION, Kind.LATE_DATA, Kind.PROBE, Kind.COPY}
 
 
 def analysed(case: Case) -> bool:
-    """Tell whether tshark's analysis of a capture can be compared."""
+    """Tell whether tshark's analysis covers a capture."""
     return not any(fnmatch(case.name, pattern) for pattern in NOT_ANALYSED)
 
 
@@ -70,7 +70,7 @@ def _sent_again(case: Case, n: int) -> bool:
 
 
 def _ends_nowhere(case: Case, n: int) -> bool:
-    """Tell whether no earlier segment ends where a packet acknowledges."""
+    """Tell whether no earlier segment ends where a packet's acknowledgement does."""
     ends = set()
     for m in range(n):
         flags = int(case.packets.flags[m])
@@ -83,7 +83,7 @@ def _ends_nowhere(case: Case, n: int) -> bool:
 
 
 def _nothing_new(case: Case, n: int) -> bool:
-    """Tell whether an earlier packet acknowledged as much."""
+    """Tell whether an earlier packet acknowledged the same or more."""
     packets = case.packets
     mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
     before = packets.ack[:n][mine & (packets.flags[:n] & FLAG_ACK > 0)]

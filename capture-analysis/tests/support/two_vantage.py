@@ -56,7 +56,7 @@ def flow_table(count: int, version: int = 4) -> FlowTable:
 
 
 def columns(count: int, **values: Any) -> Packets:
-    """Make packets with given columns; the others are 0, ACK and frames of payload + 66."""
+    """Make packets with given columns; by default these are 0, ACK and frames of payload + 66."""
     packets = empty_columns(count)
     for name in vars(packets):
         getattr(packets, name)[:] = values.get(name, FLAG_ACK if name == "flags" else 0)
@@ -66,14 +66,14 @@ def columns(count: int, **values: Any) -> Packets:
 
 
 def at(packets: Packets, time_ns: IntArray | Sequence[int]) -> Packets:
-    """Return the packets captured at other times, in the order of those."""
+    """Return the packets as captured at other times, in the order of these."""
     times = np.asarray(time_ns, dtype=np.int64)
     order = np.argsort(times, kind="stable")
     return replace(packets.where(order), time_ns=times[order])
 
 
 def fifo(arrived_ns: IntArray, service_ns: IntArray) -> IntArray:
-    """Return when each packet leaves a queue, entered in this order, with given service times."""
+    """Return when each packet leaves a queue that it enters in this order, with service times."""
     before = np.concatenate(([0], np.cumsum(service_ns)[:-1]))
     start = np.maximum.accumulate(arrived_ns - before)
     return np.asarray(start + before + service_ns)
@@ -109,7 +109,7 @@ class TwoWayPath:
         burst = np.repeat(np.arange(CYCLES), BURST), np.tile(np.arange(BURST), CYCLES)
         self.flows = flow_table(2, version)
         parts: list[tuple[int, Any, dict[str, Any]]] = []
-        # A handshake alone on the path: the shortest delay in both directions.
+        # A handshake without other packets on the path: the shortest delay in both directions.
         for flow in (0, 1):
             for half in (0, 1):
                 at_ns = START_NS - 400_000_000 + flow * 100_000_000 + half * 40_000_000
@@ -122,7 +122,8 @@ class TwoWayPath:
         parts.append((1, arrived0, self._acks(0, cycle * ACKS + number)))
         data1 = START_NS + burst[0] * CYCLE_NS + 11_000_000
         parts.append((1, data1, self._data(1, burst[0] * BURST + burst[1])))
-        # Its ACKs: sent when A has the data, in the order in which they leave the queue.
+        # The ACKs of the data: sent when A has the data, in the order in which they leave the
+        # queue.
         passed = self._crossed([each for each in parts if each[0] == 1])
         mine = passed[1].flow == 1
         mine &= passed[1].payload_bytes > 0
@@ -148,7 +149,7 @@ class TwoWayPath:
         return {"flow": flow, "half": 1, "seq": 1, "ack": ack}
 
     def _crossed(self, parts: list[Any]) -> tuple[IntArray, Packets, IntArray]:
-        """Return packets of one direction in order, with times of entry and at the far tap."""
+        """Return packets of one direction in order, with times at entry and at the far tap."""
         packets = concatenate([columns(len(times), **values) for _, times, values in parts])
         first = np.concatenate([np.asarray(times, dtype=np.int64) for _, times, _ in parts])
         order = np.argsort(first, kind="stable")

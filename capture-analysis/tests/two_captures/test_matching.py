@@ -1,4 +1,4 @@
-"""Finding the same packets in two captures."""
+"""Matching the same packets in two captures."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ FLOWS = flow_table(3)
 def pairs_of(
     a: Packets, b: Packets, chunk: int = 1000, horizon_ns: int = 100 * MS
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Return pairs of file positions, and the positions in only one capture."""
+    """Return pairs of file positions, and positions in only one capture."""
     sides = [
         Side(ColumnCapture(p, FLOWS, chunk), PacketKeys(Identity.ADDRESSES_AND_ID), lambda t: t)
         for p in (a, b)
@@ -33,7 +33,7 @@ def pairs_of(
 
 
 def traffic(count: int, seed: int = 1) -> Packets:
-    """Make two-way packets of three connections, a millisecond apart, without repetitions."""
+    """Make two-way packets of three connections, a millisecond apart and all different."""
     random = np.random.default_rng(seed)
     return columns(
         count,
@@ -46,13 +46,13 @@ def traffic(count: int, seed: int = 1) -> Packets:
 
 
 def delayed(packets: Packets) -> IntArray:
-    """Return times 20 ms later for half 0, 30 ms earlier for half 1."""
+    """Return times 20 ms later for half 0 and 30 ms earlier for half 1."""
     return np.asarray(packets.time_ns + np.where(packets.half == 0, 20 * MS, -30 * MS))
 
 
 @pytest.mark.parametrize("chunk", [7, 100, 5000])
 def test_every_packet_meets_itself_or_is_alone(chunk: int) -> None:
-    """With losses in both captures and any chunks, exactly the common packets are pairs."""
+    """Exactly the common packets are pairs, with losses in both captures and any chunks."""
     sent = traffic(2000)
     random = np.random.default_rng(2)
     in_a, in_b = random.random((2, 2000)) > 0.1
@@ -69,7 +69,7 @@ def test_every_packet_meets_itself_or_is_alone(chunk: int) -> None:
 
 
 def test_fourfold_packets_pair_in_order() -> None:
-    """Each of four copies in one capture meets the copy of the same rank in the other."""
+    """The k-th of four equal packets in one capture pairs with the k-th in the other."""
     once = traffic(50)
     four = once.where(np.repeat(np.arange(50), 4))
     four = at(four, four.time_ns + np.tile(np.arange(4), 50))
@@ -81,14 +81,14 @@ def test_fourfold_packets_pair_in_order() -> None:
 
 
 def test_the_horizon_bounds_a_pair() -> None:
-    """The same header again after more than the horizon is another packet."""
+    """An equal header after more than the horizon is another packet."""
     one = columns(1, time_ns=[0], seq=[1])
     assert pairs_of(one, at(one, [100 * MS])) == ([(0, 0)], [], [])
     assert pairs_of(one, at(one, [100 * MS + 1])) == ([], [0], [0])
 
 
 def test_what_is_alone_does_not_shift_the_rest() -> None:
-    """If one of several equal headers a second apart is lost, only its own pair is missing."""
+    """If one of several equal headers a second apart is lost, only its pair is missing."""
     same = columns(5, time_ns=np.arange(5) * 1000 * MS, seq=7)
     kept = same.where(np.array([0, 2, 3, 4]))
     pairs, a_alone, b_alone = pairs_of(same, at(kept, kept.time_ns + 10 * MS), 2)
@@ -101,7 +101,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 @settings(max_examples=300, deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
-    """Packets are joined as by a queue per key in each capture, served in order."""
+    """Packets join as by a FIFO queue per key in each capture."""
     a_rows, b_rows = _rows(a), _rows(b)
     expected = set()
     for key in range(4):
@@ -122,7 +122,7 @@ KEYS = st.lists(st.sampled_from([-(1 << 63), -1, 0, 7]), max_size=25)
 
 @given(KEYS, KEYS)
 def test_partners_have_the_same_occurrence(a: list[int], b: list[int]) -> None:
-    """The k-th packet of a key pairs with the k-th of that key in the other capture, if any."""
+    """The k-th packet of a key pairs with the k-th in the other capture, if there is one."""
     expected = []
     for row, key in enumerate(a):
         rows = [at for at, theirs in enumerate(b) if theirs == key]
@@ -142,7 +142,7 @@ def _rows(events: list[tuple[int, int]]) -> Rows:
 
 @pytest.mark.parametrize("identity", list(Identity))
 def test_rows_are_alike(identity: Identity) -> None:
-    """Rows made in C equal those made by numpy, byte for byte, keys included."""
+    """Rows made in C equal those made by numpy, byte for byte, with their keys."""
     random = np.random.default_rng(5)
     packets = columns(
         1000,
@@ -171,7 +171,7 @@ def test_rows_are_alike(identity: Identity) -> None:
 
 
 def test_a_packet_of_no_connection_is_refused() -> None:
-    """The C rows refuse a connection that is not in the table, and read nothing beyond it."""
+    """The C code refuses a connection that is not in the table, and reads nothing beyond it."""
     packets, keys = columns(2, flow=[0, 3]), PacketKeys(Identity.ADDRESSES)
     with pytest.raises(IndexError, match="not in the table"):
         rows_of(packets, packets.time_ns, None, keys, flows=FLOWS, first_order=0)
@@ -184,7 +184,7 @@ def test_ipv6_without_identification_matches() -> None:
 
 
 def test_an_unordered_capture_matches() -> None:
-    """Packets out of time order in a file still meet their partners."""
+    """Packets that are out of time order in a file still match."""
     sent = traffic(500)
     order = np.random.default_rng(3).permutation(500)
     pairs, a_alone, b_alone = pairs_of(sent.where(order), at(sent, delayed(sent)), 50, 1000 * MS)

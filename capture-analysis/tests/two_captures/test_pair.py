@@ -1,4 +1,4 @@
-"""Two captures of one path: everything measured, on a fully known path."""
+"""Two captures of a fully known path, and everything measured from them."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def measured(a: ColumnCapture, b: ColumnCapture, **options: Any) -> dict[str, An
 
 
 def value(document: dict[str, Any], name: str, flow: int = 0, way: str = "forward") -> Any:
-    """Return a metric of a direction."""
+    """Return the value of a metric of a direction."""
     (found,) = (each for each in document["flows"] if each["id"] == flow)
     return found[way][name]["value"]
 
 
 @pytest.fixture(scope="module")
 def plain() -> dict[str, Any]:
-    """Make two complete captures, on one clock."""
+    """Return the document of two complete captures with one clock."""
     return measured(PATH.capture("a"), PATH.capture("b"))
 
 
@@ -61,7 +61,7 @@ def test_every_packet_is_matched(plain: dict[str, Any]) -> None:
 
 
 def test_compression_events_are_counted(plain: dict[str, Any]) -> None:
-    """There are forty events of twelve ACKs, with Paxson's xi; the other's ACKs have none."""
+    """One connection has forty events of twelve ACKs, by Paxson's xi, and the other has none."""
     assert value(plain, "compression_events") == CYCLES
     assert value(plain, "compression_acks") == CYCLES * ACKS
     assert value(plain, "compression_bytes") == CYCLES * ACKS * MSS - MSS
@@ -74,7 +74,7 @@ def test_compression_events_are_counted(plain: dict[str, Any]) -> None:
 
 
 def test_the_factor_is_the_ratio_of_sizes(plain: dict[str, Any]) -> None:
-    """Fully compressed ACKs come closer by data over ACK size, which is the bound."""
+    """Fully compressed ACKs have a factor of data size over ACK size, which is the bound."""
     assert value(plain, "compression_factor_max") == pytest.approx(DATA_NS / ACK_NS, rel=1e-4)
     assert value(plain, "compression_factor_bound") == pytest.approx(DATA_NS / ACK_NS)
     assert value(plain, "factors") == CYCLES * (ACKS - 1)
@@ -82,7 +82,7 @@ def test_the_factor_is_the_ratio_of_sizes(plain: dict[str, Any]) -> None:
 
 
 def test_delays_are_exact(plain: dict[str, Any]) -> None:
-    """The shortest and the longest delay are those of an empty and of the full queue."""
+    """The shortest delay is that of an empty queue, the longest that of the full one."""
     assert value(plain, "data_delay_min") == DATA_NS + PROPAGATION_NS
     assert value(plain, "data_delay_max") == ACKS * DATA_NS + PROPAGATION_NS
     delay = np.where(PATH.way == 0, PATH.b_ns - PATH.a_ns, PATH.a_ns - PATH.b_ns)
@@ -108,19 +108,19 @@ def test_the_bottleneck_is_found(plain: dict[str, Any]) -> None:
 
 
 def test_busy_periods_and_queue_repeat_each_cycle(plain: dict[str, Any]) -> None:
-    """Busy periods are the bursts, and both they and the queue's level repeat every cycle."""
+    """Busy periods are the bursts; they and the queue's level repeat every cycle."""
     found = plain["ways"]["b_to_a"]
     assert found["busy_periods"]["value"] == CYCLES
     assert found["busy_period_max"]["value"] == BURST
     assert found["busy_period_cycle"]["value"] == CYCLE_NS / 1e9
     assert found["busy_period_cycle_median"]["value"] == pytest.approx(CYCLE_NS / 1e9, rel=1 / 256)
     assert found["oscillation_period"]["value"] == pytest.approx(CYCLE_NS / 1e9, rel=0.02)
-    # The first ACK comes while the first segment is being transmitted.
+    # The first ACK comes during the first segment's transmission.
     assert found["queue_peak"]["value"] == BURST + 1
 
 
 def test_the_pendulum_is_counted(plain: dict[str, Any]) -> None:
-    """Shares of time and correlation of the queues' being busy agree with a fine grid."""
+    """Shares and correlation of the queues' busy times agree with those on a fine grid."""
     grid = np.linspace(PATH.a_ns[4:].min() + 1e6, PATH.a_ns.max() - 2e7, 400_001).astype(np.int64)
     levels = []
     for way, (first, second) in enumerate(((PATH.a_ns, PATH.b_ns), (PATH.b_ns, PATH.a_ns))):
@@ -144,7 +144,7 @@ CLOCKS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_clocks_do_not_matter(plain: dict[str, Any], clock: str) -> None:
-    """With offset and drift on one capture every metric stays within the clock's resolution."""
+    """If one clock has offset and drift, every metric stays within the clock's resolution."""
     found = measured(PATH.capture("a"), PATH.capture("b", **CLOCKS[clock]))
     drift_ppm = CLOCKS[clock].get("drift", 0.0) * 1e6
     assert found["clock"]["drift_ppm"] == pytest.approx(drift_ppm, abs=0.2)
@@ -160,13 +160,13 @@ def test_clocks_do_not_matter(plain: dict[str, Any], clock: str) -> None:
 
 @pytest.mark.parametrize("chunk", [13, 100, 1001])
 def test_chunks_do_not_matter(plain: dict[str, Any], chunk: int) -> None:
-    """The whole document does not depend on how the captures are cut into chunks."""
+    """The document does not depend on how the captures are cut into chunks."""
     found = measured(PATH.capture("a", chunk=chunk), PATH.capture("b", chunk=2 * chunk))
     assert found == plain
 
 
 def test_swapped_captures_swap_the_ways(plain: dict[str, Any]) -> None:
-    """The order of the given captures does not matter: the order of the taps is inferred."""
+    """If captures are given in the other order, the order of taps is still found."""
     found = measured(PATH.capture("b"), PATH.capture("a"))
     assert found["flows"][0]["forward"]["data_go"] != plain["flows"][0]["forward"]["data_go"]
     for name in ("compression_events", "compression_bytes", "data_delay_min"):
@@ -176,7 +176,7 @@ def test_swapped_captures_swap_the_ways(plain: dict[str, Any]) -> None:
 
 
 def test_without_identification() -> None:
-    """IPv6 packets, which have none, match by numbers and order."""
+    """IPv6 packets, without identification, match by numbers and order."""
     path = TwoWayPath(version=6)
     found = measured(path.capture("a"), path.capture("b"))
     assert found["matched"]["packets"] == len(path.packets)
@@ -218,7 +218,7 @@ def _data_rows(flow: int, numbers: list[int]) -> np.ndarray[Any, Any]:
 
 
 def test_what_a_capture_missed_is_not_lost() -> None:
-    """Data that B's capture lacks but the receiver acknowledges was missed, not lost."""
+    """Data that B's capture lacks and the receiver acknowledges counts as missed, not as lost."""
     keep = np.ones(len(PATH.packets), dtype=np.bool_)
     keep[_data_rows(0, [5, 100, 101, 102, 300])] = False
     found = measured(PATH.capture("a"), PATH.capture("b", keep))
@@ -230,7 +230,7 @@ def test_what_a_capture_missed_is_not_lost() -> None:
 
 
 def test_lost_acks_are_counted() -> None:
-    """ACKs that B's host sent and A never saw are lost, and make no congestion epoch."""
+    """ACKs that B's host sent and A did not see are lost, and make no congestion epoch."""
     keep = np.ones(len(PATH.packets), dtype=np.bool_)
     acks = np.flatnonzero((PATH.packets.flow == 0) & (PATH.packets.half == 1))
     keep[acks[20:25]] = False
@@ -241,7 +241,7 @@ def test_lost_acks_are_counted() -> None:
 
 
 def test_only_the_common_time_counts() -> None:
-    """Captures that overlap only in the middle lose nothing at the ends."""
+    """Captures that overlap only in the middle lose nothing at their ends."""
     early, late = PATH.a_ns < PATH.a_ns.max() - 20 * CYCLE_NS, PATH.b_ns > PATH.a_ns.min() + 10**9
     found = measured(PATH.capture("a", early), PATH.capture("b", late, offset_ns=HOUR_NS))
     for flow in (0, 1):
@@ -254,7 +254,7 @@ def test_only_the_common_time_counts() -> None:
 
 @pytest.mark.parametrize("early", ["a", "b"])
 def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one capture begins after the other's first packets, its start is found further on."""
+    """If one capture begins later, its first packets are found further on in the other."""
     monkeypatch.setattr(rough_offset, "HEAD_PACKETS", 40)
     late = PATH.a_ns > PATH.a_ns.min() + 10**9
     keep = {"a": late, "b": late} | {early: np.ones_like(late)}
@@ -268,7 +268,7 @@ def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_one_direction_only(plain: dict[str, Any]) -> None:
-    """With taps of one direction each and one given clock, the queue is still known."""
+    """With taps of one direction each, and one clock, the queue is still known."""
     keep = PATH.way == 0
     found = measured(PATH.capture("a", keep), PATH.capture("b", keep), one_clock=True)
     assert any("nearer their senders" in text for text in found["warnings"])

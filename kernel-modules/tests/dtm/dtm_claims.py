@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 RUN = Path("/mnt/run")
-# The network namespace of the cases, for tc in another namespace.
+# The network namespace of the cases, for calls of tc from another namespace.
 HERE = "/proc/1/ns/net"
 
 

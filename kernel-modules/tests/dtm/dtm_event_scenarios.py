@@ -1,4 +1,4 @@
-"""Scenarios with `dtm events`: reallocations as the kernel reports them, each at its exact time.
+"""Scenarios with `dtm events`: reallocations as the kernel reports them, at exact times.
 
 They run in a guest's virtual time: a sleep advances it by exactly its length.
 """
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 
 def without_module() -> None:
-    """`dtm events` reports that there is nothing to listen to."""
+    """Without the module `dtm events` reports that it has nothing to listen to."""
     done = subprocess.run(EVENTS, capture_output=True, text=True, check=False)
     expect("standard error", done.stderr, "dtm: the kernel has no dtm: load sch_dtm first\n")
     expect("standard output", done.stdout, "")
@@ -48,7 +48,7 @@ def without_module() -> None:
 
 @contextlib.contextmanager
 def recorder() -> Iterator[subprocess.Popen[str]]:
-    """Run `dtm events`, writing to NOTES; end it if the case fails."""
+    """Run `dtm events` with NOTES as its output; end it if the case fails."""
     process = subprocess.Popen([*EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     with process:
@@ -62,7 +62,7 @@ def recorder() -> Iterator[subprocess.Popen[str]]:
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Row]]:
-    """Yield the rows of events within a `with`; the list is filled at its end."""
+    """Record events for the duration of a `with`; the yielded list of rows is filled at its end."""
     rows: list[Row] = []
     with recorder() as process:
         yield rows
@@ -106,7 +106,7 @@ def causes() -> None:
             (a, "11:", "start", 5, 5, 5),
             (b, "12:", "operator", 0, 15, 15),
             (b, "12:", "start", 15, 15, 15),
-            # The owner takes two free slots and reclaims eight of its own.
+            # The owner takes two free slots and gets eight of its own back.
             (a + second, "12:", "reclaimed", 15, 7, 15),
             (a + second, "11:", "allocator", 5, 15, 15),
             (a + 2 * second, "11:", "allocator", 15, 12, 12),
@@ -124,7 +124,7 @@ def causes() -> None:
 
 @contextlib.contextmanager
 def pool(name: str, slots: int) -> Iterator[None]:
-    """Make a pool for a `with`; its channels are gone when it ends."""
+    """Make a pool for the duration of a `with`, which must end without channels."""
     run(f"{DTM} pool add {name} slots {slots}")
     try:
         yield
@@ -133,7 +133,7 @@ def pool(name: str, slots: int) -> Iterator[None]:
 
 
 def change_slots(times: int) -> None:
-    """Give d0's channel 1 and 2 slots alternately."""
+    """Give d0's channel 1 slot and 2 slots alternately."""
     with Rtnetlink() as route:
         for number in range(times):
             options = attribute(TCA_DTM_SLOTS, u32(1 + number % 2))
@@ -141,7 +141,7 @@ def change_slots(times: int) -> None:
 
 
 def burst() -> None:
-    """All events before the interrupt are written, however many."""
+    """All events before the interrupt are written, whatever their number."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 2")
     with recording() as rows:
         change_slots(1000)
@@ -162,17 +162,17 @@ def end_with_losses(process: subprocess.Popen[str]) -> int:
 
 
 def steps(number: int) -> str:
-    """Return a trace of some changes, one each millisecond."""
+    """Return a trace with this number of changes, one each millisecond."""
     return ",".join(f"1ms:{1 + k % 2}" for k in range(number))
 
 
 def buffers_of(*processes: subprocess.Popen[str]) -> list[int]:
-    """Return the number of buffers of each `dtm events`."""
+    """Return the number of buffers that each running `dtm events` has."""
     return [len(list(TRACING.glob(f"instances/dtm-{p.pid}-*"))) for p in processes]
 
 
 def lost() -> None:
-    """If the buffer overflows, the newest events are written and the others counted."""
+    """If the buffer overflows, the newest events are written and the lost ones counted."""
     happened = 3 * 1000
     with pool("bus", 6):
         run("tc qdisc add dev d0 root handle 1 prio bands 3")
@@ -185,7 +185,7 @@ def lost() -> None:
             (buffer,) = TRACING.glob(f"instances/dtm-{process.pid}-*")
             (buffer / "buffer_size_kb").write_text("16")
             time.sleep(2)
-            # Reading the link now makes all of its events happen.
+            # Reading the link now brings all of its events up to date.
             run("tc -s qdisc show dev d0")
             missing = end_with_losses(process)
         run("tc qdisc del dev d0 root")
@@ -203,7 +203,7 @@ def lost() -> None:
 
 
 def rows_come_at_once() -> None:
-    """A pipe gets a row soon after its event, while `dtm events` goes on."""
+    """A pipe gets each row soon after its event, while `dtm events` keeps running."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 2")
     with subprocess.Popen(EVENTS, stdout=-1, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
@@ -228,7 +228,7 @@ def killed() -> None:
 
 
 def last_events() -> None:
-    """The last events of a channel are reported as it is deleted, alone or with its device."""
+    """A channel's last events are reported when it is deleted, alone or with its device."""
     with recording() as rows:
         run("tc qdisc add dev d0 root handle 1 dtm slots 2 allocator trace steps 1s:5,1s:6")
         time.sleep(3)
@@ -242,7 +242,7 @@ def last_events() -> None:
 
 
 def namespace_ends() -> None:
-    """Network namespaces end right after events in them; events in other namespaces continue."""
+    """Network namespaces can end right after their events; events elsewhere continue."""
     used = Path("/sys/module/sch_dtm/refcnt")
     before = used.read_text()
     with recording() as rows:
@@ -268,9 +268,9 @@ def namespace_ends() -> None:
 
 
 def monitored() -> None:
-    """A channel may be on an nlmon device, which turns the answers about the channel into packets.
+    """A channel may be on an nlmon device, which turns messages about the channel into packets.
 
-    If a message were sent under the channel's locks, the packet would wait for them forever; the
+    If a message were sent under the channel's locks, the packet would wait for them for ever; the
     lock checker of the sanitised kernel reports that, and the run fails.
     """
     run("ip link add m0 type nlmon", "ip link set m0 up")
@@ -285,7 +285,7 @@ def monitored() -> None:
 
 
 def usage() -> None:
-    """--help explains on standard output; a mistake explains on standard error."""
+    """`--help` prints to standard output, and a mistake prints to standard error."""
     for arguments, status in ((["--help"], 0), (["--nonsense"], 2), (["extra"], 2)):
         done = subprocess.run([*EVENTS, *arguments], capture_output=True, text=True, check=False)
         expect("exit status", done.returncode, status)

@@ -32,7 +32,7 @@ Message = dict[str, int | str]
 
 
 class ChangedMeanwhileError(Exception):
-    """A list changed while it was dumped."""
+    """A list changed while the kernel dumped it."""
 
 
 class Dtm:
@@ -49,8 +49,8 @@ class Dtm:
             0,
             _GENLMSG.pack(_CTRL_CMD_GETFAMILY, 1) + attribute(_CTRL_ATTR_FAMILY_NAME, b"dtm\0"),
         )
-        # Small at first: the kernel fills a dump's messages up to the size of the reader's buffers
-        # so far.
+        # Small at first: the kernel's messages grow with the largest buffer that the reader has
+        # used.
         _, _, payload = messages(self._socket.recv(4096))[0]
         family = parse_attributes(payload[_GENLMSG.size :])
         self._family = int.from_bytes(family[_CTRL_ATTR_FAMILY_ID], "little")
@@ -62,7 +62,7 @@ class Dtm:
         self._socket.close()
 
     def request(self, command: str, attributes: bytes = b"") -> Ack:
-        """Send a command with attributes as they are; return the kernel's answer."""
+        """Send a command with unchecked attributes; return the kernel's answer."""
         self._send(self._family, _NLM_F_ACK, _GENLMSG.pack(NUMBERS[command], 1) + attributes)
         while True:
             for kind, flags, payload in self._receive():

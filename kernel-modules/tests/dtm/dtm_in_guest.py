@@ -42,9 +42,9 @@ SCENARIOS = {
     for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios, qdisc_scenarios)
     for name, function in vars(module).items()
 }
-# Our other qdiscs: tdc has all of their cases.
+# Our other qdiscs, whose cases tdc has all.
 OTHERS = ("medium", "timetable")
-# The kernel's tdc, which the host has put there.
+# The kernel's tdc, copied here by the host.
 TDC = RUN / "tools/testing/selftests/tc-testing"
 
 Case = dict[str, Any]
@@ -55,7 +55,7 @@ def main() -> int:
     """Run every case; a failure is a result, not an error."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     os.environ["PATH"] += ":/mnt/bin"
-    # The kernel adds arguments of its own.
+    # The kernel adds its own arguments.
     only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
     mount_tracing()
     scenarios = {n: case for n, case in scenario_cases().items() if n.startswith(only)}
@@ -99,9 +99,9 @@ def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
 
 
 def scenario_cases() -> dict[str, Case]:
-    """The cases of dtm/*.yml by file and name, in the order of the files.
+    """Return the cases of dtm/*.yml by file and name, in the order of the files.
 
-    A case with `each` instead of a name is one for each of a file's qdiscs.
+    A case with `each` instead of a name runs once for each of a file's qdiscs.
     """
     cases: dict[str, Case] = {}
     for path in sorted((HERE / "dtm").glob("*.yml")):
@@ -117,7 +117,7 @@ def scenario_cases() -> dict[str, Case]:
 
 
 def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result:
-    """Run a case; return {} if it holds, else the claim that does not."""
+    """Run a case; return {} if it holds, else the claim that fails."""
     try:
         check(*arguments, **named)
     except ClaimError as failed:
@@ -141,12 +141,12 @@ def clear(*interfaces: str) -> None:
 
 
 def pools() -> list[Message]:
-    """Ask the module for its pools; a program would take far longer."""
+    """Ask the module for its pools, because a program would take far longer."""
     with Dtm() as dtm:
         return dtm.dump("DTM_CMD_POOL_GET")
 
 
-# tdc
+# Cases for tdc
 
 
 def run_tdc(qdisc: str) -> dict[str, Result]:
@@ -191,7 +191,7 @@ def shell(command: str) -> int:
 
 
 def try_again(case: Case) -> None:
-    """Check that refusals change nothing, and shown options change nothing when set again."""
+    """Check that refusals change nothing, and that shown options, set again, change nothing."""
     for command in case["setup"]:
         expect(command, shell(command), 0)
     try:
@@ -218,7 +218,7 @@ def state() -> tuple[Any, ...]:
 
 
 def give_back(events: Events) -> None:
-    """Set each channel of d0 to the options it shows; a root is also made again on d1."""
+    """Set each channel of d0 to the options that it shows; make a root also on d1."""
     pattern = re.compile(r"^qdisc dtm (\S+) (root refcnt \d+|parent \S+) (.*?) *$", re.MULTILINE)
     for handle, place, options in pattern.findall(run("tc qdisc show dev d0")):
         before = state()
@@ -240,7 +240,7 @@ def give_back(events: Events) -> None:
 
 
 def try_raw(case: Raw) -> None:
-    """Send attributes as they are; compare the answer, and read accepted values back."""
+    """Send unchecked attributes; compare the answer, and read accepted values back."""
     run(*case.setup)
     before = state()
     if case.command:

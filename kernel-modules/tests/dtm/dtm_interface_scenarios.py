@@ -1,4 +1,4 @@
-"""Scenarios of several requests, or of time, named by dtm/interface.yml.
+"""Scenarios of several requests, or over time, which dtm/interface.yml names.
 
 Devices are d0 and d1. Each scenario leaves no pool and no namespace.
 """
@@ -22,7 +22,8 @@ from rtnetlink import Rtnetlink, u32
 TCA_DTM_N_STEPS = 32
 CLI = RUN / "tools/net/ynl/cli.py"
 SPEC = "/mnt/twoway/kernel-modules/netlink/dtm.yaml"
-# Decides once, a second after it was added, for some 60 slots, which arrive three seconds later.
+# A channel that decides once, a second after its start, for about 60 slots, which arrive three
+# seconds later.
 SIGNALLED = "initial 10 change 0s signalling 3s allocator rate sample 1s shift 10 estimate 30Mbit"
 
 
@@ -33,7 +34,7 @@ def channel(device: str = "d0") -> dict[str, Any]:
 
 
 def options_in_words(device: str = "d0") -> str:
-    """Return the options of a device's dtm, as words for tc."""
+    """Return the options of a device's dtm as words for tc."""
     return run(f"tc qdisc show dev {device}").split(" refcnt ")[1].partition(" ")[2].strip()
 
 
@@ -44,7 +45,7 @@ def slots_and_target() -> tuple[int, int]:
 
 
 def shown_options_change_nothing() -> None:
-    """The output of `show`, given to `change`, touches no slots, no request, no allocator."""
+    """If the output of `show` is given to `change`, slots, request and allocator stay."""
     with Events() as events:
         run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
         time.sleep(2)
@@ -65,7 +66,7 @@ def shown_options_change_nothing() -> None:
 
 
 def slots_of_now_stay() -> None:
-    """Setting the initial slots again changes no slots that an allocator has given."""
+    """If the initial slots are set again, slots that an allocator has given stay."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 1s:30,3600s:10")
     time.sleep(2)
     words = options_in_words()
@@ -75,7 +76,7 @@ def slots_of_now_stay() -> None:
 
 
 def slots_cancel_a_request() -> None:
-    """Slots set by the operator cancel a pending request, even if they equal the present ones."""
+    """Slots that the operator sets cancel a pending request, even if they change nothing."""
     run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
     time.sleep(2)
     held, wanted = slots_and_target()
@@ -113,7 +114,7 @@ def replacement_is_announced() -> None:
 
 @contextlib.contextmanager
 def namespace(name: str) -> Iterator[None]:
-    """A network namespace with a device e0."""
+    """Make a network namespace with a device e0."""
     run(
         f"ip netns add {name}",
         f"ip -n {name} link add e0 type dummy",
@@ -126,12 +127,11 @@ def namespace(name: str) -> Iterator[None]:
 
 
 def in_user_namespace(script: str) -> str:
-    """Run a script as root of a new user namespace, in a network namespace of its own.
+    """Run a script as root of a new user namespace, in its own network namespace.
 
-    The script's standard input is our network namespace.
-
-    Linux makes no user namespace for a process whose root folder is not that of its mount
-    namespace, as for the guest's programs: change to that folder, with a writable /proc.
+    The script's standard input is our network namespace. Linux makes no user namespace for a
+    process whose root folder is not that of its mount namespace, as for the guest's programs:
+    change to that folder, with a writable /proc.
     """
     whole = f"ip link add e0 type dummy; ip link set e0 up; {script}"
     inside = f"mount -t proc proc /proc; exec unshare -U -r -n sh -c '{whole}'"
@@ -147,7 +147,7 @@ def in_user_namespace(script: str) -> str:
 
 
 def pool_in_namespaces() -> None:
-    """Nodes in several network namespaces share a pool: freed slots cross from one to the other."""
+    """Nodes in several network namespaces share a pool: slots that one frees reach the other."""
     run("dtm pool add bus slots 40", "tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
     with namespace("node"):
         run(f"tc -n node qdisc add dev e0 root handle 2 dtm slots 20 pool bus netns {HERE}")
@@ -171,14 +171,14 @@ def pool_in_namespaces() -> None:
 
 
 def refused(command: str) -> str:
-    """Return the reason for which a command fails."""
+    """Return the error for which a command fails."""
     done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
     claim(f"{command} is refused", done.returncode != 0)
     return done.stderr.removeprefix("Error: ").rstrip(".\n")
 
 
 def namespaces_share_no_names() -> None:
-    """Two runs on one host may use equal names: each has its own pool and medium."""
+    """Two runs on one host may use equal names, because each has its own pool and medium."""
     queue = "qdisc add dev {} root handle 7 {}"
     with namespace("one"), namespace("two"):
         for run_of in "one", "two":
@@ -229,7 +229,7 @@ def pool_in_user_namespaces() -> None:
 
 
 def pool_outlives_its_namespace() -> None:
-    """A pool's name ends with its namespace; its channels keep the pool, closed to others."""
+    """A pool's name ends with its namespace; its channels keep the pool, and no other may join."""
     with namespace("maker"):
         run("ip netns exec maker dtm pool add bus slots 40")
         run("tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus netns maker")
@@ -253,7 +253,7 @@ def pool_outlives_its_namespace() -> None:
 
 
 def only_root_makes_pools() -> None:
-    """Only the administrator of a namespace may make pools; everybody may list them."""
+    """Only the administrator of a namespace may make pools, and everybody may list them."""
     run("dtm pool add bus slots 40")
     for command, answer in (
         ("dtm pool add mine slots 4", "dtm: mine: Operation not permitted\n"),
@@ -268,7 +268,7 @@ def only_root_makes_pools() -> None:
 
 
 def statistics_and_events_agree() -> None:
-    """A channel shows the slots of its last event."""
+    """A channel shows the slots that its last event reports."""
     with Events() as events:
         run("tc qdisc add dev d0 root handle 1 dtm slots 5")
         for slots in (6, 7, 8):
@@ -284,7 +284,7 @@ def statistics_and_events_agree() -> None:
 
 
 def many_pools_are_dumped() -> None:
-    """A dump of several messages has each pool once, or reports that one vanished."""
+    """A dump of several messages has each pool once, or reports that one has vanished."""
     names = [f"p{k}" for k in range(1, 101)]
     for name in names:
         run(f"dtm pool add {name} slots 9")
@@ -298,7 +298,7 @@ def many_pools_are_dumped() -> None:
 
 
 def ynl_dumps_pools() -> None:
-    """The kernel's own YNL client, with netlink/dtm.yaml, dumps what `dtm pool show` shows."""
+    """The kernel's YNL client, with netlink/dtm.yaml, dumps what `dtm pool show` shows."""
     run("dtm pool add bus slots 40", "tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
     ynl = f"{sys.executable} {CLI} --spec {SPEC} --no-schema --output-json --dump pool-get"
     pools = json.loads(run(ynl))

@@ -91,7 +91,7 @@ def config(allocator: str = "static", **settings: Any) -> Config:
 
 
 def address_sanitizer() -> str:
-    """Return the library with which a process must start to load a model that uses it."""
+    """Return the library that a process must preload for a model with the address sanitizer."""
     found = ["cc", "-print-file-name=libasan.so"]
     return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -132,7 +132,7 @@ class Link:
             getattr(self._lib, f"model_{name}").restype = c_uint64
         self.events: list[Event] = []
         self.departures: defaultdict[int, list[int]] = defaultdict(list)
-        # ctypes frees objects that Python no longer holds.
+        # ctypes frees objects that no Python variable refers to.
         self._on_event = ctypes.CFUNCTYPE(None, POINTER(_Event))(self._keep_event)
         self._on_departure = ctypes.CFUNCTYPE(None, c_uint32, c_uint64, c_uint32)(
             lambda channel, time, _: self.departures[channel].append(time)
@@ -184,11 +184,11 @@ class Link:
         )
 
     def advance(self, now_ns: int) -> None:
-        """Let time pass, each packet leaving when it has been sent."""
+        """Let time pass; each packet leaves when it has been sent."""
         self._lib.model_advance(c_uint64(now_ns))
 
     def poll(self, now_ns: int) -> None:
-        """Look at the channels for the first time since the last call: sent packets leave."""
+        """Poll the channels, for the first time since the last call: sent packets leave."""
         self._lib.model_poll(c_uint64(now_ns))
 
     def is_consistent(self) -> bool:
@@ -220,7 +220,7 @@ class Link:
         return int(self._lib.model_work())
 
     def denied(self, channel: int) -> int:
-        """Return the number of a channel's requests that the pool did not meet in full."""
+        """Return how many of a channel's requests the pool did not meet in full."""
         return int(self._lib.model_denied(channel))
 
     def slot_ns(self, channel: int, now_ns: int) -> int:

@@ -71,7 +71,7 @@ def allocator(name: str) -> bytes:
 
 RATE, BUFFER = allocator("RATE"), allocator("BUFFER")
 
-# Attribute, type, lowest and highest value, and the options that both of these need.
+# Attribute, type, lowest and highest value, and the options that both values need.
 RANGES: list[tuple[str, str, int, int, bytes]] = [
     ("SLOTS", "u32", 1, 65535, b""),
     ("INITIAL", "u32", 1, 65535, b""),
@@ -113,7 +113,7 @@ BEYOND = {
 
 
 def range_cases() -> Iterator[Raw]:
-    """Return cases for both ends of each range, values beyond, and values of a wrong size."""
+    """Return cases for both ends of each range, values beyond them, and values of a wrong size."""
     pool = ("dtm pool add bus slots 65535",)
     for name, kind, low, high, others in RANGES:
         number, encode, bits = NUMBERS[f"TCA_DTM_{name}"], VALUES[kind], BITS[kind]
@@ -189,7 +189,7 @@ CASES = [
     Raw("a step after more than an hour", TRACE + steps((3600 * SECOND + 1, 9)), OUT_OF_RANGE),
     Raw("a change refused for its second attribute leaves the first as it was",
         tca("SLOTS", u32(9)) + tca("STEP", u32(0)), OUT_OF_RANGE, verb="change",
-        setup=(ADD + "slots 7 min 7 allocator buffer",)),  # and time does not change it
+        setup=(ADD + "slots 7 min 7 allocator buffer",)),  # time does not change it
     Raw("a pool without slots", attribute(POOL, b"bus\0"),
         (errno.EINVAL, "a new pool needs a name and slots"), command="DTM_CMD_POOL_NEW"),
     Raw("a pool without a name", POOL_SLOTS,

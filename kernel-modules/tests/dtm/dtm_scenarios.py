@@ -1,9 +1,9 @@
-"""Scenarios that are more than one command and its answer, named by the cases of dtm/*.yml.
+"""Scenarios of more than one command and its answer, which the cases of dtm/*.yml name.
 
 Time is the guest's virtual one, which stands still while anything computes and moves by a few
 hundred nanoseconds when a process reads the clock. So departures are compared to the nanosecond
 with those that follow from the number of slots. Frames go from a0 through its qdisc to b0, which is
-in a network namespace of its own, where a packet socket notes the time of each arrival.
+in its own network namespace, where a packet socket notes the time of each arrival.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ MANUAL = Path(__file__).parents[2] / "tc/tc-dtm.8"
 
 ADDRESSES = {"a0": "02:00:00:00:00:01", "b0": "02:00:00:00:00:02"}
 ETH_P_ALL = 0x0003
-ETH_P_TEST = 0x88B5  # for experiments, IEEE 802
+ETH_P_TEST = 0x88B5  # IEEE 802's type for experiments
 MTU_FRAME = 1514
 SO_TIMESTAMPNS = 35
 SO_SNDBUFFORCE = 32
@@ -44,7 +44,7 @@ class Frame(NamedTuple):
     data: bytes
 
 
-# The wire
+# The cable
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def wire() -> Iterator[None]:
 
 @contextlib.contextmanager
 def far() -> Iterator[None]:
-    """Make sockets in the namespace of b0, for a `with`."""
+    """Make sockets in the namespace of b0 for the duration of a `with`."""
     setns = ctypes.CDLL(None, use_errno=True).setns
     with Path("/proc/self/ns/net").open() as near, Path("/run/netns/far").open() as other:
         claim("setns to far", setns(other.fileno(), 0) == 0)
@@ -93,7 +93,7 @@ def arrivals() -> Iterator[socket.socket]:
 
 
 def collect(watcher: socket.socket) -> list[Frame]:
-    """Return the frames from a0 that have arrived by now, in order."""
+    """Return the frames from a0 that have arrived so far, in order."""
     frames = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -107,18 +107,18 @@ def collect(watcher: socket.socket) -> list[Frame]:
 def send_frames(
     sizes: list[int], device: str = "a0", kind: bytes = ETH_P_TEST.to_bytes(2, "big")
 ) -> tuple[int, int, int]:
-    """Send frames of some sizes; return the times before and after the first, and at the end."""
+    """Send frames of these sizes; return the times before and after the first, and at the end."""
     header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
     header += kind
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
-        # All of them wait in the queue.
+        # All of the frames wait in the queue.
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
         sender.bind((device, 0))
         before = time.time_ns()
         sender.send(header.ljust(sizes[0], b"\0"))
         after = time.time_ns()
         for size in sizes[1:]:
-            # A packet socket gets an error for a full queue.
+            # A packet socket reports an error if the queue is full.
             with contextlib.suppress(OSError):
                 sender.send(header.ljust(size, b"\0"))
         return before, after, time.time_ns()
@@ -136,7 +136,7 @@ def ceil_div(work: int, slots: int) -> int:
 
 
 def departures(begin_ns: int, sizes: list[int], changes: list[tuple[int, int]]) -> list[int]:
-    """Return when frames of a backlog end under changing slots, from the integral of the slots.
+    """Return when frames of a backlog end under changing slots, by the integral of the slots.
 
     Args:
         begin_ns: arrival of the first at an idle channel.
@@ -163,7 +163,7 @@ def departures(begin_ns: int, sizes: list[int], changes: list[tuple[int, int]]) 
 
 
 def service_times(slots: int, overhead: int = 0) -> None:
-    """A backlog of frames of many sizes departs exactly as its slots demand."""
+    """A backlog of frames of many sizes departs exactly at the times that its slots give."""
     sizes = [MTU_FRAME, 60, 1000, 61, MTU_FRAME, 333, 1499] * 3
     with wire(), arrivals() as watcher:
         run(f"tc qdisc add dev a0 root handle 1 dtm slots {slots} overhead {overhead}")
@@ -187,7 +187,7 @@ def framed_service(slots: int) -> None:
         before, after, _ = send_frames(sizes)
         time.sleep(1)
         times = [frame.at_ns for frame in collect(watcher)]
-    # Cycles begin at multiples of 125 us, but on another clock than that of the time stamps.
+    # Cycles begin at multiples of 125 us, but of another clock than that of the time stamps.
     phase = times[0] % CYCLE_NS
     carried = [-(-size // 8) * 8 for size in sizes]
     wanted = {
@@ -198,7 +198,7 @@ def framed_service(slots: int) -> None:
 
 
 def reallocated_in_service() -> None:
-    """A change of slots in the middle of packets moves their ends pro rata, to the nanosecond."""
+    """If slots change amid packets, the packets' ends move in proportion, to the nanosecond."""
     sizes = [MTU_FRAME] * 12
     with wire(), arrivals() as watcher:
         with recording() as rows:
@@ -229,7 +229,7 @@ def reallocated_in_service() -> None:
 
 
 def operator_in_service() -> None:
-    """An operator's change of slots amid a packet counts pro rata; every counter continues."""
+    """If an operator changes slots amid a packet, its end moves in proportion; counters go on."""
     sizes = [MTU_FRAME] * 6
     with wire(), arrivals() as watcher:
         with recording() as rows:
@@ -285,7 +285,7 @@ def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None
     receiver, _ = listener.accept()
     with listener, sender, receiver:
         sender.setblocking(False)
-        # A transfer that is given up half-way must not send into the next case.
+        # A cancelled transfer must not send data into the next case.
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         left, got = size, 0
         while got < size:
@@ -318,7 +318,7 @@ def gso(parent: str, limit: int = 1000) -> None:
             queued = {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
-        time.sleep(5)  # the last segments of TCP
+        time.sleep(5)  # for the last segments of TCP
         after = [q for q in channels() if q.handle.major]
         frames = collect(watcher)
     claim(f"there was a backlog: {deepest}", deepest > 1)
@@ -326,12 +326,12 @@ def gso(parent: str, limit: int = 1000) -> None:
     claim(f"every frame fits the MTU: {max(sizes)}", max(sizes) <= MTU_FRAME)
     back_to_back = 0
     for first, second in itertools.pairwise(frames):
-        # Each end is rounded up to a nanosecond, so two may be closer by less than one.
+        # Each end is rounded up to a nanosecond, so two ends may be up to one ns closer.
         least = len(second.data) * BYTE_WORK // slots
         gap = second.at_ns - first.at_ns
         claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
         back_to_back += gap <= least + 1
-    # All except those that found the channel idle: at the start and after a loss.
+    # All frames except those that found the channel idle: at the start and after a loss.
     claim(f"{back_to_back} of {len(frames)} follow at once", back_to_back > 0.9 * len(frames))
     for qdisc in after:
         what = f"{qdisc.kind} at the end"
@@ -342,9 +342,9 @@ def gso(parent: str, limit: int = 1000) -> None:
 
 
 def waits_below_its_parent() -> None:
-    """A channel sends by itself, however late its parent asks; slots change no sent packet.
+    """A channel sends at its own times, however late its parent asks; slots move no sent packet.
 
-    60 frames take 71 ms of 20 slots, and 12.112 ms each of the parent's 1 Mbit/s. At 300 ms the
+    60 frames take 71 ms at 20 slots, and 12.112 ms each at the parent's 1 Mbit/s. At 300 ms the
     channel falls to one slot, at which a frame would take 23.7 ms; it has none left to send.
     """
     with wire(), arrivals() as watcher:
@@ -359,15 +359,15 @@ def waits_below_its_parent() -> None:
         frames = collect(watcher)
     expect("frames", len(frames), 60)
     gaps = [second.at_ns - first.at_ns for first, second in itertools.pairwise(frames)]
-    # HTB may wait a nanosecond more, for a remainder and a reading of the clock, never for the
-    # slots.
+    # HTB may wait a nanosecond longer, for a remainder and a reading of the clock, but never for
+    # the slots.
     claim(f"gaps {gaps}", all(gap < 12_113_000 for gap in gaps))
 
 
 def far_behind() -> None:
-    """Packets leave at their times even if the pool is further behind than softirqs may catch up.
+    """Packets leave on time even if the pool is further behind than softirqs may catch up.
 
-    Each of eight estimators needs some 20000 samples to fall to 0, and no packet comes meanwhile.
+    Each of eight estimators needs about 20000 samples to fall to 0, and no packet comes meanwhile.
     """
     estimator = "dtm slots 1 pool bus allocator rate sample 1ms shift 10 estimate 1000Gbit"
     with pool("bus", 60), wire(), arrivals() as watcher:
@@ -388,7 +388,7 @@ def far_behind() -> None:
 
 
 def bus() -> None:
-    """Channels in two network namespaces share a link; an owner reclaims its slots."""
+    """Channels in two network namespaces share a link, and an owner gets its slots back."""
     with pool("bus", 20), wire(), arrivals() as watcher:
         run(f"tc -n far qdisc add dev b0 root handle 2 dtm slots 4 pool bus netns {HERE} owned 12")
         run("tc qdisc add dev a0 root handle 1 dtm slots 16 pool bus")
@@ -424,7 +424,7 @@ def bus() -> None:
 
 
 def per_flow_channels() -> None:
-    """Each flow has a channel of its own in one pool, and departs as its own slots demand."""
+    """Each flow has its own channel of one pool, and departs at the times that its slots give."""
     slots = {5001: 4, 5002: 7, 5003: 9}
     with pool("bus", 20), wire(), arrivals() as watcher:
         run("tc qdisc add dev a0 root handle 1 prio bands 4 priomap" + " 3" * 16)
@@ -468,14 +468,14 @@ def manual_examples() -> None:
 
 
 def delete_under_load(parent: str) -> None:
-    """A channel with a backlog is deleted completely, and the next one works."""
+    """A channel with a backlog is deleted completely, and the next channel works."""
     where = "root" if parent == "root" else "parent 1:1"
     with pool("bus", 20), wire(), arrivals() as watcher:
         run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 dtm slots 1 pool bus")
         send_frames([MTU_FRAME] * 20)
         time.sleep(0.1)
         left = next(q for q in channels() if q.kind == "dtm").queued_packets
-        # 100 ms of one slot are 4.2 of these frames.
+        # 100 ms at one slot are 4.2 of these frames.
         expect("backlog", left, 16)
         run(f"tc qdisc del dev a0 {where}")
         remaining = [q for q in channels() if q.handle.major]

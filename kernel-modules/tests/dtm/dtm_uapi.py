@@ -1,11 +1,11 @@
-"""The numbers of include/uapi/linux/pkt_dtm.h, and the sentences with which a qdisc refuses."""
+"""The numbers of include/uapi/linux/pkt_dtm.h, and the sentences of each qdisc's refusals."""
 
 import re
 from pathlib import Path
 
 MODULES = Path(__file__).resolve().parents[2]
 HEADER = MODULES / "include/uapi/linux/pkt_dtm.h"
-# Files of each of our qdiscs that answer requests.
+# Files with each qdisc's answers to requests.
 REFUSING = {"dtm": "dtm/*.c", "medium": "medium*.c", "timetable": "timetable*.c"}
 
 
@@ -20,6 +20,6 @@ def uapi_numbers() -> dict[str, int]:
 
 
 def refusals(qdisc: str = "dtm") -> set[str]:
-    """Return every sentence of a module's own with which it refuses a request."""
+    """Return every sentence of a module's own refusals."""
     sources = "".join(path.read_text(encoding="utf-8") for path in MODULES.glob(REFUSING[qdisc]))
     return set(re.findall(r'(?:NL_SET_ERR_MSG|twoway_refuse)\w*\([^"]*"([^"]+)"\)', sources))

@@ -30,8 +30,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("slots", "link_bytes", "service_ns"),
     [
         (1, 1514, 23_656_250),
-        (4, 1514, 5_914_063),  # ... 062.5, rounded up to a whole ns
-        (20, 1514, 1_182_813),  # ... 812.5
+        (4, 1514, 5_914_063),  # ends in 062.5, rounded up
+        (20, 1514, 1_182_813),  # ends in 812.5, rounded up
         (1, 66, 1_031_250),
         (65535, 1, 1),  # 0.24 ns
     ],
@@ -47,7 +47,7 @@ def test_service_time(library: Path, slots: int, link_bytes: int, service_ns: in
 
 @pytest.mark.parametrize("link_bytes", [1, 66, 1514, 9180, 65535, 2**20, 2**32 - 1])
 def test_any_size_takes_its_time_on_any_slots(library: Path, link_bytes: int) -> None:
-    """Packets of one byte and of 4 GiB take exactly the required ns, on any slots."""
+    """Packets of one byte and of 4 GiB take the exact time in ns, at any number of slots."""
     slots = 1
     while slots <= 65535:
         link = Link(library)
@@ -59,7 +59,7 @@ def test_any_size_takes_its_time_on_any_slots(library: Path, link_bytes: int) ->
 
 
 def test_an_idle_century_gives_no_credit(library: Path) -> None:
-    """After a hundred years of 65535 slots a packet takes its exact time: 361 ns."""
+    """After a hundred idle years at 65535 slots a packet still takes its exact time: 361 ns."""
     link = Link(library)
     link.join(0, config(initial=65535))
     link.arrive(0, 0, 1514)
@@ -78,7 +78,7 @@ def _cycle_end(time: Fraction) -> int:
 
 @pytest.mark.parametrize("slots", [1, 7, 20])
 def test_framed_packets_leave_at_ends_of_cycles(library: Path, slots: int) -> None:
-    """A framed packet takes whole slots of 8 bytes and leaves at the end of the last cycle."""
+    """A framed packet takes whole slots of 8 bytes and leaves at the end of its last cycle."""
     link = Link(library)
     link.join(0, config(initial=slots, framed=1))
     for _ in range(30):
@@ -111,17 +111,17 @@ def test_backlog_drains_at_the_exact_rate(library: Path) -> None:
 
 
 def test_reallocation_in_the_middle_of_a_packet(library: Path) -> None:
-    """Half of a packet sent over 4 slots and half over 8 takes three quarters of the time."""
+    """A packet half over 4 slots and half over 8 takes three quarters of its time over 4."""
     link = Link(library)
     link.join(0, config(initial=4))
-    link.arrive(0, 0, 1024)  # 4 ms over 4 slots
+    link.arrive(0, 0, 1024)  # takes 4 ms at 4 slots
     link.set_slots(0, 2 * MS, 8)
     link.advance(S)
     assert link.departures[0] == [3 * MS]
 
 
 class FractionalChannel:
-    """An independent model of the transmission: time as fractions, slots as a list of changes."""
+    """An independent model of transmission: time as fractions, slots as a list of changes."""
 
     def __init__(self, slots: int, *, framed: bool = False) -> None:
         self.changes = [(0, slots)]
@@ -130,7 +130,7 @@ class FractionalChannel:
         self.framed = framed
 
     def departures(self) -> list[int]:
-        """Return the ends of all transmissions, each rounded up."""
+        """Return the ends of all transmissions, rounded up to ns."""
         ends: list[int] = []
         previous = Fraction(0)
         for arrival, link_bytes in self.arrivals:
@@ -210,7 +210,7 @@ def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> N
 
 
 def test_slots_do_not_act_on_the_past(library: Path) -> None:
-    """Over one slot, and 100 slots from 11 ms, packets of 64 and 1514 bytes end at 11.137 ms.
+    """At one slot, and 100 slots from 11 ms, packets of 64 and 1514 bytes end at 11.137 ms.
 
     The result does not depend on whether the first packet, sent at 1 ms, is taken then or at 12 ms.
     """
@@ -224,17 +224,17 @@ def test_slots_do_not_act_on_the_past(library: Path) -> None:
             link.poll(12 * MS)
             assert link.departures[0] == [12 * MS, 12 * MS]
         link.advance(S)
-        # 10 ms of one slot since the first was sent, the rest over a hundred
+        # One slot for 10 ms since the first packet was sent, then a hundred.
         end = 11 * MS + math.ceil(Fraction(15625 * 1514 - 10 * MS, 100))
         assert late or link.departures[0] == [MS, end]
         assert end == 11_136_563
 
 
 def test_a_packet_does_not_start_before_it_arrives(library: Path) -> None:
-    """A packet takes its full time if it arrives while a sent one still waits to be taken."""
+    """A packet takes its full time even if it arrives while a sent one is still in the channel."""
     link = Link(library)
     link.join(0, config(initial=20))
-    link.arrive(0, 0, 1514)  # sent at 1.183 ms
+    link.arrive(0, 0, 1514)  # ends at 1.183 ms
     link.arrive(0, 2 * MS, 1514, late=True)
     link.poll(2_100_000)
     assert link.departures[0] == [2_100_000]
@@ -311,7 +311,7 @@ def _random_settings(rng: random.Random) -> dict[str, int]:
 
 @pytest.mark.parametrize("rounding", [0, 1, 2])
 def test_the_largest_sample_does_not_overflow(library: Path, rounding: int) -> None:
-    """4000 packets of 4 GiB in a minute are estimated to the bit/s, and get all slots."""
+    """The estimate of 4000 packets of 4 GiB in a minute is exact; the channel gets all slots."""
     link = Link(library)
     options = {"sample_ns": 60 * S, "shift_up": 0, "limit": 4000, "rounding": rounding}
     link.join(0, config("rate", initial=1, margin=65_535_000, corridor=65_535_000, **options))
@@ -324,7 +324,7 @@ def test_the_largest_sample_does_not_overflow(library: Path, rounding: int) -> N
 
 @pytest.mark.slow
 def test_estimator_equals_figure_1(library: Path) -> None:
-    """With 3000 random series, the kernel's code reallocates as the paper's figure 1 does."""
+    """In 3000 random series the kernel's code reallocates as the paper's figure 1 does."""
     rng = random.Random(2)
     changes = drops = 0
     for _ in range(3000):
@@ -363,9 +363,9 @@ def _steady(link: Link, rate_bit: int, start_ns: int, stop_ns: int, channel: int
 
 
 def test_step_response(library: Path) -> None:
-    """With shift 3 the estimate reaches 50, 63, 90, 99 % of a step after 6, 8, 18, 35 samples.
+    """With shift 3 the estimate reaches 50, 63, 90 and 99 % of a step in 6, 8, 18 and 35 samples.
 
-    Without margin and corridor, 1000 slots of rate become as many slots as the estimate has.
+    Without margin and corridor, a rate of 1000 slots gets as many slots as the estimate has.
     """
     rate_bit = 1000 * SLOT_BIT
     for samples in (6, 8, 18, 35):
@@ -375,12 +375,12 @@ def test_step_response(library: Path) -> None:
             link.arrive(0, number * 100 * MS, rate_bit // 80)
         link.advance(samples * 100 * MS)
         expected = math.ceil(1000 * (1 - Fraction(7, 8) ** samples))
-        assert link.slots(0) in (expected, expected - 1)  # each step rounds down by under 1 bit/s
+        assert link.slots(0) in (expected, expected - 1)  # each step may round down by 1 bit/s
         assert abs(link.slots(0) / 1000 - {6: 0.55, 8: 0.66, 18: 0.91, 35: 0.99}[samples]) < 0.005
 
 
 def test_first_change_after_a_second(library: Path) -> None:
-    """Estimates start after 100 ms, but no change comes before the first second."""
+    """Estimates start after 100 ms, but the first change comes after a second."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 3 * S)
@@ -388,7 +388,7 @@ def test_first_change_after_a_second(library: Path) -> None:
 
 
 def test_allocation_above_a_steady_flow(library: Path) -> None:
-    """A flow of 5 Mbit/s from the start on gets 9 slots after a second, and 11 after two.
+    """A flow of 5 Mbit/s from the start gets 9 slots after a second, and 11 after two.
 
     The estimates are 5 (1 - (7/8)^10) = 3.68 and 5 (1 - (7/8)^20) = 4.65 Mbit/s: 7.2 and 9.1 slots,
     to which margin and half a corridor add 1.75. The rest to 5 stays within the corridor.
@@ -400,7 +400,7 @@ def test_allocation_above_a_steady_flow(library: Path) -> None:
 
 
 def test_at_most_one_change_a_second(library: Path) -> None:
-    """However wild the traffic, changes are at least a second apart, and on samples."""
+    """For any traffic, changes are at least a second apart, and at samples' ends."""
     rng = random.Random(3)
     link = Link(library)
     link.join(0, config("rate", initial=20))
@@ -414,7 +414,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
 
 @pytest.mark.parametrize(("rate_bit", "changes"), [(5_150_000, 2), (5_180_000, 3)])
 def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
-    """An edge is half a corridor above the estimate of the last decision: 4.65 + 0.51 Mbit/s."""
+    """Rates up to half a corridor above the decision's estimate, 4.65 + 0.51, change nothing."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)
@@ -423,7 +423,7 @@ def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int
 
 
 def test_hold_on_loss(library: Path) -> None:
-    """While packets are dropped the estimate does not fall; without the option it does."""
+    """With hold, the estimate does not fall while packets are dropped; without it, it falls."""
     for hold_ns, kept in ((0, False), (2 * S, True)):
         link = Link(library)
         link.join(0, config("rate", initial=20, limit_bytes=100_000, hold_ns=hold_ns))
@@ -439,7 +439,7 @@ def test_hold_on_loss(library: Path) -> None:
 
 
 def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple[Any, ...]:
-    """Return everything that a channel reports for a fixed series."""
+    """Return all that a channel reports for a fixed series."""
     rng = random.Random(4)
     link = Link(library)
     link.join(0, settings)
@@ -465,14 +465,14 @@ def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple
     ids=["rate", "buffer", "trace"],
 )
 def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
-    """An idle channel has the same events whether it is polled once or every millisecond."""
+    """A channel has the same events whether it is polled once after an idle gap or every ms."""
     watched = _bursts_and_gaps(library, settings, watched=True)
     assert watched == _bursts_and_gaps(library, settings, watched=False)
     assert len(watched[2]) > 3
 
 
 def _random_member(rng: random.Random, size: int) -> Config:
-    """Draw options of a channel of a pool."""
+    """Draw the options of a channel in a pool."""
     levels = (Level * 32)(Level(1, 3000, 0), Level(4, 9000, 1000), Level(size, 0, 5000))
     steps = (Step * 1024)(*(Step(rng.randint(1, 50) * MS, rng.randint(1, size)) for _ in range(9)))
     own: dict[str, Any] = {"n_levels": 3, "levels": levels, "n_steps": 9, "steps": steps}
@@ -492,7 +492,7 @@ def _random_member(rng: random.Random, size: int) -> Config:
 
 
 def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...]:
-    """Return all reports of three channels of a pool with a fixed traffic with pauses."""
+    """Return all reports of a pool of three channels whose traffic has pauses."""
     rng = random.Random(seed)
     size = rng.randint(8, 60)
     link = Link(library, slots=size)
@@ -517,9 +517,9 @@ def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...
 
 @pytest.mark.slow
 def test_idle_pools_are_made_up_exactly(library: Path) -> None:
-    """Idle channels of a pool have the same events, polled once or every millisecond.
+    """Idle channels of a pool have the same events whether polled once or every millisecond.
 
-    The pools are 300, of three channels with any allocators, which are lent, denied and granted
+    There are 300 pools of three channels with any allocators, which are lent, denied and granted
     slots.
     """
     causes: set[str] = set()
@@ -531,7 +531,7 @@ def test_idle_pools_are_made_up_exactly(library: Path) -> None:
 
 
 def test_a_year_of_idleness(library: Path) -> None:
-    """After a year's idleness channels have all of their samples, computed at once."""
+    """After an idle year channels have all of their samples, computed at once."""
     link = Link(library)
     for channel in range(3):
         link.join(channel, config("rate", initial=20, sample_ns=(100, 10, 1)[channel] * MS))
@@ -557,9 +557,9 @@ def test_a_year_of_idleness(library: Path) -> None:
 def test_catching_up_ends(
     library: Path, channels: int, denied: int, idle_ns: int, settings: dict[str, int]
 ) -> None:
-    """Many channels that idle for long, some of them denied slots, catch up at once.
+    """Many idle channels catch up at once after a long pause, though some were denied slots.
 
-    Sample by sample it would take hours, and the test would not end.
+    Sample by sample that would take hours, and the test would not end.
     """
     link = Link(library, slots=2 * channels)
     for channel in range(channels):
@@ -574,7 +574,7 @@ def test_catching_up_ends(
 
 
 def test_a_hold_is_passed_over(library: Path) -> None:
-    """The samples of an idle channel during a hold are skipped, except for the first.
+    """Samples of an idle channel during a hold are skipped, except for the first.
 
     Sample 1 rises to an eighth of 1.6 Gbit/s; then the estimate falls by 2^-10 a sample, until the
     last sample taken no longer moves it. The lock is released after each 4096.
@@ -607,7 +607,7 @@ def test_a_hold_is_passed_over(library: Path) -> None:
 
 
 def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
-    """A channel is denied once, and waits, if the pool cannot give it the slots of its level."""
+    """A channel whose level the pool cannot give is denied once, and waits."""
     levels = (Level * 32)(Level(1, 1000, 0), Level(10, 0, 500))
     link = Link(library, slots=20)
     link.join(0, config(initial=19, owned=19))
@@ -622,22 +622,22 @@ def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
 
 
 def test_buffer_allocator(library: Path) -> None:
-    """A backlog above `high` for `rise` adds a step, one below `low` for `fall` removes it."""
+    """A backlog above `high` for `rise` adds a step; one below `low` for `fall` removes a step."""
     link = Link(library)
     link.join(0, config("buffer", initial=1, change_ns=0, step=2, high=3000, low=1000))
     for _ in range(4):  # 4000 bytes: 62.5 ms of one slot
         link.arrive(0, 0, 1000)
     link.advance(S)
-    # Above from 0 on: 3 slots at 10 ms. They send the first 1000 bytes, without 10 ms of one slot,
-    # by 11.875 ms; then the backlog is 3000, no longer above high. It is below 1000 only when all
-    # is gone, 15.625 ms of work later.
+    # The backlog is above `high` from 0 on, so there are 3 slots at 10 ms. The first 1000 bytes,
+    # less 10 ms at one slot, are sent by 11.875 ms. Then the backlog is 3000, no longer above
+    # `high`. It falls below 1000 only when it is empty, 15.625 ms of work later.
     gone = 10 * MS + 1_875_000 + 3 * 5_208_334 - 2
     assert link.departures[0][-1] == gone
     assert link.changes(0) == [(10 * MS, 3), (gone + 100 * MS, 1)]
 
 
 def test_hysteresis_allocator(library: Path) -> None:
-    """A level is entered at its backlog and left at the lower one, each after the hold."""
+    """A level starts at its upper backlog and ends at its lower one, each after the hold time."""
     levels = (Level * 32)(Level(1, 3000, 0), Level(4, 0, 1000))
     link = Link(library)
     link.join(0, config("hysteresis", initial=1, change_ns=5 * MS, n_levels=2, levels=levels))
@@ -645,12 +645,12 @@ def test_hysteresis_allocator(library: Path) -> None:
     for _ in range(3):
         link.arrive(0, 20 * MS, 1000)
     link.advance(S)
-    # 4 slots at once, 3.90625 ms a packet; down at 1000 bytes left, after 7.8125 ms.
+    # 4 slots at once, so 3.90625 ms a packet; a lower level at 1000 bytes left, after 7.8125 ms.
     assert link.changes(0) == [(20 * MS, 4), (27_812_500, 1)]
 
 
 def test_trace_allocator(library: Path) -> None:
-    """A trace's steps come at their times, whatever the traffic and the change interval."""
+    """A trace's steps come at their times, for any traffic and change interval."""
     steps = (Step * 1024)(Step(MS, 7), Step(500_000, 3), Step(1000, 250))
     link = Link(library)
     link.join(0, config("trace", initial=20, n_steps=3, steps=steps), 5 * S)
@@ -663,7 +663,7 @@ def test_trace_allocator(library: Path) -> None:
 
 
 def test_signalling_delay(library: Path) -> None:
-    """A decision takes effect after the signalling delay, and no decision is made in between."""
+    """A decision takes effect after the signalling delay, and no other is made in between."""
     link = Link(library)
     link.join(
         0, config("buffer", initial=1, change_ns=0, rise_ns=0, high=100, signalling_ns=20 * MS)
@@ -671,8 +671,7 @@ def test_signalling_delay(library: Path) -> None:
     for _ in range(10):
         link.arrive(0, 0, 1000)
     link.advance(50 * MS)
-    # The first may be decided a cycle after the start, the next ones as soon as the last takes
-    # effect.
+    # The first decision may come a cycle after the start, the next ones once the last takes effect.
     assert link.changes(0) == [(20 * MS + 125_000, 2), (40 * MS + 125_000, 3)]
 
 
@@ -680,7 +679,10 @@ def test_signalling_delay(library: Path) -> None:
 
 
 def test_owner_gets_its_slots_back(library: Path) -> None:
-    """Lent slots return at once, from borrowers in the order of joining, down to their own."""
+    """An owner's lent slots return at once, from borrowers in the order of joining.
+
+    A borrower keeps its own slots.
+    """
     link = Link(library, slots=20)
     assert link.join(0, config(initial=4, owned=10))
     assert link.join(1, config(initial=9, owned=5))
@@ -695,7 +697,7 @@ def test_owner_gets_its_slots_back(library: Path) -> None:
 
 
 def test_freed_slots_go_to_who_has_waited_longest(library: Path) -> None:
-    """Free slots are granted at once, in the order of the denials, until all are granted."""
+    """Free slots go at once to channels in the order in which they were denied."""
     link = Link(library, slots=20)
     link.join(0, config(initial=18))
     link.join(1, config(initial=1))
@@ -729,7 +731,7 @@ def test_of_one_instant_who_joined_first_goes_first(library: Path) -> None:
 
 
 def test_who_wants_less_waits_no_more(library: Path) -> None:
-    """A smaller request takes the place of the one that waited."""
+    """A smaller request replaces the one that waits."""
     link = Link(library, slots=20)
     link.join(0, config(initial=19))
     link.join(1, config(initial=1))
@@ -740,7 +742,7 @@ def test_who_wants_less_waits_no_more(library: Path) -> None:
 
 
 def _reclaimed_while_signalled(library: Path) -> Link:
-    """Make a channel of 50 slots; it decides for 70 at 1 s, loses 20 at 2 s; signalled: 5 s."""
+    """Make a channel that decides for 70 slots at 1 s, and loses 20 of 50 while signalling 5 s."""
     levels = (Level * 32)(Level(50, 1000, 0), Level(70, 0, 0))
     link = Link(library, slots=80)
     options = config(
@@ -754,7 +756,7 @@ def _reclaimed_while_signalled(library: Path) -> Link:
 
 
 def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
-    """Slots that return during signalling restore those taken; the request waits for its signal."""
+    """Slots that return during signalling restore lost ones; the request waits for its signal."""
     link = _reclaimed_while_signalled(library)
     link.set_slots(1, 3 * S, 10, late=True)
     assert link.is_consistent()
@@ -771,7 +773,7 @@ def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
 def test_bounds_apply_to_slots_awaited_during_signalling(
     library: Path, most: int, restored: int
 ) -> None:
-    """A new maximum bounds a request that waits; one that is being signalled stays pending."""
+    """A new maximum bounds a request that waits, but not one that is being signalled."""
     link = _reclaimed_while_signalled(library)
     levels = (Level * 32)(Level(10, 1000, 0), Level(most, 0, 0))
     options = config(
@@ -787,7 +789,7 @@ def test_bounds_apply_to_slots_awaited_during_signalling(
 
 
 def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
-    """An operator's number of slots cancels any pending request, even if it changes no slots."""
+    """Slots that the operator sets cancel any pending request, even if they change nothing."""
     levels = (Level * 32)(Level(10, 1000, 0), Level(60, 0, 500))
     link = Link(library)
     options = config(
@@ -801,7 +803,7 @@ def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
 
 
 def test_an_equal_change_changes_nothing(library: Path) -> None:
-    """Options set again leave the slots, the estimate and a pending request unchanged."""
+    """Setting equal options again keeps the slots, the estimate and a pending request."""
 
     def history(*, fed_back: bool) -> tuple[Any, ...]:
         link = Link(library)
@@ -820,7 +822,7 @@ def test_an_equal_change_changes_nothing(library: Path) -> None:
 
 
 def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
-    """No channel joins if guarantees (owned slots, or a higher minimum) would exceed the link."""
+    """A channel may not join if guarantees (own slots or minimum) would exceed the link."""
     link = Link(library, slots=20)
     assert link.join(0, config(initial=4, owned=18))
     assert link.join(1, config(initial=1, min_slots=2))
@@ -829,7 +831,7 @@ def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
 
 @pytest.mark.slow
 def test_pool_is_conserved_under_random_operations(library: Path) -> None:
-    """In 300 random histories the slots in use are the members', and never more than the link's."""
+    """In 300 random histories the slots in use are the members' sum and never exceed the link."""
     rng = random.Random(5)
     causes = set()
     for _ in range(300):
@@ -846,7 +848,7 @@ def test_pool_is_conserved_under_random_operations(library: Path) -> None:
             assert sum(guaranteed.values()) <= size
             assert all(n >= 1 for n in slots.values())
             assert link.is_consistent()
-        # A channel loses slots only to an owner, and keeps its guaranteed ones.
+        # A channel loses slots only to an owner, and keeps its guaranteed slots.
         for event in link.events:
             causes.add(event.cause)
             if event.cause == "reclaimed":
@@ -885,7 +887,7 @@ def _random_operation(
 @pytest.mark.slow
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="is being run there")
 def test_no_test_here_reads_or_writes_beside_its_memory() -> None:
-    """All of these tests pass in a process with the address sanitizer."""
+    """All tests of this file pass in a process with the address sanitizer."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     found = {"LD_PRELOAD": address_sanitizer(), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(

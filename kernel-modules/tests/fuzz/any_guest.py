@@ -11,7 +11,7 @@ RUN = Path("/mnt/run")
 
 
 def add_devices() -> None:
-    """Make a device whose root is replaced, and one whose root has three classes."""
+    """Make a device whose root will be replaced, and one whose root has three classes."""
     for device, number in ("lone", 0), ("shared", 1):
         _run(f"ip link add {device} type dummy")
         _run(f"ip address add 10.9.{number}.1/24 dev {device}")

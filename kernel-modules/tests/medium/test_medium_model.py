@@ -13,7 +13,7 @@ from twoway.contract.links.medium import Hold, Medium, bits_ns
 HERE = Path(__file__).parent
 MODULES = HERE.parents[1]
 US, MS = 10**3, 10**6
-# Bytes/s of each end.
+# Rates of the two ends, bytes/s.
 RATES = (2_500_000, 750_001)
 Packets = Sequence[tuple[int, int, int]]
 
@@ -32,7 +32,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int]]:
-    """Ask the kernel's arithmetic for ends and departures, in the order of sending."""
+    """Return ends and departures by the kernel's arithmetic, in the order of sending."""
     said = f"{medium.gap_ns} {medium.turn_packets} {RATES[0]} {RATES[1]}\n"
     said += "".join(f"{time} {end} {size}\n" for time, end, size in packets)
     done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
@@ -42,7 +42,7 @@ def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int
 
 
 def replayed(medium: Medium, packets: Packets) -> list[Hold]:
-    """Compute ends and departures with the Python model of the theory."""
+    """Return ends and departures by the Python model of the theory."""
     arrived, bits = [], []
     for end in (0, 1):
         mine = np.array([(t, size) for t, e, size in packets if e == end], dtype=np.int64)
@@ -56,16 +56,20 @@ def replayed(medium: Medium, packets: Packets) -> list[Hold]:
 @pytest.mark.parametrize("turn", [1, 2, 5, 64])
 @pytest.mark.parametrize("gap", [0, 1, 100 * US])
 def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) -> None:
-    """The kernel's and Python's departures agree, also for bunches, ties and arrivals at ends."""
+    """The kernel's and Python's departures agree for random packets, bunches and ties.
+
+    Some packets arrive just as another one has been sent.
+    """
     at_random, medium = random.Random(turn + gap), Medium(gap, turn)
     for _ in range(20):
         now, packets = MS, []
         for _ in range(200):
             now += at_random.choice((0, 0, 1, at_random.randint(0, MS), 5 * MS))
-            # Sizes of whole us at the first end's rate: some arrive just as another has been sent.
+            # Sizes take whole us at the first end's rate, so some packets arrive just as another
+            # leaves.
             size = at_random.choice((5, 250, 1500, at_random.randint(1, 3000)))
             packets.append((now, at_random.randint(0, 1), size))
-        # The same with arrivals at the very times of departures.
+        # Further packets arrive exactly at times of departures.
         times = [hold.sent_ns for hold in replayed(medium, packets)]
         late = [(at_random.choice(times), end, size) for _, end, size in packets]
         for each in (packets, sorted(late, key=lambda packet: packet[0])):
@@ -75,14 +79,14 @@ def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) ->
 
 
 def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> None:
-    """If both ends get packets at the same ns, departures do not depend on which is first."""
+    """If both ends get packets in the same ns, departures do not depend on their order."""
     packets = [(MS, end, 1500) for end in (0, 1, 0, 1)]
     turned = [(MS, end, 1500) for end in (1, 1, 0, 0)]
     assert told(program, Medium(US, 2), packets) == told(program, Medium(US, 2), turned)
 
 
 def test_an_emptied_end_does_not_hold_the_medium(program: Path) -> None:
-    """If an end loses its packets in the middle of one, the other end's turn begins at once."""
+    """If an end's queue is emptied amid a packet, the other end's turn begins at once."""
     long, other = 600 * US, 1_999_998  # 1500 bytes at each rate, rounded up
     packets = [(MS, 0, 1500), (MS, 0, 1500), (MS, 1, 1500)]
     cleared = MS + 100 * US

@@ -1,4 +1,4 @@
-"""Reports to the host that a program is alive: the host ends a guest that is silent for long."""
+"""Report to the host that a program is alive: the host ends a guest that is silent for long."""
 
 import json
 import time

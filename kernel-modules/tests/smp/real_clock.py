@@ -1,4 +1,4 @@
-"""As root, on a real clock: the times at which channels send, though every timer is late.
+"""As root, on a real clock: channels send at exact times, though every timer is late.
 
     real_clock.py # writes /mnt/run/clock.json, the result of each trial
 
@@ -32,12 +32,12 @@ from progress import report  # noqa: E402
 RUN = Path("/mnt/run")
 FRAME = 1514
 SMALL = 64
-HEADERS = 42  # of a UDP datagram
+HEADERS = 42  # a UDP datagram's headers
 UDP_SEGMENT = 103
 SLEEP_S = 0.002
-# Share of a trial that may be lost on a busy machine before the trial is inconclusive.
+# Share of a trial that a busy machine may lose before the trial is inconclusive.
 ATTEMPTS = 5
-# Bands of prio, by SO_PRIORITY.
+# Bands of prio, chosen by SO_PRIORITY.
 FIRST_BAND, SECOND_BAND = 6, 0
 
 
@@ -80,8 +80,8 @@ def received(watcher: socket.socket) -> list[int]:
 
 
 def departures(arrived_ns: list[int], size: int, slots: int) -> list[int]:
-    """Return when frames have been sent over constant slots, in whole ns, rounded up."""
-    ends, free = [], 0  # in slot-ns
+    """Return the times at which frames have been sent at constant slots, rounded up to ns."""
+    ends, free = [], 0  # work left, in slot-ns
     for at_ns in arrived_ns:
         free = max(free, at_ns * slots) + size * BYTE_WORK
         ends.append(-(-free // slots))
@@ -89,7 +89,7 @@ def departures(arrived_ns: list[int], size: int, slots: int) -> list[int]:
 
 
 def until(at_ns: int) -> None:
-    """Spin until a time: a sleeper would be late."""
+    """Spin until a time, because a process that sleeps would be late."""
     while time.time_ns() < at_ns:
         pass
 
@@ -143,7 +143,7 @@ def constant_rate(gap_ns: int) -> dict[str, int]:
         with load_and_latency() as latest:
             for number in range(frames):
                 if gap_ns and number:
-                    # Frames start from shortly before the previous frame's end to long after it.
+                    # Frames start from just before the previous frame's end to long after it.
                     until(sender.before_ns[-1] + gap_ns + number * 1000)
                 sender.send(FRAME)
             time.sleep(frames * service_ns(FRAME, slots) / 1e9 + 0.5)
@@ -167,12 +167,12 @@ def backlog() -> dict[str, int]:
 
 
 def about_the_end() -> dict[str, int]:
-    """Send each frame at about the end of the one before it."""
+    """Send each frame at about the end of the one before."""
     return constant_rate(service_ns(FRAME, 20) - 100_000)
 
 
 def arrival_behind_a_late_one() -> dict[str, int]:
-    """While a parent leaves a sent frame in the channel, the next frame must still be served."""
+    """While a parent leaves a sent frame in the channel, the next frame is still served."""
     busy, almost_idle = 400, 6
     with wire(), arrivals() as watcher:
         run(
@@ -191,14 +191,14 @@ def arrival_behind_a_late_one() -> dict[str, int]:
         at = received(watcher)
     return {
         "frames": len(at),
-        "in_time": at[busy] > sender.before_ns[busy + 1],  # while the parent was late
+        "in_time": at[busy] > sender.before_ns[busy + 1],  # the parent was late
         "served_ns": at[busy + 1] - sender.before_ns[busy + 1],
         "least_ns": service_ns(FRAME, 1),
     }
 
 
 def change_behind_a_parent() -> dict[str, int]:
-    """Give a channel one slot after it sent all frames to a parent that is slower.
+    """Give a channel one slot after it has sent all frames to a slower parent.
 
     The parent still holds frames. If the channel counted these as not yet sent, it would fall
     behind its parent after twice as many frames as had left before the change.
@@ -239,7 +239,7 @@ def change_behind_a_parent() -> dict[str, int]:
 def main() -> None:
     """Run every trial."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
-    Path("/dev/shm").mkdir(exist_ok=True)  # shared by processes
+    Path("/dev/shm").mkdir(exist_ok=True)  # for memory that processes share
     load("sch_dtm")
     trials = (backlog, about_the_end, arrival_behind_a_late_one, change_behind_a_parent)
     found = {}

@@ -1,4 +1,4 @@
-"""As root on several processors: channels that are changed and deleted while they carry traffic.
+"""As root on several processors: channels are changed and deleted while they carry traffic.
 
     stress.py REQUESTS MODULE/PARAMETERS/CONTROLS ...
 
@@ -46,24 +46,25 @@ from endurance import QDISCS, load, namespace, run  # noqa: E402
 from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
-# A round lasts this long, and longer until every count has risen: a machine may be slow.
+# A round lasts this long, or longer until every count has risen, because a machine may be slow.
 ROUND_S, LONGEST_ROUND_S = 30.0, 120.0
-# Time after which nothing holds a module. Sockets end last: their retransmission timer, doubled by
-# timeouts, runs for a round at most, then once more for twice that (tcp_orphan_retries).
+# Time after which nothing uses a module. Sockets end last: their retransmission timer, doubled by
+# timeouts, runs for at most a round, then once more for twice that (tcp_orphan_retries).
 UNLOAD_S = 4 * LONGEST_ROUND_S
 PIPE_BYTES = 4096
-# A batch of requests ends with one whose answer shows that all before it have been carried out.
+# The last request of a batch: its answer shows that all requests before it have been carried out.
 BATCH, MARK, MARKED = 10, "qdisc show dev lo", b"qdisc noqueue"
 CONNECT_S = 60.0
 PORT = 5001
 UDP_SEGMENT = 103
 SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
-# Places of channels: the root, each queue of a device with several (their root locks differ, their
-# pool is one), classes, ingress, and the path of netlink's messages; and devices whose root has no
-# channel but a timetable, or an end of a medium, as the other host's has. Two at a time.
+# Places of channels, two at a time: the root; each queue of a device with several queues, which
+# have one pool and different root locks; classes; ingress; and the path of netlink's messages. Two
+# more places have no channel: the root is a timetable, or an end of a medium whose other end is the
+# other host's.
 PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"), ("medium", "root"))
 QUEUES = 4
-# For places without channels, the qdisc there, and its changes.
+# For places without channels: the qdisc, and its changes.
 OTHERS = {"timetable": (TABLES, TABLE_CHANGES), "medium": (MEDIA, MEDIUM_CHANGES)}
 DTM = "/mnt/bin/dtm"
 
@@ -82,7 +83,7 @@ def ip(host: str, *commands: str) -> None:
 
 
 class Pair:
-    """Two hosts and a wire; the first has channels in some place.
+    """Two hosts and a cable; the first has channels at one place.
 
     Attributes:
         near: namespace of the first host.
@@ -113,7 +114,7 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """List the options with which a channel, or its substitute, starts at this place."""
+        """List the options with which a channel, or the qdisc in its place, starts here."""
         if self.place in OTHERS:
             return OTHERS[self.place][0]
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
@@ -156,7 +157,8 @@ class Pair:
         self.device = "ifb0"
 
     def _place_nlmon(self) -> None:
-        # Each answer of the kernel to tc becomes a packet in the channel that it describes.
+        # nlmon turns each answer of the kernel to tc into a packet in the channel that it
+        # describes.
         ip(self.near, "link add nlmon0 type nlmon", "link set nlmon0 up")
         self.device = "nlmon0"
 
@@ -167,7 +169,7 @@ class Pair:
 def operate(pair: Pair, seed: int, over: Any, tally: "Tally") -> None:
     """Change, replace, delete and add channels as fast as tc can."""
     chance = random.Random(seed)
-    # -force continues after a refusal, and prints it as a line.
+    # With -force tc continues after a refusal, and prints it as a line.
     argv = ["tc", "-n", pair.near, "-force", "-batch", "-"]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -190,12 +192,12 @@ def operate(pair: Pair, seed: int, over: Any, tally: "Tally") -> None:
 def _request(pair: Pair, chance: random.Random) -> str:
     parent = chance.choice(pair.parents)
     kind = chance.random()
-    if kind < 0.85:  # the other hosts would wait for all processors, holding every lock
+    if kind < 0.85:  # the other hosts would wait for all processors with every lock held
         slots, few = chance.randint(1, 400), chance.randint(1, 20)
         options = chance.choice(pair.changes()).format(slots=slots, few=few)
         return pair.line("change", parent, options)
     if kind < 0.92:
-        # Another handle makes another channel; without one, the channel would be changed.
+        # Another handle makes another channel; with the same handle the channel would be changed.
         other = f"handle {chance.randint(16, 99)}: {chance.choice(pair.beginnings())}"
         return pair.line("replace", parent, other)
     if kind < 0.95:
@@ -204,13 +206,13 @@ def _request(pair: Pair, chance: random.Random) -> str:
 
 
 def look(pair: Pair, over: Any, tally: "Tally") -> None:
-    """Dump qdiscs and their counters repeatedly; keep the highest value of each counter."""
+    """Dump qdiscs and their counters repeatedly; keep each counter's highest value."""
     argv = ["tc", "-n", pair.near, "-s", "-j", "qdisc", "show", "dev", pair.device]
     while not over.value:
         time.sleep(0.5)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
-            continue  # the host is deleted
+            continue  # its host is deleted
         for qdisc in json.loads(done.stdout):
             if qdisc["kind"] in ("dtm", *OTHERS):
                 for name, highest in tally.highest.items():
@@ -218,7 +220,7 @@ def look(pair: Pair, over: Any, tally: "Tally") -> None:
 
 
 def listen(pair: Pair, over: Any, _: "Tally") -> None:
-    """Listen to reallocations, and stop, repeatedly."""
+    """Listen to reallocations and stop, repeatedly."""
     with namespace(pair.near):
         while not over.value:
             argv = [DTM, "events", "--out", "/dev/null"]
@@ -255,7 +257,7 @@ def connect(pair: Pair, controls: list[str], tally: "Tally") -> None:
         sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in controls]
     for number, (connection, control) in enumerate(zip(sockets, controls, strict=True)):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-        # htb takes a class from here, mq a queue from the flow's hash.
+        # htb reads the class from here, and mq chooses a queue by the flow's hash.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
         connection.settimeout(CONNECT_S)
         while connection.connect_ex(("10.0.0.2", PORT)):
@@ -274,7 +276,7 @@ def connect(pair: Pair, controls: list[str], tally: "Tally") -> None:
 
 
 def flood(pair: Pair, _: "Tally") -> None:
-    """Send datagrams, many at a time, without regard to their fate."""
+    """Send many datagrams at a time; losses do not matter."""
     with namespace(pair.near):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1200)
@@ -288,7 +290,7 @@ def flood(pair: Pair, _: "Tally") -> None:
 
 
 class Tally:
-    """Counts by the processes of a pair, each member in one process only."""
+    """Counts by the processes of a pair; only one process counts each member."""
 
     def __init__(self) -> None:
         self.asked, self.refused, self.connected = Value("Q"), Value("Q"), Value("Q")
@@ -296,12 +298,12 @@ class Tally:
         self.highest = {name: Value("Q") for name in COUNTERS}
 
     def numbers(self) -> dict[str, int]:
-        """Collect all counts, by name."""
+        """Return all counts by name."""
         own = {k: v.value for k, v in vars(self).items() if k != "highest"}
         return own | {name: v.value for name, v in self.highest.items()}
 
     def has_risen(self, place: str) -> bool:
-        """Tell whether every count that must rise at a place has."""
+        """Tell whether every count that must rise at a place has risen."""
         numbers = self.numbers()
         return all(numbers[name] for name in rising(place))
 
@@ -310,7 +312,7 @@ class Tally:
 
 
 def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> dict[str, Any]:
-    """Load, build, run everything, delete hosts, unload; return the counts, by place."""
+    """Load, build, run everything, delete hosts, unload; return the counts by place."""
     for module, parameters, _ in modules:
         load(module, *parameters)
     controls = [control for _, _, names in modules for control in names]
@@ -325,7 +327,7 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
         process.start()
         processes[process] = pair
 
-    # They end with their hosts.
+    # The processes end with their hosts.
     for pair in pairs:
         if pair.place != "nlmon":
             start(serve, pair)
@@ -356,13 +358,13 @@ def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> d
 
 
 def lead(what: Callable[..., None], *arguments: Any) -> None:
-    """Run a function in a group of processes, so that die() ends its children, too."""
+    """Run a function in its own group of processes, so that die() ends its children, too."""
     os.setpgid(0, 0)
     what(*arguments)
 
 
 def await_connections(tallies: list["Tally"]) -> None:
-    """Wait until connect() has all its connections, because none can be made under the load."""
+    """Wait until connect() has all its connections, because none can be made under load."""
     deadline = time.monotonic() + 2 * CONNECT_S
     while not all(tally.connected.value for tally in tallies):
         assert time.monotonic() < deadline
@@ -370,7 +372,7 @@ def await_connections(tallies: list["Tally"]) -> None:
 
 
 def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
-    """Delete hosts under traffic: the wire, or the last socket and the namespace.
+    """Delete hosts under traffic: the cable, or the last socket and the namespace.
 
     A program that an owner has started is in the network namespace as well, and would keep it.
     """
@@ -402,9 +404,9 @@ def unload_when_free(module: str) -> None:
 
 
 def main() -> None:
-    """Run rounds for some time; fail if one of them did not exercise what it should."""
+    """Run rounds for some time; fail if a round did not exercise all that it should."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
-    Path("/dev/shm").mkdir(exist_ok=True)  # shared by processes
+    Path("/dev/shm").mkdir(exist_ok=True)  # for memory that processes share
     requests, *told = sys.argv[1:]
     modules = [*((name, [], []) for name in QDISCS), *map(endurance.parse, told)]
     rounds: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""As root on several processors, in the machine's time: tests of the modules that no clock decides.
+"""As root on several processors, on the machine's clock: tests that need no exact time.
 
     suite.py TRIAL[;ARGUMENT...] ...
 
@@ -45,7 +45,7 @@ def cases() -> None:
 
 
 def fuzz(kind: str, requests: str) -> None:
-    """Run several qdisc_fuzz at once, each in a network namespace of its own; keep their tables."""
+    """Run several qdisc_fuzz at once, each in its own network namespace; keep their tables."""
     load(f"sch_{kind}")
     running = []
     for seed in range(1, FUZZERS + 1):

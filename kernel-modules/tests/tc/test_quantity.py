@@ -1,4 +1,4 @@
-"""tc/quantity.h reads and shows decimal numbers with units exactly, or not at all."""
+"""tc/quantity.h reads and shows decimal numbers with units exactly, or refuses them."""
 
 import ctypes
 import re
@@ -59,7 +59,7 @@ def quantity(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def read(library: ctypes.CDLL, kind: str, text: str) -> int | None:
-    """Return the quantity in a text; None if it is none."""
+    """Return the quantity in a text, or None if the text is none."""
     value = ctypes.c_int64()
     is_one = getattr(library, f"read_{kind}")(text.encode(), ctypes.byref(value))
     return value.value if is_one else None
@@ -83,9 +83,10 @@ def meaning(kind: str, text: str) -> Fraction | None:
 @example(kind="counts", text="9223372036854775808")
 @example(kind="thousandths", text="0.7505")
 def test_reads_what_is_exact(quantity: ctypes.CDLL, kind: str, text: str) -> None:
-    """An accepted text is read exactly; a refused one means no whole number, or is too long.
+    """An accepted text is read exactly; a refused one has no whole value, or is too long.
 
-    Too long: more than nine decimals, or digits that leave no room for one more in 63 bits.
+    A text is too long with more than nine decimals, or with digits that leave no room for one more
+    in 63 bits.
     """
     got, means = read(quantity, kind, text), meaning(kind, text)
     if got is not None:
@@ -103,7 +104,7 @@ def test_reads_what_is_exact(quantity: ctypes.CDLL, kind: str, text: str) -> Non
 @example(kind="thousandths", value=8_191_999)
 @example(kind="thousandths", value=10)
 def test_what_is_shown_is_read_as_the_same(quantity: ctypes.CDLL, kind: str, value: int) -> None:
-    """Showing and reading is the identity, for every value of any option and many more."""
+    """A value that is shown and read again stays the same, for every option's values and more."""
     shown: bytes = getattr(quantity, f"show_{kind}")(value).s
     assert read(quantity, kind, shown.decode()) == value
     assert meaning(kind, shown.decode()) == value
@@ -124,5 +125,5 @@ def test_what_is_shown_is_read_as_the_same(quantity: ctypes.CDLL, kind: str, val
 def test_shown_in_the_largest_whole_unit(
     quantity: ctypes.CDLL, kind: str, value: int, text: str
 ) -> None:
-    """A value is shown in its largest whole unit, zero in s or bit, thousandths as decimals."""
+    """A value is shown in its largest whole unit, zero in s or bit, and thousandths as decimals."""
     assert getattr(quantity, f"show_{kind}")(value).s == text.encode()

@@ -14,9 +14,9 @@ HERE = Path(__file__).parent
 MODULES = HERE.parents[1]
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
-# The longest table allowed: with one byte less, a packet would take 2^20 steps in two laps.
+# The longest table allowed: with a byte less, a packet would need 2^20 steps in two laps.
 LONG = ((0, 32768 - 1), *((at, 0) for at in range(1, 1 << 19)))
-# The latest departure of a packet after its arrival; a later one is dropped.
+# Largest time from a packet's arrival to its departure; a later packet is dropped.
 HORIZON_NS = 2**60 - 1
 NEVER = 2**63 - 1
 Packets = Sequence[tuple[int, int]]
@@ -36,7 +36,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(program: Path, table: Timetable, start: int, now: int, packets: Packets) -> list[str]:
-    """Return the output of the kernel's arithmetic: the digest and departures, or the problem."""
+    """Return the output of the kernel's arithmetic: digest and departures, or the problem."""
     rows = [*table.steps, *packets]
     said = f"{KINDS.index(table.kind)} {table.period_ns} {start} {now} {len(table.steps)}\n"
     said += "".join(f"{first} {second}\n" for first, second in rows)
@@ -46,12 +46,12 @@ def told(program: Path, table: Timetable, start: int, now: int, packets: Packets
 
 
 def departures(program: Path, table: Timetable, packets: Packets) -> list[int]:
-    """Return when packets leave a table that starts with the clock, by the kernel's arithmetic."""
+    """Return departures by the kernel's arithmetic, from a table that starts with the clock."""
     return [int(each) for each in told(program, table, 0, 0, packets)[1:]]
 
 
 def leaves(table: Timetable, start: int, packets: Packets) -> list[int]:
-    """Return when packets leave by Python's arithmetic."""
+    """Return departures by Python's arithmetic."""
     arrived, size = np.array(packets, dtype=np.int64).T
     return [int(each) for each in table.leaves(start, arrived, size)]
 
@@ -70,7 +70,7 @@ def _random_table(kind: Kind, at_random: random.Random) -> Timetable:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
-    """For random tables and packets, each departure is that of the tags."""
+    """For random tables and packets each departure equals that of the tags."""
     at_random = random.Random(kind)
     for _ in range(60):
         table, start = _random_table(kind, at_random), S + at_random.randint(0, S)
@@ -99,14 +99,14 @@ def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
 def test_a_table_that_would_hold_packets_is_refused(
     program: Path, table: Timetable, said: str
 ) -> None:
-    """Each table by which a packet might never leave, or late, is refused with a sentence."""
+    """A table that would let a packet leave too late, or never, is refused with a sentence."""
     (found,) = told(program, table, 0, 0, [])
     assert said in found
 
 
 @pytest.mark.slow
 def test_the_longest_table_is_taken(program: Path) -> None:
-    """With a table that is just within the bound, the largest packet has a departure."""
+    """With a table just within the bound the largest packet has a departure."""
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
     _, leaves_at = told(program, table, 0, 0, [(1, 65536)])
     assert int(leaves_at) == 2 * len(LONG)
@@ -115,7 +115,7 @@ def test_the_longest_table_is_taken(program: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "bytes_", "lasts_ns"),
     [
-        # A stab can make a packet count as 1 MiB; here at a byte a second.
+        # A stab can make a packet count as 1 MiB; this table gives a byte per second.
         (Timetable("rates", ((0, 1),)), 2**20, 2**20 * S),
         (Timetable("opportunities", ((0, 1500),), 2**59), 1500, 2**59),
     ],
@@ -132,19 +132,19 @@ def test_no_packet_leaves_beyond_the_horizon(
 
 
 def test_the_longest_delay(program: Path) -> None:
-    """A delay may have 2^53 ns, 104 days."""
+    """A delay may be at most 2^53 ns, 104 days."""
     assert departures(program, Timetable("delays", ((0, 2**53),)), [(5, 100)]) == [5 + 2**53]
 
 
 def test_a_packet_that_is_dropped_leaves_no_trace(program: Path) -> None:
-    """A packet beyond the horizon has no effect on later packets."""
+    """A packet that is dropped beyond the horizon does not affect later packets."""
     table = Timetable("opportunities", ((0, 1500),), 2**59)
     late = 2**59 + 1
     assert departures(program, table, [(1, 4500), (late, 1500)]) == [NEVER, 2**60]
 
 
 def test_a_packet_needs_no_more_steps_than_a_table_has(program: Path) -> None:
-    """A packet that a stab makes larger than the largest has no departure."""
+    """A packet that a stab makes larger than the largest allowed has no departure."""
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
     assert departures(program, table, [(1, 2**20), (1, 65536)]) == [NEVER, 2 * len(LONG)]
 
@@ -152,7 +152,7 @@ def test_a_packet_needs_no_more_steps_than_a_table_has(program: Path) -> None:
 @pytest.mark.parametrize("period_ns", [0, 40 * MS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_emptied_queue_leaves_the_link_free(program: Path, kind: Kind, period_ns: int) -> None:
-    """Once all packets are gone, the next leaves as if there had been none, whatever the step."""
+    """After all packets are gone, the next packet leaves as from an idle link, at any step."""
     period_ns = period_ns or (200 * MS if kind == "opportunities" else 0)
     steps = {
         "rates": ((0, 10**6), (15 * MS, 10**4), (30 * MS, 2 * 10**6)),

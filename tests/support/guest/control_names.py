@@ -1,4 +1,4 @@
-"""Which users may choose our congestion controls, and what becomes of taken names.
+"""Which users may choose our congestion controls, and what happens to taken names.
 
 Runs in the guest as root; leaves /mnt/run/names.json.
 """
@@ -64,7 +64,7 @@ def other_module(module: str) -> str:
 
 
 def clash(module: str, taken: str, wanted: str) -> dict[str, object]:
-    """Load a module when another has one of its names, and again when that is gone."""
+    """Load a module while another has one of its names, and again when that one is gone."""
     other = other_module(module)
     none = set(controls())
     command(f"insmod {other} {taken}")

@@ -1,7 +1,7 @@
-"""Flows of FAST in situations that a bulk transfer over a steady link does not meet.
+"""Flows of FAST in situations that a bulk transfer over a steady link does not have.
 
-Runs in the guest as root: `fast_flows.py` leaves /mnt/run/flows.json, by situation the samples of
-TCP_INFO of each connection.
+Runs in the guest as root: `fast_flows.py` leaves /mnt/run/flows.json, which has for each situation
+the samples of TCP_INFO of each connection.
 """
 
 import json
@@ -29,16 +29,16 @@ ROUNDS = 60
 CLAMP = 20
 # The sender, and its congestion control.
 FLOWS = (("a", "fast"), ("d", "fast"), ("d", "fast30"))
-# TCP's limit of the guest's memory: a window of ten thousand is twenty megabytes.
+# TCP's limit of memory in the guest: a window of ten thousand is twenty megabytes.
 BUFFER_PAGES = 1 << 16
-# A hundred times the rate, and so the packets on the path.
+# A hundred times the rate, and so a hundred times the packets on the path.
 FAST_RATE = "rate 1gbit"
 FAST_ALPHA = 5000
 FAST_BASE_US = 40_000 + PACKET_US / 100
 
 
 class Bottleneck(Network):
-    """Connections from a, and from d, over a bottleneck between r and s to b."""
+    """Connections from a and from d to b, over a bottleneck between r and s."""
 
     def __init__(self) -> None:
         super().__init__("ar dr rs sb")
@@ -56,7 +56,7 @@ class Bottleneck(Network):
             sysctl(host, "net.ipv4.tcp_timestamps", 0)
 
     def settled(self) -> Connection:
-        """Make a connection whose window has come to rest; its last sample is the first to keep."""
+        """Make a connection whose window has settled; its last sample is the first to keep."""
         connection = Connection(self, "a", "b", "fast")
         connection.run(SETTLED_S)
         del connection.samples[:-1]
@@ -64,7 +64,7 @@ class Bottleneck(Network):
 
 
 def application_limited(path: Bottleneck, segments: int) -> list[Sample]:
-    """In each round trip the application writes some segments at once; nothing ever queues."""
+    """In each round trip the application writes a few segments at once; nothing ever queues."""
     path.reset(bottleneck="delay 0ms")
     connection = Connection(path, "a", "b", "fast")
     for _ in range(ROUNDS):
@@ -75,7 +75,7 @@ def application_limited(path: Bottleneck, segments: int) -> list[Sample]:
 
 
 def spurious_loss(path: Bottleneck, timestamps: int) -> list[Sample]:
-    """Some segments overtake those before them, which are sent again before their ACKs arrive.
+    """Some segments overtake others, which are sent again before their ACKs arrive.
 
     With timestamps the sender detects it during recovery, without them by the D-SACKs after it.
     """
@@ -109,7 +109,7 @@ def congestion_marked(path: Bottleneck) -> list[Sample]:
 
 
 def clamped(path: Bottleneck) -> list[Sample]:
-    """The route bounds the window, which TCP obeys once it has metrics of the destination."""
+    """The route limits the window, which TCP obeys once it has metrics of the destination."""
     path.reset()
     sysctl("a", "net.ipv4.tcp_no_metrics_save", 0)
     command(f"ip route replace 10.0.3.0/24 via 10.0.0.2 cwnd lock {CLAMP}", "a")
@@ -126,7 +126,7 @@ def clamped(path: Bottleneck) -> list[Sample]:
 
 
 def idle(path: Bottleneck) -> list[Sample]:
-    """A pause of two seconds during growth: nothing ever queues, and base RTT is set large."""
+    """The application pauses for two seconds during growth; base RTT is large, nothing queues."""
     path.reset(bottleneck="delay 0ms")
     sysctl("a", "net.ipv4.fast.base_rtt_us", 2**31 - 1)
     connection = Connection(path, "a", "b", "fast")
@@ -139,7 +139,7 @@ def idle(path: Bottleneck) -> list[Sample]:
 
 
 def _changed_under_way(path: Bottleneck, seconds: float, **parameters: int) -> list[Sample]:
-    """Change a namespace's parameters when a flow has come to rest, and let it continue."""
+    """Change a namespace's parameters after a flow has settled, and let the flow continue."""
     path.reset()
     connection = path.settled()
     for name, value in parameters.items():
@@ -155,19 +155,19 @@ def changed(path: Bottleneck) -> list[Sample]:
 
 
 def base_given(path: Bottleneck) -> list[Sample]:
-    """During the flow, its base RTT is set five packets' time too long."""
+    """During the flow, set its base RTT five packets' time too long."""
     return _changed_under_way(path, SETTLED_S, base_rtt_us=BASE_US + 5 * PACKET_US)
 
 
 def gamma_changed(path: Bottleneck) -> list[Sample]:
-    """From rest, alpha is doubled with a gamma of a tenth."""
+    """After the flow has settled, double alpha with a gamma of a tenth."""
     return _changed_under_way(path, 0.5, gamma=100, alpha=2 * ALPHA)
 
 
 def two_namespaces(path: Bottleneck) -> list[Sample]:
     """Flows of "fast" from a, where alpha is 30, and from d, where it is 90; and d's "fast30".
 
-    Base RTT is given, because the later flow would measure the queue of the earlier.
+    Base RTT is given, because the later flow would measure the queue of the earlier one.
     """
     path.reset()
     sysctl("d", "net.ipv4.fast.alpha", 3 * ALPHA)

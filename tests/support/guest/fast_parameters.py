@@ -1,8 +1,8 @@
 """Load tcp_fast with parameters that it must refuse, and with the ends of their ranges.
 
-Runs as root in the guest; writes loaded.json into /mnt/run: per case, insmod's status, the kernel's
-messages, and for a loaded module its sysctls in two network namespaces, the first and a later one.
-In the first, all values of SYSCTLS were then tried.
+Runs as root in the guest. It writes loaded.json into /mnt/run: for each case, insmod's status, the
+kernel's messages, and for a loaded module its sysctls in the first network namespace and in a later
+one. In the first, all values of SYSCTLS were then tried.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ ACCEPTED = (
 
 
 def sysctls() -> dict[str, dict[str, int]]:
-    """Return the values of each sysctl, here and in a new namespace."""
+    """Return the values of each sysctl in this namespace and in a new one."""
     there = "ip netns exec later cat"
     subprocess.run(["ip", "netns", "add", "later"], check=True)
     found: dict[str, dict[str, int]] = {"first": {}, "later": {}}
@@ -51,7 +51,7 @@ def sysctls() -> dict[str, dict[str, int]]:
 
 
 def taken() -> dict[str, list[int]]:
-    """Return the values of SYSCTLS that are accepted, and read back as written."""
+    """Return the values of SYSCTLS that are accepted and read back as written."""
     found: dict[str, list[int]] = {name: [] for name in SYSCTLS}
     for name, values in SYSCTLS.items():
         for value in values:

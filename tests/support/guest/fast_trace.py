@@ -1,7 +1,7 @@
 """The trace event of FAST's updates in the guest's kernel.
 
-Runs in the guest as root: three seconds of a flow with the event off, then with it on; leaves
-/mnt/run/off.txt and on.txt, as tracefs has them.
+Runs in the guest as root: a flow runs for three seconds with the event off, then with it on. It
+leaves /mnt/run/off.txt and on.txt, as tracefs has them.
 """
 
 import sys

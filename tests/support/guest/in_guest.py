@@ -55,7 +55,7 @@ def run_in_guest(
 
 
 def give(folder: Path) -> None:
-    """Move the files of a run's folder to the guest's place; move them back in the end."""
+    """Move the files of a run's folder to the guest's place, and move them back at the end."""
     there = [*folder.iterdir()] if folder.exists() else []
     home = folder / GUEST_FOLDER
     home.mkdir(parents=True)

@@ -17,15 +17,15 @@ MACHINE = Machine(
     readable={CHECKOUT: ROOT},
     processors=4,
     kernel=(
-        # An emulated processor's clock is the host's, which QEMU does not promise to a kernel.
+        # An emulated processor has the host's clock, but QEMU does not promise that to a kernel.
         "tsc=reliable",
-        # The kernel may have to wait for the host: a processor that spins for two minutes is locked
-        # up.
+        # The kernel may have to wait for the host: it reports a processor that spins for two
+        # minutes.
         "watchdog_thresh=60",
-        # The sanitised guest looks for leaks; here that would take most of the time.
+        # The sanitised guest looks for leaks, which would take most of the time here.
         "kmemleak=off",
-        # At an access KCSAN waits for another processor to make one: long enough for the host to
-        # run it.
+        # KCSAN waits at an access for one by another processor, so the host must run that processor
+        # within this time.
         "kcsan.udelay_task=3000",
         "kcsan.udelay_interrupt=1000",
     ),

@@ -1,6 +1,6 @@
-"""The device of twoway_testbed, as root in the guest: prints its answers to lines, as JSON.
+"""Try the device of twoway_testbed as root in the guest; print its answers as JSON.
 
-Lines that must be refused come first; then taps of a ping, and of an interface that ends.
+Lines that must be refused come first; then taps of a ping, and of an interface that is deleted.
 """
 
 import errno
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-# Lines, with the error by which each is refused.
+# Lines, each with the error that refuses it.
 REFUSED = {
     "": "EINVAL",
     "tape lo in 96 /tmp/x": "EINVAL",
@@ -41,7 +41,7 @@ LEFT = (
 
 
 def leave(lines: Iterable[str]) -> None:
-    """Begin all, let a millisecond pass, and close them."""
+    """Start all instruments, let a millisecond pass, and close them."""
     devices = []
     for line in lines:
         devices.append(os.open("/dev/twoway_testbed", os.O_RDWR))
@@ -52,7 +52,7 @@ def leave(lines: Iterable[str]) -> None:
 
 
 def refusal(line: str) -> str:
-    """Return the error's name with which a line is refused; empty if it is not."""
+    """Return the name of the error that refuses a line; empty if it is accepted."""
     device = os.open("/dev/twoway_testbed", os.O_RDWR)
     try:
         os.write(device, line.encode())

@@ -1,4 +1,4 @@
-"""Try to load a module with parameters, in the guest as root, and write the results.
+"""Load a module with parameters in the guest, as root, and write the results.
 
 load_modules.py MODULE [PARAMETER]...: each parameter is an attempt of its own; the module's
 messages and names go to /mnt/run/loads.json.
@@ -30,8 +30,8 @@ def controls() -> list[str]:
 
 
 def main() -> int:
-    """Load, look, unload."""
-    # User-mode Linux adds an argument of its own to those of the first process.
+    """Load the module, record the results, and unload it."""
+    # User-mode Linux adds its own argument to those of the first process.
     module, *attempts = [word for word in sys.argv[1:] if word != "console=tty0"]
     found = {}
     for parameter in attempts:

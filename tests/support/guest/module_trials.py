@@ -11,12 +11,12 @@ from dtm_uapi import refusals
 from twoway.paths import KERNEL_MODULES
 from twoway.spec.congestion import CONTROLS
 
-# Refusals of tables that are longer than a message: the fuzzer makes no such tables.
+# Refusals of tables longer than a message, which the fuzzer does not make.
 LONG_TABLES = {
     "a table has at most 1048576 steps",
     "too many steps for the little that the table carries each time",
 }
-# Two values of each congestion control's parameter, for two controls of one module.
+# Two values of each control's parameter, so that one module registers two controls.
 VALUES = (10, 20)
 
 
@@ -36,7 +36,7 @@ def congestion_modules(programs: Path) -> list[str]:
 
 
 def kunit_cases() -> list[str]:
-    """Return suite and name of each case in the source: a case that does not run is a failure."""
+    """Return suite and name of each case in the source, so that a case that does not run fails."""
     source = (KERNEL_MODULES / "tests/twoway_kunit.c").read_text()
     found = []
     for cases, suite in re.findall(
@@ -99,7 +99,7 @@ def check_stress(folder: Path) -> int:
 
 
 def check_cases(folder: Path) -> None:
-    """Assert that every case that suite.py has tried holds, and that it has tried many."""
+    """Assert that each case that suite.py has tried holds, and that there are many."""
     results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
     assert len(results) > 100
     assert {name: found for name, found in results.items() if "failed" in found} == {}

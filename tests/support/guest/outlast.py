@@ -1,4 +1,4 @@
-"""Try to outlive the sandbox, and to change files that are taken over from it.
+"""Try to outlive the sandbox, and to change files that twoway takes over from it.
 
 Runs in the sandbox, as a process that a module in a guest's kernel starts, or as a topology's
 Python. It removes the death signal of the sandbox's first process by ptrace, writes into every pipe
@@ -18,12 +18,12 @@ import sys
 
 PTRACE_STEP, PTRACE_GETREGS, PTRACE_SETREGS, PTRACE_ATTACH, PTRACE_DETACH = 9, 12, 13, 16, 17
 PRCTL, PR_SET_PDEATHSIG = 157, 1
-# In the kernel's user_regs_struct.
+# Offsets in the kernel's user_regs_struct.
 RAX, RSI, RDI, ORIG_RAX, RIP = 10, 13, 14, 15, 16
 NO_CALL = 2**64 - 1
 WALL = 0x40000000
 
-# The process that stays. A folder's descriptor still leads to it after a move.
+# The process that stays; a folder's descriptor still leads to the folder after a move.
 STAYING = """
 import os, sys, time
 linked = sys.argv[2]
@@ -70,7 +70,7 @@ def without_death_signal() -> str:
 
 
 def outlast(mark: str, linked: str = "") -> str:
-    """Try to outlive the sandbox; in the process that remains, return the first part's result."""
+    """Try to outlive the sandbox; return, in the process that remains, the result so far."""
     said = without_death_signal()
     for number in range(3, 64):
         with contextlib.suppress(OSError):

@@ -1,11 +1,11 @@
-"""A plan's set-up as a shell script of ip, tc, sysctl and ethtool, and its result."""
+"""Write a plan's set-up as a shell script of ip, tc, sysctl and ethtool, and read its result."""
 
 from collections.abc import Iterable
 from shlex import join
 
 from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
 
-# Each node's links, addresses, routes, neighbours and queues, of both versions of IP.
+# Each node's links, addresses, routes, neighbours and queues, in both versions of IP.
 SEEN = (
     *("ip -d -j link show", "ip -j address show", "ip neigh show | sort", "ip -j rule show"),
     *("ip -4 -j route show table all", "ip -6 -j route show table all", "tc -j -d qdisc show"),

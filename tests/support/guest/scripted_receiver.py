@@ -42,13 +42,13 @@ _ISS = 1_000_000
 _SYN, _RST, _ACK = 0x02, 0x04, 0x10
 _TCP_INFO_BYTES = 192
 _TIMESTAMP_BYTES = 12
-# Of struct tcp_info: eight bytes, then words.
+# Layout of struct tcp_info: eight bytes, then words.
 _WORDS = {"unacked": 4, "sacked": 5, "lost": 6, "retrans": 7, "ssthresh": 17, "cwnd": 18}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """The data sent, and its fate.
+    """The data sent, and what happens to it on the path.
 
     Attributes:
         congestion: the sender's congestion control.
@@ -78,7 +78,7 @@ class Scenario:
         return f"tcp_{self.congestion.rstrip('0123456789').removesuffix('_rto')}"
 
 
-# The settings of experiments for the papers' TCP; tests compare it with twoway.plan.personality.
+# The settings of experiments on the papers' TCP; a test compares it with twoway.plan.personality.
 SYSCTLS = {
     "net.ipv4.tcp_timestamps": 0,
     "net.ipv4.tcp_sack": 0,
@@ -93,7 +93,7 @@ SYSCTLS = {
 
 
 def _random_losses(seed: int) -> Scenario:
-    """Draw up to eight losses anywhere, with either name and rule, and a small or large window."""
+    """Draw up to eight losses anywhere, either control and rule, and a small or large window."""
     chance = random.Random(seed)
     return Scenario(
         chance.choice(("tahoe", "tahoe_rto")),
@@ -181,13 +181,13 @@ class Step:
 
 @dataclass
 class Receiver:
-    """The segments that arrived, and the cumulative acknowledgement for them."""
+    """The segments that have arrived, and the cumulative acknowledgement for them."""
 
     arrived: set[int] = field(default_factory=set)
     next: int = 0
 
     def take(self, segment: int) -> int:
-        """Take a segment; return the segments acknowledged then."""
+        """Take a segment; return the number of segments acknowledged then."""
         self.arrived.add(segment)
         while self.next in self.arrived:
             self.next += 1
@@ -195,7 +195,7 @@ class Receiver:
 
 
 class Wire:
-    """The receiver's end of a cable, by hand: frames in and out."""
+    """The receiver's end of a cable: it sends and receives frames."""
 
     def __init__(self) -> None:
         self.packet = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003))
@@ -205,7 +205,7 @@ class Wire:
         self.sender_mac = bytes.fromhex(mac.replace(":", ""))
 
     def arriving(self, port: int) -> Iterator[tuple[int, int, int, int]]:
-        """Return the sender's segments on a connection: flags, sequence, payload, timestamp."""
+        """Yield the sender's segments on a connection: flags, sequence, payload, timestamp."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame, address = self.packet.recvfrom(2048)
@@ -247,7 +247,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 class Play:
-    """One scenario, with the sockets it takes."""
+    """One scenario with its sockets."""
 
     def __init__(self, wire: Wire, scenario: Scenario, port: int) -> None:
         self.wire, self.scenario, self.port = wire, scenario, port
@@ -268,7 +268,7 @@ class Play:
         self.socket.setblocking(False)
 
     def connect(self) -> None:
-        """Shake hands; the receiver offers no options but its segment size."""
+        """Shake hands; the receiver offers no option but its segment size."""
         with contextlib.suppress(BlockingIOError):
             self.socket.connect((_RECEIVER, _PORT))
         time.sleep(STEP_S)

@@ -1,4 +1,4 @@
-"""The real sender's actions in the scenarios of scripted_receiver.py, played in the guest."""
+"""Traces of the real sender in the scenarios of scripted_receiver.py, played in the guest."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ Trace = list[dict[str, Any]]
 
 
 def play_scenarios(guest: Guest, folder: Path, prefix: str) -> dict[str, Trace]:
-    """Play the scenarios with a prefix in one boot; return each one's steps by name."""
+    """Play the scenarios with a prefix in one boot; return each scenario's steps by name."""
     run_in_guest(guest, folder, ROOT / "tests/support/guest/scripted_receiver.py", prefix)
     document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
     return document

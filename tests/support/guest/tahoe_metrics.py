@@ -1,7 +1,7 @@
 """The host's TCP metrics of a destination after flows of tahoe.
 
 Runs in the guest as root, with the stock sysctls of metrics and one that makes the stack record
-more; leaves /mnt/run/metrics.json, a row for each flow.
+more. It leaves /mnt/run/metrics.json, a row for each flow.
 """
 
 import json
@@ -13,16 +13,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tcp_hosts import RUN, SEGMENT_BYTES, Connection, Network, command, inside, load, sysctl
 
 CONTROLS = ("tahoe", "tahoe_rto")
-# Who closes first.
+# Which end closes first.
 ENDINGS = ("sender", "receiver", "both", "half")
-# Segments of a flow: some end in slow start, some in recovery, some after a timeout.
+# Segments per flow, so that flows end in slow start, in recovery, or after a timeout.
 SEGMENTS = (3, 20, 25, 40, 60)
-# The module keeps its promise with the classic stack's sysctls.
+# The module's documented effect needs the classic stack's sysctls.
 CLASSIC = ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")
 
 
 def metrics() -> dict[str, str]:
-    """Return what host a's kernel remembers of b: {} if nothing; without its age."""
+    """Return what host a's kernel remembers of b, without the age; {} if nothing."""
     words = command("ip tcp_metrics show", "a").split()
     if not words:
         return {}
@@ -32,7 +32,7 @@ def metrics() -> dict[str, str]:
 
 
 def flow(network: Network, control: str, segments: int, ending: str) -> None:
-    """Send a number of segments and end the connection."""
+    """Send this number of segments and close the connection."""
     connection = Connection(network, "a", "b", control)
     connection.write(segments)
     for _ in range(60):

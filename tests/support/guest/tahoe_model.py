@@ -11,7 +11,7 @@ from twoway.theory.tahoe.sender import Tahoe
 
 @dataclass
 class ModelPath:
-    """The path and the receiver of `scripted_receiver`, around the model."""
+    """The path and the receiver of `scripted_receiver` for the model's sender."""
 
     scenario: Scenario
     path: deque[int] = field(default_factory=deque)
@@ -31,7 +31,7 @@ class ModelPath:
         lost, late = Counter(scenario.lost), Counter(scenario.late)
         for segments in scenario.writes:
             if sender.written:
-                sender.cwnd = Fraction(1)  # idle for longer than the timer
+                sender.cwnd = Fraction(1)  # after idling longer than the timer
             sender.written += segments
             self._note("write", sender, sender.send())
             while receiver.next < sender.written:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
-# Of an IP packet; a frame on a cable has 14 bytes more, and so 1000.
+# Size of an IP packet: a frame on a cable has 14 bytes more, 1000 in all.
 MTU_BYTES = 986
 FRAME_BYTES = MTU_BYTES + 14
 SEGMENT_BYTES = MTU_BYTES - 40
@@ -27,7 +27,7 @@ _BUFFER_BYTES = 1 << 26
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # linux/socket.h
 _SIOCOUTQNSD = 0x894B
 _INFO_BYTES = 232
-# Of struct tcp_info: eight bytes, then words; the pacing rate is the first of the longer ones.
+# Layout of struct tcp_info: eight bytes, then words; the pacing rate is the first longer field.
 _WORDS = {
     "unacked": 4,
     "sacked": 5,
@@ -58,7 +58,7 @@ def load(module: str, *parameters: str) -> None:
 
 @contextlib.contextmanager
 def inside(host: str) -> Iterator[None]:
-    """Enter a host's network namespace for the length of a `with`."""
+    """Enter a host's network namespace for the duration of a `with`."""
     with Path("/proc/self/ns/net").open() as home, Path(f"/run/netns/{host}").open() as there:
         assert _libc.setns(there.fileno(), 0) == 0
         try:
@@ -68,13 +68,13 @@ def inside(host: str) -> Iterator[None]:
 
 
 def sysctl(host: str, name: str, value: str | int) -> None:
-    """Set a sysctl of a host; of the whole kernel if none is named."""
+    """Set a sysctl of a host, or of the whole kernel if no host is named."""
     with inside(host) if host else contextlib.nullcontext():
         (Path("/proc/sys") / name.replace(".", "/")).write_text(str(value))
 
 
 class Network:
-    """Hosts, named by a letter each, and the cables between them: "ar rb" is a - r - b.
+    """Hosts, each named by a letter, and cables between them: "ar rb" is a - r - b.
 
     The device of a that leads to r is called a-r.
     """
@@ -98,7 +98,7 @@ class Network:
             self._add_routes(host, host, "")
 
     def _add_routes(self, host: str, at: str, gateway: str, before: str = "") -> None:
-        """Let a host reach the hosts behind another one; the cables are a tree."""
+        """Add routes to the hosts behind another one; the cables are a tree."""
         for number, (left, right) in enumerate(self.cables):
             if at not in (left, right) or (before and before in (left, right)):
                 continue
@@ -108,7 +108,7 @@ class Network:
             self._add_routes(host, other, gateway or f"10.0.{number}.{end}", at)
 
     def netem(self, device: str, arguments: str, limit: int = 100_000) -> None:
-        """Set the queue of a device, and the number of packets that it holds."""
+        """Set a device's delay and rate, and the number of packets that its queue holds."""
         command(f"tc qdisc replace dev {device} root netem limit {limit} {arguments}", device[0])
 
     def address(self, host: str) -> str:
@@ -190,7 +190,7 @@ class Connection:
             self.sender.send(bytes(max(self.ahead * SEGMENT_BYTES - unsent, 0)))
 
     def run(self, seconds: float, *, busy: bool = True, step_s: float = 0.001) -> None:
-        """Let time pass, with or without more data than the window allows; one sample per step."""
+        """Let time pass, one sample per step; a busy application always has data to send."""
         for _ in range(round(seconds / step_s)):
             if busy:
                 self.fill()
@@ -199,7 +199,7 @@ class Connection:
             self.samples.append(self.info())
 
     def close(self, first: str = "sender") -> None:
-        """Close the connection: either end first, or "half": the sender closes only its half."""
+        """Close the connection: either end first, or "half": only the sender closes."""
         if first == "half":
             self.sender.shutdown(socket.SHUT_WR)
             time.sleep(0.5)
@@ -210,7 +210,7 @@ class Connection:
         time.sleep(1)
 
     def abort(self) -> None:
-        """End the connection by a reset, so that no data is left to send."""
+        """End the connection by a reset, so that no data stays unsent."""
         linger = struct.pack("ii", 1, 0)
         for end in (self.sender, self.receiver):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

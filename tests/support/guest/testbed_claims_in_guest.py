@@ -1,4 +1,4 @@
-"""Claims about twoway_testbed, as root in the guest: writes the findings to found.json.
+"""Check claims on twoway_testbed, as root in the guest; write the findings to found.json.
 
 The module is loaded with a single block for each tap.
 """
@@ -21,9 +21,9 @@ DEVICE = "/dev/twoway_testbed"
 MS = 1_000_000
 CLONE_NEWNET = 0x40000000
 SO_SNDBUFFORCE = 32
-# Frames of a VLAN: longer than a tap's snap length, about as long, and shorter.
+# Frames of a VLAN: longer than a tap's snap length, about equal, and shorter.
 PAYLOADS = (1000, 80, 70, 46)
-# More than fit into a block of 128 KiB.
+# More packets than fit into a block of 128 KiB.
 PACKETS_OF_A_BLOCK = 1200
 PCAP_HEADER, PACKET_HEADER = 24, struct.Struct("<4I")
 
@@ -46,7 +46,7 @@ def instrument(*lines: str) -> Iterator[int]:
 
 
 def refusal(line: str) -> str:
-    """Return the name of the error with which a line is refused; empty if it is not."""
+    """Return the name of the error that refuses a line; empty if it is accepted."""
     try:
         with instrument(line):
             return ""
@@ -62,14 +62,14 @@ def without_capability() -> bool:
 
 
 def not_ethernet() -> dict[str, str]:
-    """Return how a tap of nlmon is refused, and in what words."""
+    """Return the error and the log's words that refuse a tap of nlmon."""
     call("ip link add n0 type nlmon")
     said = {"error": refusal("tap n0 in 96 /tmp/n0.pcap")}
     return {**said, "log": call("dmesg -t").splitlines()[-1]}
 
 
 def not_regular() -> dict[str, str]:
-    """Return how files are refused to which a write may wait."""
+    """Return the errors that refuse files to which a write may wait."""
     os.mkfifo("/tmp/fifo")
     unread = refusal("tap lo in 96 /tmp/fifo")
     reader = os.open("/tmp/fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -79,7 +79,7 @@ def not_regular() -> dict[str, str]:
 
 
 def records(path: str) -> int:
-    """Return the whole packets of a capture file, which has nothing else."""
+    """Return the whole packets of a capture file that has nothing else."""
     data, at, found = Path(path).read_bytes(), PCAP_HEADER, 0
     while at < len(data):
         at += PACKET_HEADER.size + PACKET_HEADER.unpack_from(data, at)[2]
@@ -89,7 +89,7 @@ def records(path: str) -> int:
 
 
 def burst() -> dict[str, int]:
-    """Return a tap's report on two datagrams in 1250 fragments each, sent by one call each."""
+    """Return a tap's report on two datagrams of 1250 fragments, each sent by one call."""
     call("ip link add d0 mtu 68 type dummy")
     call("ip addr add 10.8.0.1/24 dev d0")
     call("ip link set d0 up")
@@ -136,7 +136,7 @@ def on_the_host() -> dict[str, int]:
 
 
 def vlan() -> list[str]:
-    """Return a tap's and tcpdump's captures of tagged frames, as hexadecimal digits."""
+    """Return a tap's capture and tcpdump's of tagged frames, as hexadecimal digits."""
     call("ip link add v0 type veth peer name v1")
     for name in ("v0", "v1"):
         Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
@@ -178,7 +178,7 @@ def multiqueue() -> list[str]:
 
 
 def sampled(*lines: str) -> None:
-    """Take a sample of the objects in lines, and wait for its end."""
+    """Take one sample of the objects in lines, and wait for its end."""
     start = time.time_ns() + MS
     with instrument(*lines, f"sample {start} {start + 1} {MS} {MS} /tmp") as device:
         os.read(device, 4096)
@@ -191,11 +191,11 @@ def rows(name: str) -> list[list[str]]:
 
 
 class InterruptedRead(Exception):  # noqa: N818 - a signal, no error
-    """A signal came."""
+    """A signal interrupts a read."""
 
 
 def interrupted() -> dict[str, Any]:
-    """Return the result of a read that was interrupted and repeated: all of ten samples."""
+    """Return the rows of a read that was interrupted and repeated: all of ten samples."""
 
     def interrupt(*_: object) -> None:
         raise InterruptedRead
@@ -216,7 +216,7 @@ def interrupted() -> dict[str, Any]:
 
 
 def namespaces() -> list[str]:
-    """Return the names of two namespaces' connections; the second has a table of its own."""
+    """Return the names of two namespaces' connections; the second has its own hash table."""
     with connection(), instrument("sockets first") as device:
         Path("/proc/sys/net/ipv4/tcp_child_ehash_entries").write_text("128")
         assert ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0

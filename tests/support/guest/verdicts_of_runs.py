@@ -21,14 +21,14 @@ from truth_corpus import compressed_share
 from twoway.contract.network import Connection
 from twoway.measure.analysis import Analysis
 
-# As for simulated paths: fewer ACKs give no verdict.
+# Fewer ACKs give no verdict, as for simulated paths.
 LEAST_ACKS = 30
-# Number of connections of one run: hundreds of short transfers are alike.
+# Connections per run that count: hundreds of short transfers are alike.
 MOST = 10
 
 
 def told(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield for each connection of a run the truth, and its sender's verdict."""
+    """Yield, for each connection of a run, the truth and the verdict at its sender."""
     analysis = Analysis(folder)
     documents: dict[str, dict[str, Any]] = {}
     for view in list(analysis.connections.values())[:MOST]:
@@ -44,7 +44,7 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _verdict(document: Mapping[str, Any], connection: Connection) -> float | str | None:
-    """Look up the verdict on a connection's data: 1, 0, or the reason for having none."""
+    """Return the verdict on a connection's data: 1, 0, or the reason for having none."""
     ports = {connection.source_port, connection.port}
     for flow in document["flows"]:
         ends = [int(flow[end].rpartition(":")[2]) for end in ("source", "destination")]

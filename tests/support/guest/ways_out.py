@@ -1,4 +1,4 @@
-"""Try every known escape from the sandbox; print those that are open.
+"""Try every known escape from the sandbox; print those that succeed.
 
 Runs in the sandbox: a module in a guest's kernel may do the same on the host as any process there.
 The environment's caller gives it SECRET, which must not be here.
@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-# System calls by their numbers on x86-64. None may reach the kernel, which would return EFAULT or
-# EINVAL.
+# System calls by number on x86-64. None may reach the kernel, which would return EFAULT or EINVAL.
 CALLS = {
     "acct": 163,
     "add_key": 248,
@@ -61,7 +60,7 @@ PTRACE_ATTACH, PTRACE_SEIZE, PR_SET_PDEATHSIG = 16, 0x4206, 1
 SHOWN = {
     "/": "bin boot dev etc home lib lib64 mnt proc root run sbin sys tmp usr var",
     "/mnt": "bin linux root run twoway upper venv ways_out.py",
-    # Others' results may be anywhere in a checkout.
+    # Other users' results may be anywhere in a checkout.
     "/mnt/twoway": "topologies vm",
     "/mnt/twoway/vm": "guest",
     "/etc": "alternatives group hosts iproute2 ld.so.cache localtime nsswitch.conf passwd"
@@ -74,13 +73,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def refused(number: int, *arguments: int) -> bool:
-    """Tell whether a system call fails before the kernel looks at it."""
+    """Tell whether a system call fails before the kernel runs it."""
     status = _libc.syscall(number, *(ctypes.c_long(a) for a in (*arguments, -1, -1, -1)))
     return status == -1 and ctypes.get_errno() in {errno.ENOSYS, errno.EPERM}
 
 
 def rights() -> Iterator[str]:
-    """Find rights that a program in the sandbox should not have."""
+    """Yield rights that a program in the sandbox should not have."""
     lines = Path("/proc/self/status").read_text().splitlines()
     status = dict(line.split(":\t", 1) for line in lines)
     for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
@@ -93,7 +92,7 @@ def rights() -> Iterator[str]:
 
 
 def calls() -> Iterator[str]:
-    """Find open system calls."""
+    """Yield system calls that are not blocked."""
     for name, number in CALLS.items():
         if not refused(number, -1, -1, -1):
             yield name
@@ -108,7 +107,7 @@ def calls() -> Iterator[str]:
 
 
 def lives() -> Iterator[str]:
-    """Find ways to trace another process and to outlive one's parent."""
+    """Yield ways to trace another process and to outlive one's parent."""
     for request in (PTRACE_ATTACH, PTRACE_SEIZE):
         if not refused(PTRACE, request, -1):
             yield f"ptrace {request:#x}"
@@ -121,7 +120,7 @@ def lives() -> Iterator[str]:
 
 
 def seen() -> Iterator[str]:
-    """Find visible files that should not be."""
+    """Yield visible files that should be hidden."""
     for folder, shown in SHOWN.items():
         for name in set(os.listdir(folder)) - {*shown.split()}:  # noqa: PTH208
             yield f"{folder}: {name}"
@@ -130,7 +129,7 @@ def seen() -> Iterator[str]:
 
 
 def opens(way: Callable[[], object]) -> bool:
-    """Tell whether the kernel lets a file be made or opened."""
+    """Tell whether the kernel lets this process make or open a file."""
     try:
         way()
     except OSError:
@@ -139,7 +138,7 @@ def opens(way: Callable[[], object]) -> bool:
 
 
 def written() -> Iterator[str]:
-    """Find what can be written and should not be."""
+    """Yield places that can be written and should not be."""
     for path in everything("/"):
         if path.is_dir() and str(path) not in WRITABLE and opens((path / "mark").touch):
             yield f"{path} is writable"
@@ -154,25 +153,25 @@ def written() -> Iterator[str]:
 
 
 def everything(top: str) -> Iterator[Path]:
-    """List the files and folders below one, without those of /usr and the environment."""
+    """List the files and folders below a folder, without those of /usr and the environment."""
     for folder, inside, names in os.walk(top):
         inside[:] = [name for name in inside if f"{folder}/{name}" not in SKIPPED]
         yield from (Path(folder) / name for name in (*inside, *names))
 
 
-# Large, and each read-only as a whole: one try of each is enough.
+# Large folders, each read-only as a whole: one try in each is enough.
 SKIPPED = {"//usr", "/mnt/venv", "/mnt/twoway", "//proc"}
 
 
 def others() -> Iterator[str]:
-    """Find traces of other processes, and the memory that can be had."""
+    """Yield traces of other processes, and limits of memory that do not hold."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if b"SECRET" in path.read_bytes():
                 yield f"{path} has the caller's environment"
-        except PermissionError:  # bwrap's, if root started it
+        except PermissionError:  # of bwrap, if root started it
             pass
-    if len([*Path("/proc").glob("[0-9]*")]) > 2:  # bwrap and this
+    if len([*Path("/proc").glob("[0-9]*")]) > 2:  # more than bwrap and this process
         yield "other processes"
     try:
         bytearray(2 << 30)

@@ -42,7 +42,7 @@ class Crew:
         return ["sweep", str(path), "--results", str(results), *to]
 
     def begin_again(self) -> None:
-        """Restart workers and scheduler as systemd does when the scheduler has died."""
+        """Restart scheduler and workers as systemd does after the scheduler has died."""
         port = self.address.rpartition(":")[2]
         self.scheduler = _scheduler(self.certificates, self.host, port)
         for number, worker in enumerate(self.workers):
@@ -69,7 +69,7 @@ def started_crew(
     file = folder / "scheduler.json"
     crew = Crew(host, "", folder, _scheduler(folder, host, "0", "--scheduler-file", str(file)), [])
     try:
-        wait(lambda: file.is_file() and file.read_text().endswith("}"))  # it is not written at once
+        wait(lambda: file.is_file() and file.read_text().endswith("}"))  # written with a delay
         crew.address = json.loads(file.read_text())["address"]
         for name, preload in zip(names, preloads, strict=True):
             crew.workers.append(_worker(crew, name, preload))

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-# A subnet of the range for benchmarks (RFC 2544), which is never routed.
+# A subnet for benchmarks (RFC 2544), which is never routed.
 _SUBNET = "198.18.{}.{}"
 _LABS = itertools.count()
-# Settings of a host that will be down, so that Ansible waits only shortly for it.
+# Settings of a host that will be down, so that Ansible waits only briefly for it.
 DOWN: dict[str, Any] = {"ansible_ssh_timeout": 2, "ansible_ssh_retries": 0}
 _SSHD = """\
 HostKey /run/lab/host_key
@@ -35,7 +35,7 @@ UsePAM no
 PidFile none
 Subsystem sftp internal-sftp
 """
-# Where a host may differ after a deploy and its removal: the folder with the record of changes.
+# What a deploy and teardown may change on a host: the folder with the record of changes.
 _RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
 _BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
 
@@ -60,11 +60,11 @@ class LabHost:
 
     @property
     def root(self) -> Path:
-        """Return the host's root folder, as seen from outside."""
+        """Return the host's root folder as seen from outside."""
         return Path(f"/proc/{self.first_process()}/root")
 
     def changes(self) -> dict[str, str]:
-        """Describe the host's files that differ from a bare host's, by path."""
+        """Describe the files that differ from those of a bare host, by path."""
         upper = self.root / "run/lab/disk/changes"
         found = {}
         for path in sorted(upper.rglob("*")):
@@ -76,25 +76,25 @@ class LabHost:
         return found
 
     def _bare(self, inside: str) -> Path:
-        """Return a file of this machine; a file of /etc is the copy made when the host started."""
+        """Return a file of this machine; for /etc, the copy made when the host started."""
         copied = inside == "/etc" or inside.startswith("/etc/")
         return (self.root / "run/lab/disk/machine" if copied else Path("/")) / inside[1:]
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run something on it as root, past SSH."""
+        """Run a command on the host as root, without SSH."""
         return subprocess.run([*self.inside, *argv], capture_output=True, text=True, check=False)
 
     @property
     def inside(self) -> list[str]:
-        """Return the command prefix that runs a command on it."""
+        """Return the command prefix that runs a command on the host."""
         return ["nsenter", "--all", "--root", "--wdns=/", "--target", str(self.first_process())]
 
     def first_process(self) -> int:
-        """Return the first process of its namespaces, as numbered outside; 0 before it exists."""
+        """Return the first process of its namespaces, as numbered outside; 0 until it exists."""
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = path.read_text().rpartition(") ")[2].split()
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
             if int(fields[1]) == self.process.pid:
                 return int(path.parent.name)
@@ -102,14 +102,14 @@ class LabHost:
 
 
 def _described(path: Path) -> str:
-    """Return kind, owner, rights and content of a file; all folders are alike."""
+    """Return kind, owner, rights and content of a file; folders have no content."""
     try:
         state = path.lstat()
     except OSError:
         return "none"
     kind = stat.filemode(state.st_mode)
     if stat.S_ISCHR(state.st_mode) and state.st_rdev == 0:
-        return "removed"  # overlayfs's whiteout
+        return "removed"  # a whiteout of overlayfs
     content = ""
     if path.is_symlink():
         content = str(path.readlink())
@@ -157,7 +157,7 @@ def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
     """
     folder.mkdir(exist_ok=True)
     nth = next(_LABS)
-    wires = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # plus "-10": the name of a link
+    wires = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # "-10" added: a link's name
     subnet = (os.getpid() + nth) % 256
     made = Lab(folder, {})
     with ExitStack() as stack:
@@ -196,7 +196,7 @@ def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Pope
 
 
 def _wire(host: LabHost, wires: str) -> None:
-    """Connect a host to this machine, which has the same address on the links to all hosts."""
+    """Connect a host to this machine, which has the same address on all hosts' links."""
     deadline = time.monotonic() + 30
     while not host.first_process():
         assert time.monotonic() < deadline
@@ -215,7 +215,7 @@ def _wire(host: LabHost, wires: str) -> None:
 
 
 def _await(host: LabHost) -> None:
-    """Wait until it serves SSH."""
+    """Wait until the host's SSH server answers."""
     deadline = time.monotonic() + 60
     while b"Server listening" not in (host.folder / "log").read_bytes():
         assert host.process.poll() is None, (host.folder / "log").read_text()
@@ -224,7 +224,7 @@ def _await(host: LabHost) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGKILL)  # --kill-child: all of the host ends with it
+    process.send_signal(signal.SIGKILL)  # --kill-child then ends all processes of the host
     process.wait()
 
 

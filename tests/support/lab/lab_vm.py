@@ -21,7 +21,7 @@ from twoway.paths import cache
 
 IMAGE = Path(__file__).with_name("lab_image.sh")
 USER = "lab"
-# Emulated, on a machine that does other things as well: seconds where there is KVM.
+# Time for an emulated machine on a busy host; with KVM it takes seconds.
 BOOT_S = 900.0
 _MACHINE = """
     -machine q35 -smp 2 -m 3072 -nodefaults -no-user-config -display none
@@ -30,13 +30,12 @@ _MACHINE = """
     -kernel {image}/vmlinuz -initrd {image}/initrd -serial file:{folder}/console
 """
 _COMMAND_LINE = "root=/dev/vda rw console=ttyS0 no_timer_check"
-# QEMU 7.2's AVX2 gives numpy wrong orders (argsort of 1000 numbers); apt takes BMI2 for its sign.
+# QEMU 7.2's AVX2 gives numpy wrong orders (argsort of 1000 numbers); apt infers AVX2 from BMI2.
 _ACCELERATION = {
     "kvm": "-accel kvm -cpu host",
     "tcg": "-accel tcg -cpu max,-erms,-fsrm,-avx2,-bmi2",
 }
-# Everything on a machine, one line each, except logs, caches, and the backups of useradd and, made
-# at midnight, of dpkg.
+# Everything on a machine, one line each, without logs, caches, and the backups of useradd and dpkg.
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
 apt-mark showmanual | sed 's/^/manual /'
@@ -69,7 +68,7 @@ class Machine:
     ports: dict[int, int]
 
     def run(self, *argv: str, text: str = "", wait_s: float = 600) -> str:
-        """Run a program as root over SSH; it must succeed. Return its output."""
+        """Run a program as root over SSH; return its output. It must succeed."""
         done = self._ssh("sudo", *argv, text=text, wait_s=wait_s)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -92,7 +91,7 @@ class Machine:
         return path
 
     def serves(self) -> bool:
-        """Tell whether it accepts logins."""
+        """Tell whether the machine accepts logins."""
         try:
             return self._ssh("true", wait_s=60).returncode == 0
         except subprocess.TimeoutExpired:
@@ -127,7 +126,7 @@ def make_image() -> Path:
     key = hashlib.sha256(known.stdout + IMAGE.read_bytes()).hexdigest()[:16]
     images = cache() / "lab-images"
     if not (images / key).is_dir():
-        shutil.rmtree(images, ignore_errors=True)  # of older kernels: a gigabyte each
+        shutil.rmtree(images, ignore_errors=True)  # images of older kernels have a gigabyte each
         images.mkdir(parents=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=images) as scratch:
             made = Path(scratch) / key
@@ -166,7 +165,7 @@ def machine(
 def wait_for(
     what: Callable[[], bool], patience_s: float, meanwhile: Callable[[], bool] = lambda: True
 ) -> None:
-    """Wait until one condition holds, but only while another one does."""
+    """Wait until one condition holds; fail as soon as another one does not."""
     deadline = time.monotonic() + patience_s
     while not what():
         assert meanwhile()

@@ -26,7 +26,7 @@ from twoway.contract.network import READY_NS
 from twoway.contract.writing import write_json
 
 RUN = Path("/mnt/run")
-# The playbook's folder, below RUN.
+# Folders of the playbook below RUN.
 SAID, STATUS = "said.txt", "status.txt"
 RESULTS = Path("/tmp/results")
 LATEST = RESULTS / "latest"
@@ -35,7 +35,7 @@ COMMAND_TEXT = """#!/bin/sh
 export PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis XDG_CACHE_HOME=/mnt/cache
 exec /mnt/venv/bin/python -m twoway.cli "$@"
 """
-# Some settings exist only in a kernel's first network namespace; hosts see a stand-in for them.
+# Some settings exist only in a kernel's first network namespace; hosts get stand-ins for them.
 ONCE = ("core/rmem_max", "core/wmem_max", "ipv4/tcp_mem")
 MOST = {"core/rmem_max": "33554432", "core/wmem_max": "33554432", "ipv4/tcp_mem": "4194304 " * 3}
 PREPARE = f"""
@@ -44,15 +44,15 @@ mkdir /proc/sys/net/core /proc/sys/net/ipv4
 touch {" ".join(f"/proc/sys/net/{name}" for name in ONCE)}
 echo 'root:*:20000::::::' > /etc/shadow  # or a locked root of this machine's would be refused
 """
-# The hosts' commands; and the time by which they must have read the start of the plan's time.
+# The hosts' command, and the time at which the plan starts, which they must read before it.
 SHARE, MARGIN_NS = Path("/tmp/share"), 10 * 10**9
 
 
 def prepare() -> None:
-    """Give this guest the files of an installed system, and the command that hosts share."""
+    """Give this guest the files of an installed system, and the command that all hosts use."""
     for name, value in MOST.items():
         (Path("/proc/sys/net") / name).write_text(value)
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # from host to host
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # forwards between hosts
     Path("/dev/shm").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "shm", "/dev/shm"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -66,7 +66,7 @@ def prepare() -> None:
 
 
 def plug(machines: Lab) -> None:
-    """Join the hosts' interfaces."""
+    """Join the hosts' interfaces by cables."""
     for cable in CABLES:
         one, other = (
             ["name", interface, "netns", str(machines.hosts[host].first_process())]
@@ -81,7 +81,7 @@ def state(host: LabHost) -> str:
 
 
 def carry_out_shares(machines: Lab) -> None:
-    """Do what multihost.yml does, but without SSH: once called off, once to the end."""
+    """Do what multihost.yml does, but without SSH: once called off, once until the end."""
     folders, jobs = ready(machines)
     for folder in folders.values():
         (folder / "called-off").touch()
@@ -100,7 +100,7 @@ def carry_out_shares(machines: Lab) -> None:
 
 
 def ready(machines: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes]]]:
-    """Start each host's share; return its folder and its process, by host."""
+    """Start each host's share; return folder and process by host."""
     folders = {name: host.root / SHARE.relative_to("/") for name, host in machines.hosts.items()}
     for name, folder in folders.items():
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,14 +112,14 @@ def ready(machines: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[by
 
 
 def ended(jobs: dict[str, subprocess.Popen[bytes]], wanted: int) -> None:
-    """Wait for all, and report those that ended otherwise than expected."""
+    """Wait for all processes, and report those that did not end as expected."""
     for name, job in jobs.items():
         if (status := job.wait()) != wanted:
             print(f"multihost: {name}: exit status {status}")
 
 
 def clocks(machines: Lab) -> dict[str, Any]:
-    """Measure the hosts' clocks, from the one in the middle."""
+    """Measure the hosts' clocks from the host in the middle."""
     others = [host for name, host in machines.hosts.items() if name != "middle"]
     for host in others:
         _start(host, "lab", "clock", "--answer", host.address)
@@ -135,7 +135,7 @@ def _start(host: LabHost, *words: str | Path) -> subprocess.Popen[bytes]:
 
 
 def play(machines: Lab) -> None:
-    """Run multihost.yml, whose hosts are slow here."""
+    """Run multihost.yml on hosts that are slow here."""
     inventory = machines.inventory(
         group="multihost",
         twoway_results=str(RESULTS),
@@ -144,7 +144,7 @@ def play(machines: Lab) -> None:
     )
     settings = {"ANSIBLE_CONFIG": "/mnt/twoway/playbooks/ansible.cfg", "LC_ALL": "C.UTF-8"}
     settings |= {"ANSIBLE_HOME": "/tmp/ansible", "ANSIBLE_NOCOLOR": "1"}
-    # By its module: the script names a Python where the host has it.
+    # Call Python by module, because the script names a Python at the host's path.
     ansible = ["/mnt/venv/bin/python", "-m", "ansible", "playbook"]
     playbook = ["/mnt/twoway/playbooks/multihost.yml", "-i", str(inventory)]
     with (RUN / SAID).open("w") as said:
@@ -156,7 +156,7 @@ def play(machines: Lab) -> None:
             check=False,
         )
     (RUN / STATUS).write_text(str(done.returncode))
-    if LATEST.exists():  # a guest leaves no link
+    if LATEST.exists():  # a guest leaves no such link
         shutil.copytree(LATEST.resolve(), RUN / "merged")
 
 

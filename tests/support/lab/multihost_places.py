@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# By host, as in its line of the inventory.
+# For each host, as in its line of the inventory.
 PLACES: dict[str, dict[str, Any]] = {
     "left": {"twoway_nodes": ["h1"], "twoway_links": {"h1-eth0": "enp1s0"}},
     "middle": {

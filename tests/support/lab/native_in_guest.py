@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 RUN, CACHE = Path("/mnt/run"), Path("/tmp/cache")
-# Results have a link to the latest, and a guest leaves none in RUN.
+# Results have a link to the latest run, and a guest may leave none in RUN.
 RESULTS = Path("/tmp/results")
 PATIENCE_S = 60.0
 
@@ -48,7 +48,7 @@ def state() -> dict[str, object]:
 
 
 def _space(path: Path) -> str:
-    """Return a process's network namespace; empty if it has ended."""
+    """Return a process's network namespace; empty if the process has ended."""
     try:
         return str(path.readlink())
     except OSError:
@@ -67,7 +67,7 @@ def start(experiment: Path) -> subprocess.Popen[bytes]:
 
 
 def kill_amid_traffic(experiment: Path) -> None:
-    """Kill a run when its traffic flows, and wait until the machine is free again."""
+    """Kill a run while its traffic flows, and wait until the machine is free again."""
     process = start(experiment)
     acked = 0
     while not acked:
@@ -90,7 +90,7 @@ def _acked(path: Path) -> int:
 
 
 def main() -> int:
-    """Make a run that ends and one that is killed; report the changes of each."""
+    """Carry out a run that ends and one that is killed; report the changes of each."""
     experiment = RUN / "experiment.yml"
     prepare(experiment)
     before = state()

@@ -1,11 +1,11 @@
-"""A Debian package that a lab host lacks, and a repository that has it, without a network."""
+"""A Debian package that a lab host lacks, and a local repository that has it."""
 
 import hashlib
 import shutil
 import subprocess
 from pathlib import Path
 
-# Shell: remove PACKAGE, and let apt know only the repository.
+# Shell commands: remove PACKAGE, and let apt use only this repository.
 WITHOUT = """
 dpkg --purge {package} > /dev/null
 rm -rf /etc/apt/sources.list.d /etc/apt/preferences.d
@@ -15,7 +15,7 @@ apt-get update -qq
 
 
 def offer(package: str, folder: Path) -> None:
-    """Pack an installed package again, from its files, into a repository in a folder."""
+    """Pack an installed package from its files into a repository in a folder."""
     content, packed = folder / "content", folder / f"{package}.deb"
     for name in _said("dpkg-query", "-L", package).splitlines():
         path, target = Path(name), content / name.lstrip("/")

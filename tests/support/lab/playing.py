@@ -33,7 +33,7 @@ class Played:
         return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
     def sentences(self) -> str:
-        """Return the whole output, without the line breaks that Ansible inserts."""
+        """Return the output without the line breaks that Ansible inserts."""
         return re.sub(r"\s+", " ", self.said)
 
 

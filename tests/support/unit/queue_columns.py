@@ -28,7 +28,7 @@ def passage_of(
 
 
 def queue_of(*, leaves_at_start: bool = False, **settings: int) -> Queue:
-    """Make a queue whose link by default sends a byte in a microsecond."""
+    """Make a queue whose link by default sends a byte per microsecond."""
     values: dict[str, Any] = {
         "rate_bit": 8_000_000,
         "limit_packets": 10,

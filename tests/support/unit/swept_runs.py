@@ -22,7 +22,7 @@ NAMES = ("efficiency.first", "efficiency.second")
 
 
 def _said(window: int, acks: str) -> dict[str, Any]:
-    """Make statements on a point: the delayed points explain the others' differences."""
+    """Make a point's statements: points with delayed ACKs explain the others' differences."""
     why = {"why": "by hand"}
     predicted = {"theory": "kalampoukas", "value": float(window), "tolerance": 0.1, **why}
     claim = {"where": "figure 1", "by": "paper", "tolerance": 0.1, **why}
@@ -44,7 +44,7 @@ def _said(window: int, acks: str) -> dict[str, Any]:
 
 
 def _point(folder: Path, window: int, acks: str) -> Path:
-    """Make a run of one point, 10 % above its prediction; at window 16 half is undefined."""
+    """Make a run of one point, 10 % above its prediction; at window 16 some are undefined."""
     run = folder / f"swept@window={window},acks={acks}/20000101-000030-000000"
     run.mkdir(parents=True)
     document = manifest()
@@ -83,7 +83,7 @@ def _point(folder: Path, window: int, acks: str) -> Path:
 
 
 def write_points(folder: Path) -> list[Path]:
-    """Make the sweep's six points, judged, in no order."""
+    """Make the sweep's six points, judged, in arbitrary order."""
     points = [
         _point(folder, window, acks)
         for acks in ("delayed", "every-segment")

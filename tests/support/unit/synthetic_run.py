@@ -30,7 +30,7 @@ DELAY_US = 1000
 PAYLOAD_BYTES = 450
 SNAP_BYTES = 96
 H1, H2 = "10.0.1.2", "10.0.2.2"
-# The first connection's sequence numbers wrap around after its second segment.
+# The first connection's sequence numbers wrap after its second segment.
 FIRST_BYTE = {"first": (1 << 32) - 2 * PAYLOAD_BYTES, "second": 1000}
 
 
@@ -173,7 +173,7 @@ CAPTURES = {
     "r2-eth1": "out",
 }
 
-# Time, interface, packets: the kernel's count, and the time of the reading.
+# Time, interface and packets: a kernel's count, and the time of its reading.
 KERNEL_READ_NS = 500
 KERNEL_QUEUE = (
     (0, "r1-eth1", 0),

@@ -15,7 +15,7 @@ from twoway.runs.manifest import _clocks
 
 
 def test_folders_nested_without_end(tmp_path: Path) -> None:
-    """Folders that a guest nested too deep are removed and reported; all others stay."""
+    """Folders that a guest nested too deep are removed and reported; all other folders stay."""
     sound = tmp_path / "log/sound"
     with nested(tmp_path / "log/deep"), nested(sound, 14):
         assert sorted(remove_special_files(tmp_path)) == [
@@ -27,7 +27,7 @@ def test_folders_nested_without_end(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_removed_however_deep(tmp_path: Path) -> None:
-    """A folder of any depth is removed, with unreadable folders, and without following links."""
+    """A folder of any depth is removed, unreadable parts included, and links are not followed."""
     (tmp_path / "kept").mkdir()
     with nested(tmp_path / "deep") as folder:
         (folder / "closed").mkdir(mode=0)
@@ -54,14 +54,14 @@ BROKEN = [
 
 @pytest.mark.parametrize("content", BROKEN)
 def test_a_report_that_is_none(tmp_path: Path, content: str) -> None:
-    """A report of progress without three numbers of 64 bits counts as no report."""
+    """A progress report without three 64-bit numbers counts as missing."""
     (tmp_path / "sockets").mkdir()
     (tmp_path / PROGRESS_FILE).write_text(content)
     assert read_progress(tmp_path) is None
 
 
 def test_any_report_can_be_shown(tmp_path: Path) -> None:
-    """The largest numbers that a report may have are shown without an error."""
+    """Progress can be shown for the largest numbers that a report may have."""
     (tmp_path / "sockets").mkdir()
     most = 2**63 - 1
     report = {"time_ns": most, "acked_bytes": -most, "queued_packets": most}

@@ -1,4 +1,4 @@
-"""Features that only user-mode Linux's guest has are refused elsewhere, by field."""
+"""Features that need the uml guest are refused elsewhere, by field."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
     ],
 )
 def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) -> None:
-    """A backend and a run over several hosts name all fields that need uml's guest."""
+    """Another backend, and a run over several hosts, names all fields that need uml's guest."""
     document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
     point = load_point(str(write_experiment(tmp_path, document)))
     fields = [*fields, "programs.it"]
@@ -40,7 +40,7 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
 
 
 def test_each_switch_is_named() -> None:
-    """A backend other than uml and a run over several hosts name all switches."""
+    """Another backend, and a run over several hosts, names all options that need uml's guest."""
     point = load_point("switches@ip=4,network=linuxrouter")
     fields = [f"topology.name: switch s{number}" for number in (1, 2, 3)]
     with pytest.raises(UsageError) as caught:

@@ -11,7 +11,7 @@ import pytest
 from twoway.backends.host_changes import HostChanges
 from twoway.errors import RunError, UsageError
 
-# Changes a setting, prints that, and waits to be killed.
+# A program that changes a setting, prints the new value, and waits to be killed.
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -25,7 +25,7 @@ with HostChanges(Path(sys.argv[1])) as kept:
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Path:
-    """Make a file with the value 1, in place of one below /proc/sys."""
+    """Make a file with the value 1, in place of a setting below /proc/sys."""
     path = tmp_path / "setting"
     path.write_text("1")
     return path
@@ -69,7 +69,7 @@ def test_undone_after_being_killed(tmp_path: Path, setting: Path, how: signal.Si
 
 
 def test_next_run_undoes_what_a_dead_keeper_left(tmp_path: Path, setting: Path) -> None:
-    """Recorded changes that were not undone are undone before anything else changes."""
+    """Changes that a dead keeper recorded are undone before anything else changes."""
     folder = tmp_path / "kept"
     folder.mkdir()
     setting.write_text("2")
@@ -80,7 +80,7 @@ def test_next_run_undoes_what_a_dead_keeper_left(tmp_path: Path, setting: Path) 
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
-    """A second run on the machine is refused while the first has it."""
+    """While one run has the machine, a second run is refused."""
     with (
         HostChanges(tmp_path / "kept"),
         pytest.raises(UsageError, match="another run"),
@@ -96,7 +96,7 @@ def test_missing_setting(tmp_path: Path) -> None:
 
 
 def test_loaded_module(tmp_path: Path) -> None:
-    """A module that is loaded already is left alone and the run refused."""
+    """If a module is already loaded, it stays, and the run is refused."""
     loaded = next(iter(Path("/sys/module").iterdir())).name
     refused = pytest.raises(RunError, match=f"module {loaded} is loaded already")
     with refused, HostChanges(tmp_path / "kept") as kept:

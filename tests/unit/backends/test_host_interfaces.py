@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="namespaces take root"
 )
 
-# A machine of its own: a network, /run and processes, with a cable whose ends are its interfaces.
+# A machine with its own network, /run and processes; its two interfaces are a cable's ends.
 MACHINE = """
 set -e
 mount --make-rprivate /
@@ -23,8 +23,8 @@ ip link set enp2s0 up
 {before}
 "$@"
 """
-# Lends both ends to two nodes, changes them as a plan does, prints the result, and ends or is
-# killed.
+# A program that lends both ends to two nodes, changes them as a plan does, prints the result, and
+# ends or is killed.
 RUN = """
 import os, signal, subprocess, sys
 from pathlib import Path
@@ -100,7 +100,7 @@ IN_USE = {
 
 @pytest.mark.parametrize("busy", IN_USE)
 def test_an_interface_in_use_is_refused(busy: str) -> None:
-    """An interface in use is not taken, and interfaces taken before it are returned."""
+    """An interface in use is refused, and interfaces taken before it are returned."""
     before, during, after = on_a_machine(SCRIPT, sys.executable, RUN, "good", before=busy)
     assert IN_USE[busy] in during
     assert sorted(after.splitlines()) == sorted(before.splitlines())

@@ -19,7 +19,7 @@ def _tree(folder: Path, version: str) -> Path:
 
 
 def test_names_of_kernels(tmp_path: Path) -> None:
-    """A kernel is the guest's, Debian's newest, or a folder; nothing else."""
+    """A kernel's name is `guest`, `newest` or a folder; any other name is refused."""
     assert [kernel_named(name) for name in (None, "guest", "newest")] == [
         "guest",
         "guest",
@@ -34,14 +34,14 @@ def test_names_of_kernels(tmp_path: Path) -> None:
     ("version", "flavour"), [("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")]
 )
 def test_a_tree_is_patched_by_its_version(tmp_path: Path, version: str, flavour: str) -> None:
-    """A tree is built as the guest, or from 7.3 on as Debian's newest kernel."""
+    """A kernel tree below 7.3 gets the guest's patches, any other those of Debian's newest."""
     assert flavour_of(_tree(tmp_path, version)) == flavour
     assert kernel_source(tmp_path).path == tmp_path
 
 
 @pytest.mark.parametrize("backend", [name for name in kinds() if name != "uml"])
 def test_other_backends_have_a_kernel_of_their_own(backend: str) -> None:
-    """All backends but uml refuse a kernel before they look at the machine."""
+    """Every backend but uml refuses `--kernel` before it looks at the machine."""
     with pytest.raises(UsageError, match=f"kernel: the backend {backend} has its own kernel"):
         find_backend(backend, "newest")
 
@@ -59,7 +59,7 @@ def test_a_kernel_that_is_not_built_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
-    """An experiment may be in any folder: a kernel's folder then has its whole path."""
+    """An experiment must name a kernel's folder by its whole path, because the file may move."""
     experiment = write_experiment(tmp_path, {**SMALL, "kernel": "linux"})
     done = twoway("vet", experiment)
     assert done.returncode == 2
@@ -71,7 +71,7 @@ def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
 def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that is no repository is refused, and an experiment with its own kernel."""
+    """A bisection refuses a folder that is no repository, and an experiment with its own kernel."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     ends = ("--source", tmp_path, "--good", "a", "--bad", "b")
     experiment = write_experiment(tmp_path, SMALL)

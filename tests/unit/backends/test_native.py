@@ -18,7 +18,7 @@ def test_only_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_options_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every option that the kernel lacks is named with its purpose, and no other."""
+    """Each option that the kernel lacks is named with its purpose, and no other option is."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     have = set(native.NEEDED) - {"CONFIG_NET_SCH_NETEM", "CONFIG_VETH"}
     monkeypatch.setattr(native, "kernel_config", lambda: have)
@@ -40,7 +40,7 @@ def test_missing_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 def test_this_kernel_says_what_it_has() -> None:
-    """Options that are on, and only those, are read from the running kernel's configuration."""
+    """Options that are on are read from the running kernel's configuration; others are not."""
     try:
         config = native.kernel_config()
     except UsageError as error:
@@ -50,7 +50,7 @@ def test_this_kernel_says_what_it_has() -> None:
 
 
 def test_modules_of_dkms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Modules that DKMS installed, packed or not, are used if all are of this checkout's source."""
+    """Modules from DKMS, compressed or not, are used if all are of this checkout's source."""
     sources, installed = tmp_path / "sources", tmp_path / "6.1/dkms"
     sources.mkdir()
     installed.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The backend `qemu` without booting: what it boots, on what machine, and what it remembers."""
+"""The backend `qemu` without booting: its files, its machine, and its cache."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ NEEDS = {
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StockKernel:
-    """A kernel package with empty modules, and a cache of its own."""
+    """Make a kernel package with empty modules, and an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     base = tmp_path / "lib/modules" / RELEASE
     for name in NEEDS:
@@ -72,7 +72,7 @@ def test_initramfs_orders_modules_by_need(kernel: StockKernel) -> None:
 def test_kvm_is_tried_once(
     kernel: StockKernel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A verdict on KVM is printed, remembered in an empty cache, and not determined again."""
+    """The result of trying KVM is printed, remembered in an empty cache, and not tried again."""
     tried = []
 
     def why(kernel: StockKernel) -> str:
@@ -87,7 +87,7 @@ def test_kvm_is_tried_once(
 
 
 def test_kvm_that_hangs_is_none(kernel: StockKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a boot with KVM does not end in time, KVM is not used; that is no error."""
+    """If a boot with KVM does not end in time, twoway runs without KVM and reports no error."""
 
     def hang(*_: Any, **__: Any) -> None:
         raise RunError("the guest's clock has not moved")

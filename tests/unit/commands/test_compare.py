@@ -24,7 +24,7 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
-    """The command prints 14 of many differing metrics, a table's first, and names the page."""
+    """The command prints 14 of many differing metrics, those in a table first, and the page."""
     runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
     for value, run in enumerate(runs):
         document = json.loads((run / "manifest.json").read_text())

@@ -21,7 +21,7 @@ def test_a_new_experiment_is_sound(tmp_path: Path) -> None:
 
 
 def test_options_become_fields(tmp_path: Path) -> None:
-    """Each option appears in its place, also a title with a colon."""
+    """Each option appears in its field, even a title with a colon."""
     words = ["--title", "Why: so?", "--down", "8", "--up", "1.5", "--delay", "10", "--queue", "7"]
     words += ["--flow", "a=h1>h2:bbr", "--duration", "8"]
     assert twoway("new", "mine.yml", *words, cwd=tmp_path).returncode == 0
@@ -44,7 +44,7 @@ def test_options_become_fields(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_sound_is_not_written(tmp_path: Path, words: list[str], sentence: str) -> None:
-    """A mistake gives a sentence, exit code 2, and no file."""
+    """A mistake gives a sentence and exit code 2, and no file is written."""
     done = twoway("new", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr

@@ -23,7 +23,7 @@ def _arguments(results: Path, *options: str) -> argparse.Namespace:
 def test_a_page_while_points_come_and_after_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: bool
 ) -> None:
-    """A watched page counts the points left and reloads; that of an interrupted sweep does not.
+    """A page being watched counts the points left and reloads; after an interrupt it does not.
 
     The page lists points without a run, escaped, and shows those with one.
     """

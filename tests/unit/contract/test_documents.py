@@ -28,7 +28,7 @@ EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
-    """A plan reads back as it was written, with commands that follow from fields."""
+    """A plan reads back as it was written; its file also has each step's derived command."""
     plan = build_plan(load_point(name))
     plan.write(tmp_path / PLAN)
     assert read_plan(tmp_path) == plan
@@ -58,7 +58,7 @@ def test_every_step_has_a_kind() -> None:
 
 
 def test_an_observer_of_fewer_nodes() -> None:
-    """An observer reduced to one node has only its sockets and queues, in its command too."""
+    """An observer reduced to two nodes samples only their sockets and queues."""
     observer = build_plan(load_point("kalampoukas-5.2")).sources[0]
     assert isinstance(observer, Observe)
     words = observer.of(("h2", "r1")).run
@@ -83,7 +83,7 @@ def test_unsound_plan(tmp_path: Path, change: dict[str, Any], complaint: str) ->
 
 
 def test_no_plan(tmp_path: Path) -> None:
-    """A folder without a plan is an error with the file's name."""
+    """A plan that is missing is an error that names plan.json."""
     with pytest.raises(RunError, match=r"plan\.json"):
         read_plan(tmp_path)
 
@@ -107,7 +107,7 @@ def test_metrics_are_numbers(tmp_path: Path) -> None:
 
 
 def test_what_an_experiment_says_now(tmp_path: Path) -> None:
-    """experiment.json replaces the experiment of manifest.json, and nothing else."""
+    """experiment.json replaces what manifest.json says of the experiment, and nothing else."""
     folder = write_run(tmp_path)
     before = read_manifest(folder)
     assert before == Manifest.read(folder / MANIFEST)
@@ -127,7 +127,7 @@ def test_an_experiment_is_quoted_whole() -> None:
     document = point.experiment.model_dump(by_alias=True, mode="json")
     statements = {"predictions", "claims", "findings"}
     found = said["experiment"]
-    # Statements have this point's values; `unclaimed` and `theory` are used up by then.
+    # Statements have this point's values; `unclaimed` and `theory` become statements on loading.
     assert {name: value for name, value in found.items() if name not in statements} == {
         "id": point.id,
         **{n: v for n, v in document.items() if n not in statements | {"unclaimed", "theory"}},

@@ -47,7 +47,7 @@ def _read(folder: Path, name: str) -> Any:
 def test_what_is_no_plain_file_of_the_run_is_refused(
     folder: Path, victim: Path, act: Callable[[Path, str], None], name: str
 ) -> None:
-    """A link, a file behind one, one outside, a pipe and a folder are neither read nor written."""
+    """The host reads and writes no link, file behind a link, file outside, pipe or folder."""
     (folder / "linked").symlink_to(victim)
     (folder / "below").symlink_to(victim.parent)
     os.mkfifo(folder / "pipe")
@@ -57,7 +57,7 @@ def test_what_is_no_plain_file_of_the_run_is_refused(
 
 
 def test_a_file_that_is_there_is_not_written(folder: Path) -> None:
-    """A file that exists before the host makes it stays, and the host reports that."""
+    """The host does not overwrite a file that exists; it raises an error."""
     with pytest.raises(FileExistsError):
         _write(folder, "pcap/h1-eth0.pcap")
     assert read_run_file(folder, "pcap/h1-eth0.pcap") == "packets"
@@ -81,7 +81,7 @@ def test_documents_replace_links_and_do_not_follow_them(folder: Path, victim: Pa
 
 
 def test_two_may_write_a_document_at_once(folder: Path) -> None:
-    """Two writers of one document each have a file of their own, and the last one counts."""
+    """Each of two writers of one document has its own temporary file; the last writer's stays."""
     with written_aside(folder / "page") as first:
         first.write(b"first")
         with written_aside(folder / "page") as second:

@@ -38,7 +38,7 @@ CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
     ],
 )
 def test_a_row_in_words(row: Row | FidelityRow, words: str) -> None:
-    """Each kind of row names measurement, statement, source, and the source of the limit."""
+    """Each kind of row names the measurement, the statement, its source and the limit's source."""
     assert " ".join(row_in_words(row).split()) == words
 
 

@@ -13,7 +13,7 @@ def _holds(medium: Medium, first: list[int], second: list[int], bits: int = 10) 
 
 
 def test_ends_take_turns() -> None:
-    """Two packets at each end alternate, each a gap and its bits after the one before."""
+    """Packets of two ends alternate; each takes a gap and its bits after the one before."""
     found = _holds(Medium(100, 1), [0, 0], [0, 0])
     assert found == [(0, 0, 110), (1, 110, 220), (0, 220, 330), (1, 330, 440)]
 
@@ -24,19 +24,19 @@ def test_a_turn_pays_one_gap() -> None:
 
 
 def test_what_arrives_as_another_has_been_sent_is_of_its_turn() -> None:
-    """A packet at 110 continues the turn; one a ns later comes after the other end's turn."""
+    """A packet at 110 continues the turn; a packet one ns later waits for the other end's turn."""
     assert [hold.sent_ns for hold in _holds(Medium(100, 8), [0, 110], [])] == [110, 120]
     assert _holds(Medium(100, 8), [0, 111], [111]) == [(0, 0, 110), (1, 111, 221), (0, 221, 331)]
 
 
 def test_at_first_it_is_the_turn_of_the_first_end() -> None:
-    """The end that gets a packet first sends first; at equal times the first end does."""
+    """The end that gets a packet first sends first; if both get one at once, the first end does."""
     assert [hold.end for hold in _holds(Medium(0, 1), [5], [4])] == [1, 0]
     assert [hold.end for hold in _holds(Medium(0, 1), [5], [5])] == [0, 1]
 
 
 def test_an_idle_medium_remembers_whose_turn_was_the_last() -> None:
-    """After a pause, of two packets at once, that of the end without the last turn is first."""
+    """After a pause, if both ends get a packet at once, the end that did not send last is first."""
     assert [hold.end for hold in _holds(Medium(0, 1), [0, 500], [500])] == [0, 1, 0]
 
 

@@ -16,7 +16,7 @@ NETWORKS = st.tuples(ADDRESSES, st.sampled_from((0, 8, 29, 30, 31, 32))).map(
 
 
 def test_the_longest_prefix_decides() -> None:
-    """A host's route precedes its network's, and that the default, in both versions."""
+    """A host route wins over a network's, which wins over the default; IPv6 has the same order."""
     ways = {"0.0.0.0/0": "up", "10.1.0.0/16": "left", "10.1.2.0/24": "right", "10.1.2.1/32": ITSELF}
     routes = Routes(ways | {"fd00::/64": "six"})
     found = {

@@ -48,7 +48,7 @@ def test_opportunities_of_an_idle_link_are_lost() -> None:
 
 
 def test_a_trace_starts_again_after_its_last_time() -> None:
-    """The 31st of 40 packets at once leaves in the eleventh lap of three opportunities."""
+    """A trace repeats: packet 31 of a backlog leaves at 105 ms, the first time of lap eleven."""
     found = _leaves(TRACE, *[(0, 1500)] * 40)
     assert found[:6] == [5, 10, 10, 15, 20, 20]
     assert found[30] == 105
@@ -85,7 +85,7 @@ def test_schedules_are_in_seconds_megabits_and_milliseconds() -> None:
 
 
 def test_grants_and_opportunities_are_steps() -> None:
-    """Three grants of 600 bytes carry a packet; a trace's last time is the first of the next."""
+    """Three grants of 600 bytes carry a packet; a trace's last time is the next lap's first."""
     grants = Rate(grants=Grants(every_ms=2.5, bytes=600)).table
     steps = tuple((n * 5 * MS // 2, 600) for n in range(3))
     assert grants == Timetable("opportunities", steps, 15 * MS // 2)
@@ -101,7 +101,7 @@ def test_a_table_was_repeated_before_its_start() -> None:
 
 
 def test_nothing_leaves_where_nothing_came() -> None:
-    """No packets have no departures."""
+    """Without packets there are no departures."""
     none = np.zeros(0, dtype=np.int64)
     assert TRACE.leaves(0, none, none).tolist() == []
 
@@ -115,7 +115,7 @@ def test_digest_is_fnv_1a() -> None:
 
 
 def test_a_lap_and_its_limit() -> None:
-    """A packet of 64 KiB takes 44 laps of 1500 bytes, which may have 2^20 / 44 = 23831 steps."""
+    """A 64 KiB packet takes 44 laps of 1500 bytes; such a lap may have 2^20 / 44 = 23831 steps."""
     assert Timetable("rates", RATES.steps, 30 * MS).lap_bytes == 30_000
     assert TRACE.lap_bytes == 4500
     for steps, placed in ((23_831, True), (23_832, False)):

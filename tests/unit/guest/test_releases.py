@@ -17,7 +17,7 @@ SUITES = {suite for _, suite, *_ in ROWS if suite != "-"}
 
 
 def test_the_guide_has_the_table() -> None:
-    """docs/lab.md names the tested parts of each release, in the table's words and order."""
+    """docs/lab.md has each release's tested parts, in the table's words and order."""
     guide = (ROOT / "docs/lab.md").read_text(encoding="utf-8")
 
     def said(tried: str) -> str:
@@ -38,7 +38,7 @@ def test_where_to_begin(name: str) -> None:
 
 
 def test_kernels_are_of_these_suites() -> None:
-    """The modules are built for kernels of the table's suites, and for the next one."""
+    """The modules are built for kernels of the table's suites, and for the next kernel."""
     program = (ROOT / "kernel-modules/tests/fetch-headers").read_text(encoding="utf-8")
     table = program.partition("cat << EOF\n")[2].partition("EOF")[0]
     suites = {line.split()[2].removesuffix("-security") for line in table.splitlines()}
@@ -46,7 +46,7 @@ def test_kernels_are_of_these_suites() -> None:
 
 
 def test_install_packages_names_the_suites() -> None:
-    """If apt knows no kernel source, each release's suite with one is named."""
+    """If apt knows no kernel source, the error names each release's suite that has one."""
     program = ROOT / "vm/install-packages"
     function = re.search(
         r"^source_suites\(\) \{.*?^\}", program.read_text(), re.DOTALL | re.MULTILINE

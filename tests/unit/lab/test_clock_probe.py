@@ -34,7 +34,7 @@ def responder(seconds: float = 60, at: str = HERE) -> Iterator[tuple[int, thread
 
 @contextmanager
 def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
-    """Make a slow path to a responder whose clock is another.
+    """Make a slow path to a responder with another clock.
 
     Yields: the port at which the path begins.
     """
@@ -91,7 +91,7 @@ def test_a_clock_that_is_the_same(at: str) -> None:
 
 
 def test_a_responder_nobody_asks() -> None:
-    """A responder ends by itself, whatever other packets arrive."""
+    """A responder without requests ends by itself, whatever other packets arrive."""
     with responder(0.2) as (port, thread):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"?", (HERE, port))

@@ -42,7 +42,7 @@ def _lent(step: Step) -> bool:
 
 
 def test_each_step_is_somebodys(point: Point) -> None:
-    """Each step of a node is in one share, in order; steps without a node are in all shares."""
+    """A node's steps are in one share, in order; steps without a node are in every share."""
     plan, shared = build_plan(point), _without_lent(shares(point, PLACES))
     for part in PARTS:
         for machine, place in PLACES.items():
@@ -64,7 +64,7 @@ def test_observers_see_what_is_there(point: Point) -> None:
 
 
 def test_links_within_a_machine(point: Point) -> None:
-    """A machine makes the links between its nodes; its end of other links gets a MAC address.
+    """A machine makes links between its nodes; the ends of other links get a MAC address.
 
     The machine makes no nodes: they exist, with the interfaces that it lends to them.
     """

@@ -1,4 +1,4 @@
-"""On a real clock, a DTM channel's decisions must be possible, and none may be missing."""
+"""On a real clock, a channel's decisions must be possible and complete."""
 
 import dataclasses
 from typing import Any
@@ -23,7 +23,7 @@ DROPPED = range(150, len(CAME_NS), 100)
 
 
 def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
-    """Count the decisions that differ from the paper's, with other options."""
+    """Count the decisions that contradict the paper's algorithm with other options."""
     own = made.slots.options.model_dump()
     own = {**own, **own.pop("rate"), **changed}
     slots = dataclasses.replace(made.slots, options=options(**own))
@@ -31,12 +31,12 @@ def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
 
 
 def edited(made: Host, **columns: Any) -> Host:
-    """Make the host with other reported slots."""
+    """Return the host with other reported slots."""
     return dataclasses.replace(made, slots=dataclasses.replace(made.slots, **columns))
 
 
 def test_there_is_something_to_judge() -> None:
-    """The traffic makes the channel grow and shrink, five times or more."""
+    """The traffic makes the channel grow and shrink at least five times."""
     slots = host(CAME_NS).slots.slots
     assert len(slots) > 5
     assert {-1, 1} <= set(np.sign(np.diff(slots)).tolist())
@@ -63,7 +63,7 @@ RATES: dict[str, Any] = {
 @given(st.fixed_dictionaries(RATES), st.integers(0, 10**6))
 @pytest.mark.slow
 def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed: int) -> None:
-    """If packets count when captures see them, decisions are exactly the paper's."""
+    """If the host counts packets when captures see them, decisions are exactly the paper's."""
     made = host(arrivals(seed), dropped=DROPPED, **changed)
     found = agreement(queue_of(), made.slots, made.passed, STOP_NS, late_ns=0)
     assert (found.off, found.width_bit.max()) == (0, 0)
@@ -81,7 +81,7 @@ def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed:
 )
 @pytest.mark.slow
 def test_honest_host_is_never_wrong(changed: dict[str, Any], seed: int, most_ns: int) -> None:
-    """However late a host counts its packets, its decisions are possible."""
+    """However late a host counts its packets, no decision counts as wrong."""
     came = arrivals(seed)
     late = np.random.default_rng(seed).integers(0, most_ns, len(came), endpoint=True).tolist()
     made = host(came, late, DROPPED, **changed)
@@ -115,7 +115,7 @@ TAMPERED = [
 
 @pytest.mark.parametrize("changed", TAMPERED)
 def test_other_algorithms_are_seen(changed: dict[str, Any]) -> None:
-    """A kernel that decided by other numbers fails, on a clock with an error of 0.3 ms."""
+    """A kernel with another allocator fails, even with a clock error of 0.3 ms."""
     made = host(CAME_NS, LATE)
     assert off(made) == 0
     assert off(made, **changed) > 0
@@ -130,7 +130,7 @@ def test_estimates_need_not_be_reported(changed: dict[str, Any]) -> None:
 
 
 def test_hold_is_seen() -> None:
-    """A kernel that does not hold its estimate after a loss fails, and so does the reverse."""
+    """A kernel fails if it does not hold its estimate after a loss, or wrongly holds it."""
     with_hold, without = (host(CAME_NS, LATE, DROPPED, **held) for held in (HOLD, {}))
     assert (off(with_hold), off(without)) == (0, 0)
     assert off(with_hold, hold_on_loss_ms=0) > 0
@@ -138,7 +138,7 @@ def test_hold_is_seen() -> None:
 
 
 def test_a_hold_of_slots_is_seen() -> None:
-    """Decisions of a kernel that holds slots after a loss fail if the estimate should be held."""
+    """A kernel that holds slots after a loss fails if the estimate should be held."""
     estimate, slots = (
         host(CAME_NS, LATE, DROPPED, **HOLD, hold=what) for what in ("estimate", "slots")
     )
@@ -156,7 +156,7 @@ def test_count_is_seen() -> None:
 
 
 def test_missing_decision() -> None:
-    """A decision that the paper's algorithm must make, and the kernel did not, counts as off."""
+    """A decision that the algorithm must make, and the kernel did not make, counts as an error."""
     made = host(CAME_NS, LATE)
     slots = made.slots
     for row in range(1, len(slots.slots)):
@@ -172,14 +172,14 @@ def test_missing_decision() -> None:
 
 
 def test_no_decisions_at_all() -> None:
-    """A kernel that never decides is off at each sample with a certain decision."""
+    """A kernel that never decides has an error at each sample that needs a decision."""
     made = host(CAME_NS, LATE)
     assert off(edited(made, time_ns=made.slots.time_ns[:1], slots=made.slots.slots[:1])) > 5
 
 
 @pytest.mark.parametrize("by", [-2, -1, 1, 2])
 def test_other_slots(by: int) -> None:
-    """A decision for other slots than the estimate wants is off."""
+    """A decision for slots that the estimate does not demand counts as an error."""
     made = host(CAME_NS, LATE)
     for row in range(1, len(made.slots.slots)):
         slots = made.slots.slots.copy()
@@ -191,7 +191,7 @@ def test_other_slots(by: int) -> None:
     ("by_ns", "wrong"), [(1000, 0), (-1000, 0), (1001, 1), (-1001, 1), (25_000_000, 1)]
 )
 def test_decisions_are_on_time(by_ns: int, wrong: int) -> None:
-    """A decision is at a sample's end, to a microsecond for conversions between clocks."""
+    """A decision must come at a sample's end, to within 1 us for conversions between clocks."""
     made = host(CAME_NS, LATE)
     times = made.slots.time_ns.copy()
     times[2] += by_ns
@@ -199,7 +199,7 @@ def test_decisions_are_on_time(by_ns: int, wrong: int) -> None:
 
 
 def test_decision_at_the_start() -> None:
-    """A decision before the first sample's end is off."""
+    """A decision before the first sample's end counts as an error."""
     made = host(CAME_NS, LATE)
     times = np.insert(made.slots.time_ns, 1, 500)
     slots = np.insert(made.slots.slots, 1, 20)
@@ -207,7 +207,7 @@ def test_decision_at_the_start() -> None:
 
 
 def test_two_decisions_at_once() -> None:
-    """Two decisions at one sample's end are off."""
+    """Two decisions at one sample's end count as an error."""
     made = host(CAME_NS, LATE)
     times = np.insert(made.slots.time_ns, 1, made.slots.time_ns[1])
     slots = np.insert(made.slots.slots, 1, made.slots.slots[1])
@@ -216,7 +216,7 @@ def test_two_decisions_at_once() -> None:
 
 @pytest.mark.parametrize("by_bit", [-200_000, 200_000])
 def test_reported_estimates_must_be_possible(by_bit: int) -> None:
-    """An estimate that the captured traffic cannot have produced is off."""
+    """An estimate that the captured traffic cannot produce counts as an error."""
     made = host(CAME_NS, LATE)
     assert made.slots.estimate_bit is not None
     told = made.slots.estimate_bit.copy()
@@ -225,7 +225,7 @@ def test_reported_estimates_must_be_possible(by_bit: int) -> None:
 
 
 def test_signalling_hides_the_estimate() -> None:
-    """With signalling the kernel reports the estimate of a later sample, which does not count."""
+    """With signalling the kernel reports a later sample's estimate, which is not checked."""
     made = host(CAME_NS, LATE, signalling_ms=60)
     assert made.slots.estimate_bit is not None
     assert off(edited(made, estimate_bit=made.slots.estimate_bit + 10**6)) == 0
@@ -245,12 +245,15 @@ def test_what_a_late_host_leaves_open() -> None:
     assert widths == sorted(widths)
     assert widths[0] == 0
     assert widths[1] < SLOT_BIT < widths[-1]
-    # if packets do not wait, their departures show their arrivals
+    # departures show arrivals if no packet waits
     assert width_bit(10**8) < SLOT_BIT
 
 
 def test_latest_arrivals_by_hand() -> None:
-    """A packet came before its transmission, and those behind it, began: 390.625 us at 20 slots."""
+    """A packet arrives before its transmission starts, and no later than the host's lateness.
+
+    At 20 slots a transmission takes 390.625 us.
+    """
     came = [0, 100_000, 300_000, 2_000_000]
     made = host(came)
     assert made.passed.left_ns.tolist() == [390_625, 781_250, 1_171_875, 2_390_625]
@@ -261,7 +264,7 @@ def test_latest_arrivals_by_hand() -> None:
 
 
 def test_dropped_packets_come_late() -> None:
-    """A dropped packet may be as late as the host; no packet comes before its capture."""
+    """A dropped packet may be counted up to the host's lateness after its capture, never before."""
     made = host([0, 10], dropped=[1])
     assert latest_ns(queue_of(), made.slots, made.passed, 500).tolist() == [0, 510]
     early = dataclasses.replace(made.passed, left_ns=made.passed.left_ns - 5)
@@ -269,7 +272,7 @@ def test_dropped_packets_come_late() -> None:
 
 
 def test_drift_of_the_clock() -> None:
-    """On a clock that is a thousandth fast, samples are shorter on the plan's by as much."""
+    """On a clock that is a thousandth fast, samples are a thousandth shorter on the plan's."""
     made = host(CAME_NS)
     fast = edited(made, time_ns=np.rint(made.slots.time_ns / 1.001).astype(np.int64))
     packets = dataclasses.replace(
@@ -286,7 +289,7 @@ def test_drift_of_the_clock() -> None:
 
 
 def followed(low: int, high: int, slots: int = 4) -> Followed:
-    """Make the allocator between two estimates, with its corridor at 2 to 3 Mbit/s."""
+    """Make the allocator with bounds of its estimate, and its corridor from 2 to 3 Mbit/s."""
     model = Followed(host([0], slots=slots).slots)
     model.estimate = Interval(low, high)
     model.lower, model.upper = Interval(2 * 10**6, 2 * 10**6), Interval(3 * 10**6, 3 * 10**6)
@@ -300,9 +303,9 @@ LATER_NS = 10**9
     ("low", "high", "at_ns", "good"),
     [
         (2_500_000, 2_600_000, LATER_NS, True),  # within the corridor
-        (2_000_000, 3_000_000, LATER_NS, True),  # both bounds are within
-        (2_900_000, 3_100_000, LATER_NS, True),  # may be within
-        (3_000_001, 3_100_000, LATER_NS, False),  # certainly outside
+        (2_000_000, 3_000_000, LATER_NS, True),  # both bounds of the estimate are within
+        (2_900_000, 3_100_000, LATER_NS, True),  # the estimate may be within
+        (3_000_001, 3_100_000, LATER_NS, False),  # the estimate is certainly outside
         (3_000_001, 3_100_000, 99_999_999, True),  # outside, but too early for a decision
         (1_900_000, 1_999_999, LATER_NS, False),
         (1_900_000, 2_000_000, LATER_NS, True),
@@ -314,9 +317,9 @@ def test_when_a_decision_is_missing(low: int, high: int, at_ns: int, good: bool)
 
 
 def test_undecided_corridor() -> None:
-    """If a decision for equal slots was possible, the corridor may be the old or the new one.
+    """If an unseen decision for the same slots was possible, the corridor may be old or new.
 
-    8 slots are wanted from 2.944 to 3.456 Mbit/s; 4 would be far below.
+    Estimates from 2.944 to 3.456 Mbit/s demand 8 slots; 4 slots would be far below.
     """
     model = followed(2_900_000, 3_100_000, slots=8)
     assert model.decide(LATER_NS, None)
@@ -330,7 +333,7 @@ def test_undecided_corridor() -> None:
 
 
 def test_certain_decision_for_the_same_slots() -> None:
-    """An unseen decision for the same slots moves the corridor to the estimates that want them."""
+    """A certain but unseen decision moves the corridor to the estimates that demand these slots."""
     model = followed(3_100_000, 3_500_000, slots=8)
     assert model.decide(LATER_NS, None)
     assert model.estimate == (3_100_000, 3_455_999)

@@ -1,4 +1,4 @@
-"""What the analysis of a run's folder provides for its metrics."""
+"""The values that the analysis of a run's folder provides for metrics."""
 
 import shutil
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_a_link_has_one_rate_until_its_slots_change(tmp_path: Path) -> None:
 
 
 def test_a_rate_is_the_mean_between_two_times() -> None:
-    """A rate that falls from 8 to 4 Mbit/s at 1 s has exact means; so have slots that rise."""
+    """A link's rate between two times is its mean, for a schedule and for changing slots."""
     constant = queue_view(queue=queue_of(rate_bit=8_000_000))
     assert constant.rate_bit(0, 5) == 8_000_000
     halved = Rate(schedule=[(0, 8), (1, 4)]).table
@@ -47,7 +47,7 @@ def test_a_rate_is_the_mean_between_two_times() -> None:
 
 
 def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> None:
-    """For a managed queue the bounds of the kernel's count differ from the queue's length."""
+    """A drop-tail queue's length is the kernel's count; a managed queue's count has bounds."""
     folder = write_run(tmp_path)
     plain = Analysis(folder).queues["forward"]
     assert plain.kernel_least is plain.kernel_most is plain.all_packets
@@ -58,7 +58,7 @@ def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> No
 
 
 def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
-    """The table of a queue is that of its link's rate, and None if the rate never changes."""
+    """A queue has the table of its link's changing rate, and None if the rate is constant."""
     folder = write_run(tmp_path)
     assert Analysis(folder).queues["forward"].table is None
     rate = {"schedule": [[0, 8]], "repeat_s": None}
@@ -79,7 +79,7 @@ def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
 
 
 def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
-    """The medium is that of the profile's field half_duplex, and None without it."""
+    """A run has a medium if its profile has half_duplex, and None otherwise."""
     folder = write_run(tmp_path)
     assert medium_of(Analysis(folder).run) is None
     shared = {"gap_us": 2, "turn_packets": 3}
@@ -88,9 +88,9 @@ def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
 
 
 def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
-    """The window is in full segments from the connection's first byte; old ACKs do not count.
+    """A window is the data sent and not acknowledged, in full segments; old ACKs do not count.
 
-    Its numbers wrap around after the first segment, and the first ACK is the handshake's.
+    Sequence numbers wrap after the first segment, and the first ACK is the handshake's.
     """
     first = (1 << 32) - 100
     sent = packets(
@@ -105,7 +105,7 @@ def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
 
 
 def test_no_window_without_data_and_acks() -> None:
-    """A connection that has sent no data, or got no ACK, has no window at any time."""
+    """A connection that has sent no data, or received no ACK, has no window at any time."""
     data, acks = packets(time_ns=[1], payload_bytes=[1]), packets(time_ns=[2], ack=[1])
     for ends in (Ends(sent=data), Ends(acks_in=acks)):
         window = analysis_of(ends).connections["0"].window
@@ -113,7 +113,10 @@ def test_no_window_without_data_and_acks() -> None:
 
 
 def test_largest_segment_and_smallest_ack_set_transmission_times() -> None:
-    """With 1 us per byte, segments of 154 bytes take 154 us, ACKs of 54 bytes 54; none, 0."""
+    """At 1 us per byte the largest segment, 154 bytes, takes 154 us, the smallest ACK 54 us.
+
+    Without packets both times are 0.
+    """
     arrived = packets(time_ns=[1, 2, 3], payload_bytes=[0, 100, 50], frame_bytes=[199, 154, 104])
     acks = packets(time_ns=[4, 5, 6], ack=[1, 2, 3], frame_bytes=[66, 54, 78])
     ends = Ends(arrived=arrived, acks_out=acks, acks_in=acks)
@@ -144,7 +147,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
 
 
 def test_packets_travel_from_their_last_queue() -> None:
-    """A packet travels from the last of three queues on; one due at the end is still under way."""
+    """A packet travels from its last queue on; if it is due at the end, it is still under way."""
     behind = packets(time_ns=[0, 10, 20, 20], seq=range(4))
     arrived = packets(time_ns=[50, 70], seq=[0, 2])
     order = {"directions": ["first", "middle", "last"], "direction": "first"}
@@ -159,7 +162,7 @@ def test_packets_travel_from_their_last_queue() -> None:
 
 
 def test_the_longest_round_trip_fills_all_queues() -> None:
-    """Queues of 3 packets of 5 us and 4 of 2 us, and 7 us of delay, make 30 us."""
+    """Queues of 3 packets of 5 us and 4 of 2 us and a delay of 7 us make a round trip of 30 us."""
     first = queue_of(limit_packets=3, delay_ns=3000), [5, 1]
     second = queue_of(limit_packets=4, delay_ns=4000), [1, 2]
     queues = {
@@ -170,7 +173,7 @@ def test_the_longest_round_trip_fills_all_queues() -> None:
 
 
 def test_acks_keep_their_spacing_on_plain_links() -> None:
-    """A changing delay or an impairment behind any queue of the ACKs changes their spacing."""
+    """ACKs keep their spacing unless a queue on their path has a changing delay or impairments."""
     passes = Ends(fields={"ack_directions": ["near", "far"], "ack_direction": "far"})
     delay: dict[str, Any] = {"delay": {"schedule": [[0, 1]]}}
     impairments: dict[str, Any] = {"impairments": {"jitter_ms": 1}}
@@ -186,7 +189,7 @@ def test_acks_keep_their_spacing_on_plain_links() -> None:
 
 
 def test_epochs_are_of_all_connections_in_order_of_time() -> None:
-    """Alternating drops of two connections, over a round trip apart, are an epoch each.
+    """Alternating drops of two connections, more than a round trip apart, are one epoch each.
 
     A dropped ACK belongs to none.
     """

@@ -31,14 +31,14 @@ def test_each_busy_period_has_its_peak() -> None:
 
 
 def test_arrival_at_a_departure_counts_after_it() -> None:
-    """A packet that arrives as another leaves takes its place: the queue does not grow."""
+    """If a packet arrives as another leaves, the queue does not grow."""
     passed = passage_of([0, 5, 10, 16, 20], [1, 10, 15, 17, 25], payload_bytes=[0, 9, 9, 0, 9])
     assert _peaks(passed) == [1]
 
 
 @pytest.mark.parametrize("start_ns", [11, 26])
 def test_peaks_are_those_of_periods_that_start_in_the_window(start_ns: int) -> None:
-    """A busy period that started earlier is left out, as in the count of busy periods."""
+    """A busy period that starts before the window is left out, as in the count of busy periods."""
     assert _peaks(ALTERNATING, start_ns) == ([1] if start_ns < 25 else [])
 
 
@@ -51,8 +51,8 @@ def test_no_busy_periods_no_peaks() -> None:
 @pytest.mark.parametrize(
     ("segments", "expected"),
     [
-        ([2, 4, 8, 16, 28, 28, 28], 2),  # doubled three times, then up to the window
-        ([2, 6, 3, 6], 3),  # counts up to the first longest one
+        ([2, 4, 8, 16, 28, 28, 28], 2),  # three doublings, then the window
+        ([2, 6, 3, 6], 3),  # ratios until the longest is first reached
         ([28, 28, 27], math.nan),
         ([], math.nan),
     ],

@@ -1,4 +1,4 @@
-"""A DTM channel's slots, transmissions and estimates, worked out by hand."""
+"""A DTM channel's slots, transmissions and estimates, computed by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def slots_of(changes: list[tuple[int, int]], **options: Any) -> Slots:
 
 
 def test_slots_by_hand() -> None:
-    """4 slots for 10 ns, then 8, give their integral, its inverse, mean and extremes."""
+    """4 slots for 10 ns, then 8, give their integral, its inverse, the mean and the extremes."""
     slots = slots_of([(0, 4), (10, 8), (1000, 2)])
     assert slots.at(np.array([0, 9, 10, 999, 1000])).tolist() == [4, 4, 8, 8, 2]
     assert slots.integral(np.array([0, 10, 20])).tolist() == [0, 40, 120]
@@ -51,7 +51,7 @@ def test_slots_by_hand() -> None:
     st.integers(0, 300),
 )
 def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wanted: int) -> None:
-    """An integral of slots is reached at the exact time, not a nanosecond earlier."""
+    """The time at which slots reach an integral is exact to the nanosecond."""
     gaps, numbers = zip(*pairs, strict=True)
     times = np.cumsum((0, *gaps[:-1])).tolist()
     slots = slots_of(list(zip(times, numbers, strict=True)))
@@ -61,21 +61,21 @@ def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wan
 
 
 def test_transmission_over_a_reallocation() -> None:
-    """1024 bytes over 4 slots for 2 ms, then 8, are sent after 3 ms; a late one is 7 ns late."""
+    """1024 bytes at 4 slots for 2 ms, then 8, take 3 ms; a late packet has an error of 7 ns."""
     slots = slots_of([(0, 4), (2_000_000, 8)])
     passed = passage_of([0, 5_000_000], [3_000_000, 5_015_632], frame_bytes=[1024, 8])
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
 
 
 def test_back_to_back_packets_share_their_fractions() -> None:
-    """Three packets of 1514 bytes over 20 slots end at the ceilings of k * 1182812.5 ns."""
+    """Three packets of 1514 bytes at 20 slots end at k * 1182812.5 ns, rounded up."""
     slots = slots_of([(0, 20)])
     passed = passage_of([0, 0, 0], [1_182_813, 2_365_625, 3_548_438], frame_bytes=[1514] * 3)
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0, 0]
 
 
 def test_framed_packets_end_with_cycles() -> None:
-    """1514 bytes take 190 slots, 9.5 cycles of 20, and leave at the end of the last one's cycle.
+    """1514 bytes fill 190 slots, 9.5 cycles of 20, and leave at the end of the tenth cycle.
 
     Cycles begin at 50 ns here; the third packet leaves a cycle late.
     """
@@ -86,7 +86,7 @@ def test_framed_packets_end_with_cycles() -> None:
 
 
 def test_framed_cycles_are_those_of_the_first_departure() -> None:
-    """Only the packet that leaves 7 ns after its cycle is late."""
+    """Cycles follow from the first departure: only the packet 7 ns after its cycle is late."""
     passed = passage_of([77, 77], [1_250_050, 2_500_057], frame_bytes=[1514] * 2)
     slots = slots_of([(0, 20)], framed=True)
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
@@ -101,7 +101,7 @@ def test_a_packet_takes_whole_slots() -> None:
 
 
 def test_a_sample_ends_before_the_traffic_does() -> None:
-    """A sample that ends after the traffic does not count; one with a gigabyte is 80 Gbit/s."""
+    """A sample that ends after the traffic does not count; a gigabyte in a sample is 80 Gbit/s."""
     passed = passage_of([0], [1], frame_bytes=[10**9])
     for stop_ns, measured in ((99_999_999, []), (100_000_000, [80_000_000_000])):
         found = estimates(queue_of(), slots_of([(0, 20)]), passed, stop_ns)
@@ -109,13 +109,13 @@ def test_a_sample_ends_before_the_traffic_does() -> None:
 
 
 def test_estimates_of_a_constant_rate() -> None:
-    """100 ms of 62500 bytes are 5 Mbit/s; the estimate closes an eighth of the gap each time."""
+    """62500 bytes in 100 ms are 5 Mbit/s; each sample closes an eighth of the estimate's gap."""
     arrivals = [k * 100_000_000 for k in range(30)]
     passed = passage_of(arrivals, [t + 1 for t in arrivals], frame_bytes=[62_500] * 30)
     made = estimates(queue_of(), slots_of([(0, 20)]), passed, 3_000_000_000)
     assert set(made.measured_bit) == {5_000_000}
     assert made.estimate_bit[:2].tolist() == [625_000, 1_171_875]
-    # 3.68 Mbit/s after a second, 4.65 after two: 7.2 and 9.1 slots, 1.75 added, rounded up.
+    # 3.68 Mbit/s after a second and 4.65 after two: 7.2 and 9.1 slots, plus 1.75, rounded up.
     assert list(zip(made.change_ns.tolist(), made.slots.tolist(), strict=True)) == [
         (1_000_000_000, 9),
         (2_000_000_000, 11),
@@ -123,7 +123,7 @@ def test_estimates_of_a_constant_rate() -> None:
 
 
 def test_dropped_packets_count_as_arrivals_or_not() -> None:
-    """count: arrivals includes dropped packets, count: accepted does not."""
+    """`count: arrivals` includes dropped packets, `count: accepted` does not."""
     passed = passage_of([0, 1], [10, -1], frame_bytes=[1000, 2000])
     for count, bit in (("arrivals", 240_000), ("accepted", 80_000)):
         slots = slots_of([(0, 20)], rate={**RATE, "count": count})
@@ -131,7 +131,7 @@ def test_dropped_packets_count_as_arrivals_or_not() -> None:
 
 
 def test_hold_on_loss_keeps_the_estimate() -> None:
-    """During the hold after a drop the estimate does not fall; then it does."""
+    """For the hold time after a drop the estimate does not fall; then it falls."""
     rate = {**RATE, "hold_on_loss_ms": 150, "estimate_mbit": 1}
     passed = passage_of([50_000_000], [-1], frame_bytes=[1])
     made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
@@ -162,7 +162,7 @@ def _recorded(folder: Path, rows: list[str]) -> Run:
 
 
 def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
-    """Events during set-up count for their packets; the last start is the allocator's."""
+    """Slots are known from set-up on; the last start event is when the allocator starts."""
     run = _recorded(
         write_run(tmp_path),
         [
@@ -210,7 +210,7 @@ def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
 
 
 def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
-    """The forward data's 1.98 Mbit/s over 4 slots' 2.048 count, not the opposite connection's."""
+    """Only data of the forward connection counts: 1.98 Mbit/s over the 2.048 Mbit/s of 4 slots."""
     analysis = Analysis(write_run(tmp_path))
     slots = slots_of([(START_NS, 4)])
     (found,) = dtm.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
@@ -218,9 +218,10 @@ def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
 
 
 def test_slots_of_the_steady_window(tmp_path: Path) -> None:
-    """From 10 to 30 ms, 5 ms have 4 slots, 10 have 8 and 5 have 6; the first change was at 2 ms.
+    """From 10 to 30 ms the channel has 4, 8 and 6 slots for 5, 10 and 5 ms.
 
-    6.5 slots are 3.328 Mbit/s; the channel transmits for 5850 of 20000 us.
+    The first change was at 2 ms. 6.5 slots are 3.328 Mbit/s; the channel transmits for 5850 of
+    20000 us.
     """
     analysis = Analysis(write_run(tmp_path))
     ms = [(0, 20), (2, 4), (15, 8), (25, 6), (30, 1)]

@@ -17,7 +17,7 @@ from twoway.measure.document import compute
 from twoway.measure.real_time import ClockError
 
 RECORD = struct.Struct("<IIII")
-# A tenth of a second behind and 40 ppm fast; the programs assume 30 us less.
+# A clock a tenth of a second behind and 40 ppm fast; the programs assume 30 us less.
 OFFSET_NS, DRIFT_PPB, HANDED_NS = -100_000_123, 40_000.5, -100_030_123
 
 
@@ -53,7 +53,7 @@ def _restamped(capture: bytes) -> bytes:
 
 
 def told(uncertainty_ns: int = 0) -> dict[str, Any]:
-    """Return the manifest's description of that clock."""
+    """Return the manifest's description of the other clock."""
     return {
         "offset_ns": OFFSET_NS,
         "drift_ppb": DRIFT_PPB,
@@ -64,7 +64,7 @@ def told(uncertainty_ns: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("node", ["h1", "h2", "r1"])
 def test_another_clock_changes_nothing(tmp_path: Path, node: str) -> None:
-    """A node with a wrong and drifting clock gives the same metrics and checks."""
+    """If one node's clock is wrong and drifts, metrics and checks stay the same."""
     right = compute(Analysis(write_run(tmp_path / "right")))
     folder = write_run(tmp_path / "other")
     on_the_other_clock(folder, node)
@@ -85,7 +85,7 @@ def test_stamps_come_back_exactly() -> None:
 
 
 def test_what_is_not_known_of_clocks_is_said(tmp_path: Path) -> None:
-    """The two least certain clocks have a row of fidelity, and widen the bounds of times."""
+    """The two least certain clocks give a row of fidelity and widen the bounds of times."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
     alone = ClockError(Analysis(folder)).round_trip_ns

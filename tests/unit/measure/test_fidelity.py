@@ -41,7 +41,7 @@ def replaced(table: Table, number: int, **changes: float) -> Table:
 
 
 def test_honest_run(tmp_path: Path) -> None:
-    """A run with consistent files passes every check, and the checks are these."""
+    """A run with consistent files passes every check of this list."""
     rows = fidelity(Analysis(write_run(tmp_path)))
     assert [(row.check, row.value, row.bound) for row in rows] == [
         ("largest captured frame, bytes", 504, "at most 504"),
@@ -125,7 +125,7 @@ def test_false_claim_fails_its_own_check(
 def test_limits_that_the_experiment_asks_for(
     tmp_path: Path, stack: dict[str, int], connection: dict[str, int], expected: dict[str, float]
 ) -> None:
-    """A limit from a file fails no check: a receiver's window or buffer, FAST's alpha."""
+    """A limit that the file asks for fails no check: receive window or buffer, or FAST's alpha."""
     folder = write_run(tmp_path)
     limits = {"rwnd_limited_us": 1000, "sndbuf_limited_us": 1000}
     edit_json(folder / "traffic/first-source.json", lambda said: said.update(limits))
@@ -144,7 +144,7 @@ def test_kernel_counts_otherwise(tmp_path: Path, count: int, off: int) -> None:
 
 
 def sampled(folder: Path, time_us: float, read_us: float, count: int) -> Path:
-    """Change the sample in which the forward queue was 2; it is 1 from 11500 us on."""
+    """Change the sample at which the forward queue was 2; the queue is 1 from 11500 us on."""
     path = folder / "sockets/queues.csv"
     lines = path.read_text().splitlines()
     row = next(i for i, line in enumerate(lines) if line.endswith("r1-eth1,2"))
@@ -169,14 +169,14 @@ def sampled(folder: Path, time_us: float, read_us: float, count: int) -> Path:
 def test_kernel_counts_between_its_stamps(
     tmp_path: Path, time_us: float, read_us: float, count: int, holds: bool
 ) -> None:
-    """The queue had the kernel's count at some nanosecond from one stamp to the other."""
+    """The kernel's count must be the queue's length at some ns between the sample's two stamps."""
     folder = sampled(write_run(tmp_path), time_us, read_us, count)
     check = "forward: captures' queue against 4 kernel samples, packets"
     assert (check not in failing(folder)) is holds
 
 
 def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
-    """If captures show transmissions' starts, the queue is exact, the kernel's is one less."""
+    """If a queue hands packets over at transmission's start, the kernel counts one packet less."""
     begun = [
         c if c.left_us is None else dataclasses.replace(c, left_us=c.left_us - SERVICE_US[c.kind])
         for c in FORWARD
@@ -192,7 +192,7 @@ def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
 
 
 def test_no_kernel_samples(tmp_path: Path) -> None:
-    """A check without anything to compare does not hold."""
+    """A check without anything to compare fails."""
     folder = write_run(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text("".join(line for line in path.open() if "r2-eth1" not in line))
@@ -208,7 +208,7 @@ def test_late_departure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("left_us", "holds"), [(27_499, True), (27_498, False), (27_501, False)])
 def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
-    """With 1000 ns of credit a segment may leave 1000 ns early, and no later than without."""
+    """With 1000 ns of credit a segment may leave 1000 ns early, but no later."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
     edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(credit_ns=1000))
@@ -218,7 +218,7 @@ def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
 
 
 def test_acks_too_close(tmp_path: Path) -> None:
-    """ACKs that arrive closer than the link could bring them exceed the bound, and its timing."""
+    """ACKs that arrive closer together than the link can carry them fail two checks."""
     number = REVERSE.index(next(c for c in REVERSE if c.number == 4 and c.kind == "ack"))
     folder = write_run(tmp_path, reverse=replaced(REVERSE, number, left_us=13_990))
     assert failing(folder) == {
@@ -235,13 +235,13 @@ def test_missing_acks(tmp_path: Path) -> None:
 
 
 def test_one_missing_ack(tmp_path: Path) -> None:
-    """One ACK may be under way when the window ends."""
+    """One ACK may still be under way when the window ends."""
     rows = [c for c in REVERSE if c.entered_us != 16_450]
     assert failing(write_run(tmp_path, reverse=rows)) == {}
 
 
 def test_delayed_acks_need_not_match(tmp_path: Path) -> None:
-    """If ACKs may be delayed their number is not checked."""
+    """With delayed ACKs the number of ACKs is not checked."""
     rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
     folder = write_run(tmp_path, reverse=rows)
     edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(acks="delayed"))
@@ -249,14 +249,14 @@ def test_delayed_acks_need_not_match(tmp_path: Path) -> None:
 
 
 def test_no_data(tmp_path: Path) -> None:
-    """A connection without captured payload fails."""
+    """A connection without payload in its captures fails."""
     rows = [c for c in FORWARD if c.connection == "second"]
     checks = failing(write_run(tmp_path, forward=rows))
     assert checks["first: payload captured, bytes"] == 0
 
 
 def test_hole_is_not_received(tmp_path: Path) -> None:
-    """Bytes behind a missing one do not count as received by the sink's program."""
+    """Bytes behind a missing one do not count as received by the sink."""
     rows = [c for c in FORWARD if c.entered_us != 18_500]
     got = failing(write_run(tmp_path, forward=rows))
     assert got["first: payload in the capture minus the sink's 5850, bytes"] == -8 * PAYLOAD_BYTES
@@ -272,14 +272,14 @@ def test_hole_is_not_received(tmp_path: Path) -> None:
     ],
 )
 def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, holds: bool) -> None:
-    """A transmission time is cut to whole ns, so a departure may be 1 ns off, and not 2."""
+    """Transmission times are cut to whole ns, so a departure may be off by 1 ns, but not by 2."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
     assert ("forward: worst departure error, ns" not in failing(folder)) is holds
 
 
 def test_departures_after_the_traffic_do_not_count(tmp_path: Path) -> None:
-    """Departures after the end of traffic are not checked, because resets look alike."""
+    """Departures after the end of traffic are not checked, because resets are alike."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
     folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=32_000))
     assert failing(folder) == {}
@@ -300,7 +300,7 @@ def test_departures_at_the_end_of_traffic(
 
 
 def test_frames_of_one_capture(tmp_path: Path) -> None:
-    """The largest frame of any capture counts, even if others hold only ACKs."""
+    """The check counts the largest frame of all captures, though some have ACKs only."""
     acks = [c for c in REVERSE if c.connection == "first"]
     folder = write_run(tmp_path, reverse=acks)
     edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(mtu_bytes=489))
@@ -363,7 +363,7 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tampered(folder: Path, name: str, change: Callable[[str], str]) -> dict[str, float]:
-    """Change one file of a run; return the checks that fail then, and did not before."""
+    """Change one file of a run; return the checks that fail now and did not before."""
     before, path = failing(folder), folder / name
     honest = path.read_text(encoding="utf-8")
     try:
@@ -395,7 +395,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("changed", OPTIONS)
 def test_kernel_with_another_algorithm(channel: Path, changed: dict[str, Any]) -> None:
-    """Decisions by other numbers than the profile's fail their check, and it alone."""
+    """Decisions that follow another profile fail the check of decisions, and only that one."""
 
     def change(text: str) -> str:
         manifest = json.loads(text)
@@ -407,7 +407,7 @@ def test_kernel_with_another_algorithm(channel: Path, changed: dict[str, Any]) -
 
 @pytest.mark.parametrize("changed", [{"change_s": 0.2}, {"signalling_ms": 10}, {"max_slots": 9}])
 def test_kernel_with_another_channel(channel: Path, changed: dict[str, Any]) -> None:
-    """Decisions that are too soon, simultaneous, or for too many slots fail as well."""
+    """Decisions that are too early, simultaneous or for too many slots fail as well."""
 
     def change(text: str) -> str:
         manifest = json.loads(text)
@@ -418,7 +418,7 @@ def test_kernel_with_another_channel(channel: Path, changed: dict[str, Any]) -> 
 
 
 def test_reallocation_a_nanosecond_late(channel: Path) -> None:
-    """In virtual time a decision that is a nanosecond late is one unwanted and one missing."""
+    """In virtual time a decision 1 ns late counts twice: an unwanted one and a missing one."""
 
     def change(text: str) -> str:
         *head, last = text.splitlines()
@@ -435,7 +435,7 @@ def test_reallocation_that_was_not_reported(channel: Path) -> None:
 
 
 def test_reallocation_at_the_end_of_traffic(channel: Path) -> None:
-    """A decision at the end of traffic is neither wanted nor counted."""
+    """A decision at the end of traffic is neither demanded nor counted."""
     last_ns = int((channel / EVENTS).read_text(encoding="utf-8").splitlines()[-1].split(",")[0])
 
     def change(text: str) -> str:
@@ -448,7 +448,7 @@ def test_reallocation_at_the_end_of_traffic(channel: Path) -> None:
 
 
 def test_departures_against_other_slots(channel: Path) -> None:
-    """If the kernel reports other slots than it sent with, the departures do not match."""
+    """Departures fail if the kernel reports other slots than it used."""
 
     def change(text: str) -> str:
         *head, last = text.splitlines()

@@ -18,7 +18,7 @@ def test_rows_of_lanes(highest: int) -> None:
 
 
 def test_unknown_lane_has_no_rows() -> None:
-    """A connection that a capture has not seen has no rows in it."""
+    """A connection that is not in a capture has no rows there."""
     assert Lanes(np.array([1, 0], dtype=np.uint32)).rows(7).tolist() == []
     assert Lanes(np.zeros(0, dtype=np.uint32)).rows(0).tolist() == []
 

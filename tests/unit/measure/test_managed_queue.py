@@ -11,7 +11,7 @@ from twoway.measure.queues import (
 )
 
 MANAGED = queue_of(leaves_at_start=True)
-# Three packets of 10 us; the second is dropped at the head, as the third is about to leave.
+# Three packets of 10 us; the second is dropped at the head as the third is about to leave.
 SEEN = passage_of([0, 2_000, 4_000], [0, -1, 10_000], frame_bytes=[10, 10, 10])
 
 
@@ -23,7 +23,7 @@ def test_left_when_transmitted() -> None:
 
 
 def test_drop_tail_is_as_seen() -> None:
-    """A queue captured at transmissions' end, which drops only on arrival, needs no corrections."""
+    """A drop-tail queue, captured at transmissions' end, needs no corrections."""
     assert transmitted(queue_of(), SEEN) is SEEN
     assert lingering(queue_of(), SEEN) is SEEN
 

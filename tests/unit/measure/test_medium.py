@@ -11,13 +11,13 @@ from twoway.contract.network import Queue
 from twoway.measure.analysis import Analysis
 from twoway.measure.medium import latest_ns, replay
 
-# r2 is set up last of the two ends, though its direction is the profile's first.
+# r2 joins the medium last, though its direction is the first of the profile.
 BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth1"})
 THERE = queue_of(rate_bit=4_000_000).model_copy(update={"direction": "there"})
 
 
 def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
-    """Make a run with two queues in some order, passed by frames of at most 3 bytes.
+    """Make a run of two queues, in this order, with frames of at most 3 bytes.
 
     The medium changes hands after 4 packets, with a gap of 100 ns.
     """
@@ -31,7 +31,7 @@ def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
 def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
-    """If both ends' first packets come in one ns, the end that joined first sends first."""
+    """If both ends get a packet in one ns, the end that joined the medium first sends first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
     found = replay(_analysis(*queues).run, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
@@ -53,7 +53,7 @@ def test_dropped_packets_take_no_turn() -> None:
 
 
 def test_a_packet_waits_for_one_turn_of_the_other_end_at_most() -> None:
-    """At r1 a byte waits for two turns' gaps, four frames of the other's and its own 2 us."""
+    """A packet waits for at most one turn of the other end: two gaps, four frames, its own time."""
     latest = latest_ns(
         _analysis(BACK, THERE).run, THERE, Medium(100, 4), np.array([7]), np.array([1])
     )
@@ -61,7 +61,7 @@ def test_a_packet_waits_for_one_turn_of_the_other_end_at_most() -> None:
 
 
 def test_a_round_trip_has_a_frame_back_for_each_packet() -> None:
-    """Ten packets of 2 bytes wait in each queue, each for two gaps and one frame of the other."""
+    """The longest round trip has ten packets in each queue; each waits for two gaps and a frame."""
     there_ns, back_ns = 2 * 100 + 3 * 1000 + 2 * 2000, 2 * 100 + 3 * 2000 + 2 * 1000
     analysis = _analysis(BACK, THERE, frames=1)
     assert analysis.longest_round_trip_ns == 10 * (there_ns + back_ns)

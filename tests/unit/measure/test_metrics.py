@@ -14,43 +14,43 @@ from twoway.measure import document
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import all_estimators, metric_names
 
-# A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
+# A window of 20000 us; times are in us; a segment takes 500, an ACK 50.
 QUEUES = {
     **dict.fromkeys(("marks.forward", "marks.reverse", "policed.forward", "policed.reverse")),
     **dict.fromkeys(("medium_busy.forward", "medium_busy.reverse")),
     "queue_ack_bunch_max.forward": 1,
     "queue_ack_bunch_max.reverse": 3,
-    # Busy periods with peaks of 4, 4 and 1 data packets; and of 5 and 1.
+    # Peaks of data in busy periods: 4, 4 and 1 packets forward, 5 and 1 in reverse.
     "busy_peak_high.forward": 4,
     "busy_peak_low.forward": 2.5,
     "busy_peak_high.reverse": 5,
     "busy_peak_low.reverse": 1,
-    "busy_period_growth.forward": 5 / 4,  # 4, 5 and 1 segments
-    "busy_period_growth.reverse": None,  # 5 and 1
+    "busy_period_growth.forward": 5 / 4,  # periods of 4, 5 and 1 segments
+    "busy_period_growth.reverse": None,  # periods of 5 and 1
     "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
     "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
     "queue_peak_data.forward": 4,
     # Two bursts of four segments, three single ones, and 7 ACKs that do not wait.
     "queue_mean.forward": (5000 + 4850 + 3 * 500 + 7 * 50) / 20000,
-    # Seven ACKs of 0.05 ms; data of 0.5 five times, 1 twice, 1.45, 1.5, 1.9 and 2.
+    # Sojourn times: seven ACKs of 0.05 ms; data of 0.5 five times, 1 twice, 1.45, 1.5, 1.9, 2.
     "sojourn_median.forward": 0.5,
     "sojourn_p95.forward": 1.915,
     "sojourn_p99.forward": 1.983,
-    # Eight packets of 0.05 ms, three of 0.5; 1, 1.05, 1.5 twice, 1.95, 2 and 2.5.
+    # Sojourn times: eight packets of 0.05 ms, three of 0.5; 1, 1.05, 1.5 twice, 1.95, 2, 2.5.
     "sojourn_median.reverse": 0.5,
     "sojourn_p95.reverse": 2.075,
     "sojourn_p99.reverse": 2.415,
-    "busy_periods.forward": 3,  # from segments 1, 6 and 10; that from 11 is the last
-    "busy_period_segments.forward": 4,  # of 4, 5 and 1
+    "busy_periods.forward": 3,  # from segments 1, 6 and 10; the period from 11 is the last
+    "busy_period_segments.forward": 4,  # periods of 4, 5 and 1
     "busy_period_cycle.forward": 0.0065,  # two cycles from 10500 to 23500 us
     "drops_data.forward": 1,
     "drops_ack.forward": 0,
     "utilisation_data.reverse": 3500 / 20000,
     "idle_periods.forward": 10,
-    "idle_period_mean.forward": 0.001165,  # 14150 us, without 2500 that the window's end cuts
+    "idle_period_mean.forward": 0.001165,  # 14150 us, less 2500 that the window's end cuts
     "idle_period_max.forward": 0.003,
-    "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # burst to burst
+    "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # from burst to burst
     "plateau_high.forward": None,
     "plateau_low.forward": None,
     "queue_epochs.forward": 1,
@@ -61,15 +61,15 @@ QUEUES = {
     "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
     "queue_peak.reverse": 5,
     "queue_peak_data.reverse": 5,
-    # A burst of five, three ACKs behind it, and the others single.
+    # A burst of five, three ACKs behind it, and single packets.
     "queue_mean.reverse": (7500 + 1950 + 1500 + 1050 + 2 * 500 + 8 * 50) / 20000,
     "busy_periods.reverse": 2,  # from segments 1 and 6
-    "busy_period_segments.reverse": 3,  # of 5 and 1
+    "busy_period_segments.reverse": 3,  # periods of 5 and 1
     "busy_period_cycle.reverse": None,
     "drops_data.reverse": 0,
     "drops_ack.reverse": 1,
     "idle_periods.reverse": 10,
-    "idle_period_mean.reverse": 0.00136,  # 15950 us, without 1400 and 950 at the window's ends
+    "idle_period_mean.reverse": 0.00136,  # 15950 us, less 1400 and 950 at the window's ends
     "idle_period_max.reverse": 0.0035,
     "oscillation_period.reverse": None,
     "plateau_high.reverse": None,
@@ -104,7 +104,7 @@ IMPAIRED = ("jitter", "overtaking", "copies")
 CONNECTIONS = {
     # Windows of 20 ms have no whole second, and no whole cycle. Their data is unlimited.
     **dict.fromkeys(("completion_time.first", "completion_time.second")),
-    # Their links lose no packets.
+    # The links of this run lose no packets.
     **dict.fromkeys(("link_loss.first", "link_loss.second"), 0),
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
     **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
@@ -114,15 +114,15 @@ CONNECTIONS = {
     **dict.fromkeys(("window_growth.first", "window_growth.second")),
     "congestion_window_max.first": 5,
     "congestion_window_max.second": 5,
-    # The product is 2 ms of 0.5 ms a packet; the third and the fourth segment have 60 and 90 %.
+    # The pipe holds four packets, 2 ms of 0.5 ms each: three are over 60 %, and four over 90 %.
     **{f"flight_time_{share}.first": 0 for share in (60, 80, 90)},
     **{f"flight_time_{share}.second": 0.0014 for share in (60, 80, 90)},
     "first_loss_window.first": 5,  # segments 1 to 5
     "first_loss_window.second": None,
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
-    "throughput.first": 2.2,  # the same of 500 bytes
+    "throughput.first": 2.2,  # 11 segments of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # as for the queue, minus the 7 ACKs
-    "efficiency.first": 0.275,  # of 7.2 Mbit/s
+    "efficiency.first": 0.275,  # 2 of 7.2 Mbit/s
     "sawtooth_period.first": None,
     "sawtooth_efficiency.first": None,
     "window_peak.first": 5,
@@ -135,11 +135,11 @@ CONNECTIONS = {
     "compression_factor.first": 10,
     "compression_factor_bound.first": 10,
     "acks_lost.first": 1,
-    "clustering.first": 0.7,  # of the ten that follow another packet
+    "clustering.first": 0.7,  # the share of ten packets that follow another
     "cluster_mean.first": 10 / 3,
     "effective_pipe.first": (1000 + 1485) / 500,
     "epoch_losses.first": 1,
-    "goodput.second": 1.26,  # 7 segments
+    "goodput.second": 1.26,  # 7 segments of 450 bytes
     "throughput.second": 1.4,
     "queued_mean.second": (7500 + 2 * 500) / 20000,
     "efficiency.second": 0.175,
@@ -159,8 +159,8 @@ CONNECTIONS = {
     "cluster_mean.second": 6 / 2,
     "effective_pipe.second": (1000 + 1050) / 500,
     "epoch_losses.second": 0,
-    # Round trips of 4.95, 5, 5.05, 2.55 and 2.55 ms; the ACK that the retransmission releases has
-    # none. The second has 2.55 three times, 3.05, 3.55, 4.05 and 4.55.
+    # Round trips are 4.95, 5, 5.05, 2.55 and 2.55 ms; the ACK of the retransmission gives none.
+    # Those of `second` are 2.55 three times, 3.05, 3.55, 4.05 and 4.55.
     "rtt_min.first": 2.55,
     "rtt_median.first": 4.95,
     "rtt_p95.first": 5.04,
@@ -181,7 +181,7 @@ CONNECTIONS = {
 
 
 def computed(folder: Path) -> dict[str, Any]:
-    """Return the whole of metrics.json."""
+    """Return the run's metrics.json."""
     return document.compute(Analysis(folder)).model_dump()
 
 
@@ -191,7 +191,7 @@ def values(folder: Path) -> dict[str, float | None]:
 
 
 def test_every_metric(tmp_path: Path) -> None:
-    """Drops, compression, queues and throughput follow exactly from the timetables."""
+    """Drops, compression, queues and throughput follow exactly from the packets' times."""
     got = values(write_run(tmp_path))
     levels = counted_levels()
     assert got.pop("queue_correlation") == pytest.approx(statistics.correlation(*levels), abs=1e-12)
@@ -218,7 +218,7 @@ def counted_levels() -> list[list[int]]:
 
 
 def approximately(expected: dict[str, Any]) -> Any:
-    """Compare values apart from the order of adding; approximate ones stay as they are."""
+    """Compare values up to the order of additions; approximate values stay as they are."""
     return {
         name: pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         for name, value in expected.items()
@@ -226,7 +226,7 @@ def approximately(expected: dict[str, Any]) -> Any:
 
 
 def last_to_empty() -> list[int]:
-    """Return the last queue to run empty, for each microsecond of the window; or -1."""
+    """Return the last queue to run empty for each microsecond of the window, or -1."""
     found = []
     for now in range(10_000, 30_000):
         empty = [
@@ -238,13 +238,13 @@ def last_to_empty() -> list[int]:
 
 
 def counted_bottleneck() -> list[float]:
-    """Return the shares of the microseconds in which each queue would be the last to run empty."""
+    """Return each queue's share of the microseconds in which it is the last to run empty."""
     last = last_to_empty()
     return [last.count(queue) / len(last) for queue in (0, 1)]
 
 
 def counted_changes() -> float:
-    """Return how often that queue changes, per second of the time with such a queue."""
+    """Count changes of the last queue to run empty, per second with such a queue."""
     last = [queue for queue in last_to_empty() if queue >= 0]
     return sum(a != b for a, b in pairwise(last)) / (len(last) / 1e6)
 
@@ -290,7 +290,7 @@ def test_names_are_those_measured(tmp_path: Path) -> None:
 
 
 def test_connection_without_acks(tmp_path: Path) -> None:
-    """A connection whose sink never answered has data, and no metrics of ACKs."""
+    """A connection whose sink never answers has metrics of data and none of ACKs."""
     folder = write_run(tmp_path, reverse=[c for c in REVERSE if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 1.98
@@ -318,13 +318,13 @@ def test_connection_without_acks(tmp_path: Path) -> None:
 
 
 def test_factor_is_a_median(tmp_path: Path) -> None:
-    """For two compressed gaps, 500 us to 50 and to 100, the factor is the middle one."""
+    """Two gaps of 500 us compressed to 50 and 100 have factors of 10 and 5; the metric is 7.5."""
     late = [dataclasses.replace(c, left_us=14_100) if c.left_us == 14_050 else c for c in REVERSE]
     assert values(write_run(tmp_path, reverse=late))["compression_factor.first"] == 7.5
 
 
 def test_connection_without_data(tmp_path: Path) -> None:
-    """A connection that sent nothing has a goodput of zero, and no metrics of data."""
+    """A connection that sends nothing has a goodput of zero, and no metrics of data."""
     folder = write_run(tmp_path, forward=[c for c in FORWARD if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 0

@@ -81,7 +81,7 @@ def test_summaries_by_counting(
 
 
 def test_range_sees_each_level() -> None:
-    """A range holds the level on entry and each later one within, and none from outside."""
+    """A range includes the level at the window's start and each later one, and none outside."""
     steps = Occupancy(np.array([10, 20, 30, 40]), np.array([5, 1, 3, 9]))
     lowest, highest = steps.range(np.array([0, 15, 20, 31]), np.array([9, 30, 20, 39]))
     assert lowest.tolist() == [0, 1, 1, 3]
@@ -104,7 +104,7 @@ def test_departure_before_arrival() -> None:
 
 
 def test_occupancy_of_some() -> None:
-    """The count of data in a queue leaves out acknowledgements and drops."""
+    """The count of data in a queue excludes ACKs and dropped packets."""
     passed = passage_of([0, 1, 2, 3], [10, 11, NEVER, 21], payload_bytes=[9, 0, 9, 9])
     steps = occupancy(passed, passed.is_data)
     assert steps.time_ns.tolist() == [0, 3, 10, 21]
@@ -115,7 +115,7 @@ def test_occupancy_of_some() -> None:
 def test_passage_finds_drops(
     case: tuple[list[int], list[int], list[int]], capture_ends: int
 ) -> None:
-    """Both captures give each packet's departure, the drops, and the packets still queued."""
+    """Captures of both ends give departures, drops, and the packets still in the queue."""
     entered, _, left = case
     numbers = list(range(len(entered)))
     entering = packets(time_ns=entered, ip_id=numbers)
@@ -130,7 +130,7 @@ def test_passage_finds_drops(
 
 
 def test_departures_are_in_the_order_in_which_packets_left() -> None:
-    """Departures are in order of their times, then of arrival, and only of packets that left."""
+    """Departures include only packets that left, ordered by time, then by arrival."""
     passed = passage_of([0, 1, 2, 3, 4, 5], [30, 10, NEVER, 20, STILL_QUEUED, 20])
     assert passed.departures.tolist() == [1, 3, 5, 0]
 
@@ -143,7 +143,7 @@ def test_identical_packets_pair_in_order() -> None:
 
 
 def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
-    """If a SYN-ACK is dropped and sent again, only the repetitions left."""
+    """If three equal SYN-ACKs enter a queue and two leave, the first was dropped."""
     entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
     leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
@@ -157,20 +157,20 @@ def test_identical_packets_of_two_kinds_are_told_apart() -> None:
 
 
 def test_of_identical_packets_none_leaves_before_it_entered() -> None:
-    """If the first left before the second came, the second was dropped."""
+    """If one of two equal packets leaves before the second enters, the second was dropped."""
     entering = packets(time_ns=[0, 1000, 1001], seq=[7, 7, 8])
     leaving = packets(time_ns=[10, 1010], seq=[7, 8])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, NEVER, 1010]
 
 
 def test_packets_that_look_alike_are_named() -> None:
-    """Resets without a count in IP that look alike are all marked, the first as well."""
+    """Resets of equal content without an IP identification are all marked, the first included."""
     found = repeated(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
     assert found.tolist() == [True, False, True, False]
 
 
 def test_retransmission_is_another_packet() -> None:
-    """A dropped segment and its retransmission differ in IP's count, and are not confused."""
+    """A segment and its retransmission differ in IP identification; only the first is dropped."""
     entering = packets(time_ns=[0, 1, 2], seq=[7, 8, 7], ip_id=[1, 2, 3])
     leaving = packets(time_ns=[10, 20], seq=[8, 7], ip_id=[2, 3])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 10, 20]
@@ -186,7 +186,7 @@ def test_left_but_never_entered() -> None:
 
 @pytest.mark.parametrize(("until_ns", "last"), [(3000, NEVER), (2999, NEVER), (2000, STILL_QUEUED)])
 def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: int) -> None:
-    """A last packet that would have left by 2000 ns was dropped if a later packet was seen."""
+    """A last packet due by 2000 ns counts as dropped if a later packet was captured."""
     entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
     leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
     assert passage(queue_of(), entering, leaving, until_ns).left_ns.tolist() == [1000, last]
@@ -196,7 +196,7 @@ def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: in
 def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]) -> None:
     """A queue that serves by arithmetic has a departure error of zero for every packet."""
     entered, sizes, left = case
-    thousand = [1000 * size for size in sizes]  # a byte takes 1 us, times are in ms
+    thousand = [1000 * size for size in sizes]  # A byte takes 1 us, and times are in ms
     ms = [1_000_000 * time for time in entered]
     left = [1_000_000 * time if time != NEVER else NEVER for time in left]
     errors = service_error_ns(queue_of(), passage_of(ms, left, frame_bytes=thousand))
@@ -204,13 +204,13 @@ def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]
 
 
 def test_late_departure_is_one_error() -> None:
-    """A packet that leaves 7 ns late is one error of 7 ns; the next one is not."""
+    """A packet 7 ns late is one error of 7 ns; the next packet has none."""
     passed = passage_of([0, 0, 0], [1000, 2007, 3007])
     assert service_error_ns(queue_of(), passed).tolist() == [0, 7, 0]
 
 
 def test_size_on_the_link() -> None:
-    """The overhead is added, then the frame is cut into cells, each with its own overhead."""
+    """A size on the link includes the overhead, then whole cells with their own overhead."""
     atm = queue_of(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5)
     assert atm.link_bytes(62) == 53
     assert atm.link_bytes(63) == 106
@@ -219,7 +219,7 @@ def test_size_on_the_link() -> None:
 
 
 def test_service_time_is_cut() -> None:
-    """A transmission takes whole ns at a rate of whole bytes per second, as in netem."""
+    """A transmission time is whole ns at a rate of whole bytes per second, as in netem."""
     assert queue_of(rate_bit=24).service_ns(1) == 333_333_333
     assert queue_of(rate_bit=31).service_ns(1) == 333_333_333
     assert queue_of(rate_bit=32).service_ns(3) == 750_000_000
@@ -232,7 +232,7 @@ def test_correlation_by_counting(
     start: int,
     length: int,
 ) -> None:
-    """Correlation is that of the lengths in each ns; undefined if one of them is constant."""
+    """Correlation equals that of the lengths in each ns, and is undefined for a constant length."""
     levels = [
         [count_at(entered, left, now) for now in range(start, start + length)]
         for entered, _, left in (one, other)
@@ -246,7 +246,7 @@ def test_correlation_by_counting(
 
 
 def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
-    """A is the last to run empty until C gets a packet at 20 ns; B never is."""
+    """A is the last queue to run empty until C gets a packet at 20 ns; B never is."""
     a, b, c = passage_of([0], [30]), passage_of([0], [10]), passage_of([20], [60])
     assert last_to_empty_ns(a, [b, c], 0, 100) == 20
     assert changes_of_last_to_empty([a, b, c], 0, 100) == 1e9 / 60
@@ -254,11 +254,11 @@ def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
 
 
 def test_a_queue_is_not_empty_before_a_packet_that_others_overtook() -> None:
-    """A's second packet leaves at 50 ns, its first at 100 ns: A outlasts B, which empties at 60."""
+    """A queue outlasts another until all its packets left, even if one overtook: A to 100 ns."""
     a, b = passage_of([0, 10], [100, 50]), passage_of([0], [60])
     assert last_to_empty_ns(a, [b], 0, 200) == 100
 
 
 def test_empty_queues_are_not_the_last_to_empty() -> None:
-    """Before the first packet there is no last queue, so that packet's queue is no change."""
+    """Before the first packet no queue is the last to empty, so that packet makes no change."""
     assert changes_of_last_to_empty([passage_of([], []), passage_of([5], [9])], 0, 20) == 0

@@ -28,21 +28,21 @@ from twoway.measure.real_time import ClockError, departure_error_ns, quantile
 
 
 def real_time(tmp_path: Path, **tables: Any) -> Path:
-    """Make the run by hand, as if on a machine with a real clock."""
+    """Make the run by hand as on a machine with a real clock."""
     folder = write_run(tmp_path, **tables)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
     return folder
 
 
 def late_by(us: int) -> list[Any]:
-    """Make the forward timetable with the last single segment late."""
+    """Return the forward packets with the last single segment late."""
     number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
     late = dataclasses.replace(FORWARD[number], left_us=(FORWARD[number].left_us or 0) + us)
     return [*FORWARD[:number], late, *FORWARD[number + 1 :]]
 
 
 def test_measured_errors_are_rows(tmp_path: Path) -> None:
-    """The lateness of timers and the machine's own delay each have a row with a unit."""
+    """The lateness of timers and the machine's added delay each have a row with a unit."""
     rows = {row.check: row for row in fidelity(Analysis(real_time(tmp_path)))}
     timers = rows["timers and samples late in 99 %, ns"]
     assert timers.value == KERNEL_READ_NS
@@ -61,7 +61,7 @@ def read_for(folder: Path, ns: int) -> None:
 
 
 def departures(folder: Path) -> FidelityRow:
-    """Return the check of the departures forward."""
+    """Return the check of departures on the forward link."""
     return next(row for row in fidelity(Analysis(folder)) if row.check.startswith("forward: dep"))
 
 
@@ -69,7 +69,7 @@ def departures(folder: Path) -> FidelityRow:
 def test_departures_are_held_against_the_timers(
     tmp_path: Path, read_ns: int, verdict: Verdict
 ) -> None:
-    """A departure may be as late as the measured timers, and the bound names that reason."""
+    """A departure may be as late as the measured timers, and the row gives that reason."""
     folder = real_time(tmp_path, forward=late_by(1))
     read_for(folder, read_ns)
     row = departures(folder)
@@ -90,7 +90,7 @@ def test_departures_are_held_against_the_timers(
 def test_timers_do_not_set_the_bound_alone(
     tmp_path: Path, late_us: int, read_ns: int, verdict: Verdict
 ) -> None:
-    """Departures off by more than 250 us, half a segment, fail however late timers are."""
+    """However late timers are, departures off by more than half a segment, 250 us, fail."""
     folder = real_time(tmp_path, forward=late_by(late_us))
     read_for(folder, read_ns)
     row = departures(folder)
@@ -103,7 +103,7 @@ def test_timers_do_not_set_the_bound_alone(
     ("read_ns", "verdict"), [(0, Verdict.PASS), (500_000, Verdict.CANNOT_TELL)]
 )
 def test_timers_must_resolve_a_segment(tmp_path: Path, read_ns: int, verdict: Verdict) -> None:
-    """If timers are as late as a segment's transmission, segments cannot be told apart."""
+    """If timers are as late as a segment's transmission, the verdict is left open."""
     folder = real_time(tmp_path)
     read_for(folder, read_ns)
     (row,) = (r for r in fidelity(Analysis(folder)) if r.check.startswith("timers and samples"))
@@ -112,14 +112,14 @@ def test_timers_must_resolve_a_segment(tmp_path: Path, read_ns: int, verdict: Ve
 
 
 def kernel_queue(folder: Path) -> FidelityRow:
-    """Return the check of the captures' queue forward against the kernel's."""
+    """Return the check of the forward queue from captures against the kernel's count."""
     rows = fidelity(Analysis(folder))
     return next(row for row in rows if row.check.startswith("forward: captures' queue"))
 
 
 @pytest.mark.parametrize(("times", "off"), [(1, 1), (100, 0)])
 def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
-    """A kernel sample that is off by one counts unless it is one in a hundred."""
+    """The check fails if more than 1 % of the kernel's samples are off by a packet."""
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
     head, columns, *rows = path.read_text().splitlines(keepends=True)
@@ -154,10 +154,10 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
 def test_kernel_counts_while_the_machine_works(
     tmp_path: Path, late_ns: int, count: int, verdict: Verdict, words: str
 ) -> None:
-    """A sample may have a length that the queue had within the host delay, if that is short.
+    """A sample may have any length that the queue had within the host delay of it.
 
-    The queue of 2 falls to 1 within 49.5 us of a sample's end, and the host delay is twice the
-    measured one.
+    The queue of 2 falls to 1 within 49.5 us of a sample's end; the host delay is twice the measured
+    one. If the host delay exceeds half a segment, the verdict is left open.
     """
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
@@ -172,7 +172,7 @@ def test_kernel_counts_while_the_machine_works(
 
 @pytest.mark.parametrize(("late_ns", "verdict"), [(25_000, Verdict.PASS), (24_999, Verdict.FAIL)])
 def test_kernel_counts_what_was(tmp_path: Path, late_ns: int, verdict: Verdict) -> None:
-    """A sample 50 us after the queue fell from 2 to 1 may have 2 within the host delay."""
+    """A sample 50 us after the queue fell to 1 may still count 2 within the host delay."""
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
     old, new = (f"{START_NS + at_us * 1000}," for at_us in (11_450, 11_550))
@@ -185,7 +185,7 @@ def test_kernel_counts_what_was(tmp_path: Path, late_ns: int, verdict: Verdict) 
 
 
 def test_queue_of_acks_is_held_against_segments(tmp_path: Path) -> None:
-    """For a queue of ACKs alone, each of 50 us, half a full segment is accurate enough."""
+    """A queue of ACKs only may be off by half a full segment's time, not half an ACK's."""
     acks = [c for c in REVERSE if c.connection == "first" and c.left_us is not None]
     alone = [dataclasses.replace(c, left_us=c.entered_us + 50) for c in acks]
     folder = real_time(tmp_path, reverse=alone)
@@ -223,7 +223,7 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
-    """On a real clock decisions pass if they are possible; in virtual time these would fail."""
+    """Decisions that are possible pass on a real clock, though virtual time would refuse them."""
     row = reallocations(channel)
     assert (row.value, row.verdict) == (0, Verdict.PASS)
     assert row.bound.startswith("real time: 0 impossible or missing, estimates known to ")
@@ -234,7 +234,7 @@ def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
     [{"shift_up": 2}, {"shift_down": 2}, {"rounding": "up"}, {"margin_slots": 1.25}],
 )
 def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
-    """Decisions by other numbers than the profile's fail, on such a clock as well."""
+    """Decisions that follow another profile fail on a real clock as well."""
     path = channel / "manifest.json"
     honest = path.read_text(encoding="utf-8")
     try:
@@ -249,7 +249,7 @@ def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
 
 
 def test_decisions_of_a_very_late_host(tmp_path: Path) -> None:
-    """If the estimate is uncertain by more than a slot, right decisions cannot be told apart."""
+    """If the estimate is uncertain by more than a slot, right decisions are left open."""
     came = arrivals()
     late = [60_000_000 * (n == 1) for n in range(len(came))]
     folder = channel_run(tmp_path, host(came, late, start_ns=START_NS, max_slots=4))
@@ -271,7 +271,7 @@ def largest_factor(folder: Path) -> tuple[float, str]:
 
 
 def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
-    """ACKs may come closer together by the difference of their delays on the path."""
+    """The bound of ACK compression allows for the difference of the ACKs' delays on the path."""
     assert largest_factor(real_time(tmp_path / "a")) == (10, "real time: at most 10.50")
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     followed = next(ack for left_us, ack in acks.items() if left_us and left_us + 50 in acks)
@@ -290,7 +290,7 @@ def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
 def test_acks_that_may_come_at_once(
     tmp_path: Path, delayed_us: int, verdict: Verdict, bound: str
 ) -> None:
-    """If ACKs may come closer by an ACK's whole transmission time, compression has no bound."""
+    """If ACKs may be off by an ACK's whole transmission time, compression has no bound."""
     acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
     alone = next(ack for left_us, ack in acks.items() if left_us and left_us > 20_000)
     delayed = [dataclasses.replace(c, delayed_us=delayed_us * (c is alone)) for c in REVERSE]
@@ -300,7 +300,7 @@ def test_acks_that_may_come_at_once(
 
 
 def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
-    """An ACK that leaves after 5 us instead of 50, without having waited, fails."""
+    """An ACK that leaves after 5 us instead of 50, without waiting, fails its check."""
     moved: dict[float, tuple[int, int]] = {
         12_000: (13_500, 13_950),
         12_500: (13_960, 13_965),
@@ -324,7 +324,7 @@ def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
     [("s", "busy_period_cycle.forward", 0), ("packets", "queue_peak.forward", 1)],
 )
 def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
-    """A machine that adds no delay moves no times, but may still decide a tie of two packets."""
+    """A machine that adds no delay has no error of times, and one packet of error in queues."""
     assert ClockError(Analysis(real_time(tmp_path))).of(metric, 10, unit) == needed
 
 
@@ -346,7 +346,7 @@ def slow_machine(tmp_path: Path) -> Path:
 
 
 def test_errors_of_a_fast_machine(tmp_path: Path) -> None:
-    """A machine that adds nothing moves counts by one, and times and shares not at all."""
+    """A machine that adds no delay has an error of one in counts, and none in times and shares."""
     found = errors(real_time(tmp_path))
     assert found["queue_peak.forward"] == 1
     assert found["drops_data.forward"] == 1
@@ -357,9 +357,9 @@ def test_errors_of_a_fast_machine(tmp_path: Path) -> None:
 
 
 def test_errors_of_a_slow_machine(tmp_path: Path) -> None:
-    """A machine that may add 2 ms to a round trip may move a queue by four segments of 0.5 ms."""
+    """A host delay of 2 ms gives a queue an error of four segments of 0.5 ms."""
     found = errors(slow_machine(tmp_path))
-    # A cycle of 6.5 ms spans 4.2 round trips of 1.55 ms.
+    # A cycle of 6.5 ms has 4.2 round trips of 1.55 ms.
     assert found["busy_period_cycle.forward"] == pytest.approx(0.002 * 6500 / 1550)
     assert found["queue_peak.forward"] == 4
     assert found["queue_mean.forward"] == 4
@@ -367,14 +367,14 @@ def test_errors_of_a_slow_machine(tmp_path: Path) -> None:
 
 
 def test_virtual_time_has_no_errors(tmp_path: Path) -> None:
-    """In virtual time no metric has an error, however late packets are."""
+    """In virtual time no metric has an error, even if packets are late."""
     folder = slow_machine(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m.update(clock_source="virtual"))
     assert set(errors(folder).values()) == {0}
 
 
 def queue_errors(folder: Path) -> tuple[int, float, float]:
-    """Return how far connections may have moved apart, and the errors of a peak and of drops."""
+    """Return how far connections may shift, and the errors of a peak and of drops."""
     error = ClockError(Analysis(folder))
     peak, drops = (
         error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
@@ -383,7 +383,7 @@ def queue_errors(folder: Path) -> tuple[int, float, float]:
 
 
 def test_late_start_moves_queues(tmp_path: Path) -> None:
-    """A connection 1 ms later than another, two transmissions, moves a peak by two packets."""
+    """A start that is 1 ms late, two transmissions, gives a peak an error of two packets."""
     folder = real_time(tmp_path)
     assert queue_errors(folder) == (0, 1, 1)
     edit_json(
@@ -394,7 +394,7 @@ def test_late_start_moves_queues(tmp_path: Path) -> None:
 
 
 def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
-    """Unequal round trips move connections apart like a random walk, by the root of n.
+    """Uneven round trips shift connections like a random walk, with the root of their number.
 
     Every other ACK of the first connection is 20 us late, a deviation of 10 us.
     """
@@ -403,12 +403,12 @@ def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
     reverse = [dataclasses.replace(c, delayed_us=20 * (c in late)) for c in REVERSE]
     folder = real_time(tmp_path, reverse=reverse)
     moved_ns, _, _ = queue_errors(folder)
-    # Within 30 ms there are 11.8 round trips of 2.55 ms.
+    # 30 ms have 11.8 round trips of 2.55 ms.
     assert moved_ns == pytest.approx(2.81 * np.sqrt(2 * 30 / 2.55) * 10_000, rel=0.05)
 
 
 def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
-    """A single connection cannot have moved against another."""
+    """A single connection has no phase that could shift."""
     folder = real_time(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["connections"].pop())
     assert queue_errors(folder)[0] == 0
@@ -416,7 +416,7 @@ def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("later_us", "told"), [(50, True), (60, False)])
 def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None:
-    """Bunches cannot be told if ACKs are off by more than an ACK's transmission of 50 us."""
+    """Bunches are undefined if ACKs are off by more than an ACK's transmission time, 50 us."""
     reverse = [
         dataclasses.replace(c, left_us=14_050 + later_us) if c.left_us == 14_050 else c
         for c in REVERSE
@@ -426,7 +426,7 @@ def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None
 
 
 def test_offset_of_the_clock(tmp_path: Path) -> None:
-    """Packets stamped by another machine's clock are placed on the plan's clock."""
+    """Times from another machine's clock are converted to the plan's clock."""
     folder = write_run(tmp_path)
     before = Analysis(folder).run.capture("h1-eth0").time_ns
     edit_json(folder / "manifest.json", lambda m: m.update(clock_offset_ns=START_NS))
@@ -434,5 +434,5 @@ def test_offset_of_the_clock(tmp_path: Path) -> None:
 
 
 def test_quantile_of_nothing() -> None:
-    """Without measurements nothing is late."""
+    """The quantile of no measurements is 0."""
     assert quantile(np.array([], dtype=np.int64)) == 0

@@ -13,7 +13,7 @@ def _revision(*folders: Path) -> str:
 
 
 def test_code_that_lies_elsewhere_is_the_same(tmp_path: Path) -> None:
-    """The revision of two folders does not depend on the order of their paths."""
+    """A revision of two folders does not depend on the order of their paths."""
     checkout = _revision(tmp_path / "a/capture", tmp_path / "a/twoway")
     assert _revision(tmp_path / "b/z-environment", tmp_path / "b/checkout") == checkout
     assert _revision(tmp_path / "c/twoway", tmp_path / "c/capture") == checkout

@@ -12,7 +12,7 @@ from twoway.measure.round_trips import round_trips, unwrapped
 
 @pytest.mark.parametrize("isn", [1000, (1 << 31) + 1000])
 def test_a_syn_acknowledges_no_data(isn: int) -> None:
-    """Data of the end that did not open a connection has the time of its ACKs."""
+    """The end that accepts a connection has round trips of its own data; a SYN gives none."""
     data = replace(
         empty_columns(2),
         time_ns=np.array([100, 200]),
@@ -29,7 +29,7 @@ def test_a_syn_acknowledges_no_data(isn: int) -> None:
 
 
 def test_sequence_numbers_go_on_behind_32_bits() -> None:
-    """Sequence numbers that wrap to 0 continue, also if one steps back before the wrap."""
+    """Sequence numbers continue past 32 bits, even if one steps back before the wrap."""
     origin = (1 << 32) - 10
     numbers: Any = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
     assert unwrapped(numbers, origin).tolist() == [0, 15, 0, 50, -1]

@@ -21,7 +21,7 @@ def test_no_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pcap/r1-eth1.pcap", "qdisc/r2-after.json"])
 def test_missing_file(tmp_path: Path, name: str) -> None:
-    """A file that the manifest names and the folder lacks is an error that names it."""
+    """A file that the manifest lists and the folder lacks is an error that names it."""
     folder = write_run(tmp_path)
     (folder / name).unlink()
     with pytest.raises(AnalysisError, match=f"missing or changed since the run: {name}$"):
@@ -54,7 +54,7 @@ def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> No
 
 
 def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
-    """A run with compressed captures is the same run."""
+    """A run with compressed captures has the same metrics."""
     plain, packed = write_run(tmp_path / "plain"), write_run(tmp_path / "packed")
     captures = sorted((packed / "pcap").iterdir())
     for path in captures:
@@ -76,7 +76,7 @@ def test_damaged_capture(tmp_path: Path) -> None:
 
 
 def test_capture_that_lost_packets(tmp_path: Path) -> None:
-    """If packets leave a queue without having entered, captures with losses are named."""
+    """If packets leave a queue that they never entered, captures with losses are named."""
     folder = write_run(tmp_path)
     captures = {"h1-eth0": 0, "r1-eth0": 7}
 
@@ -92,7 +92,7 @@ def test_capture_that_lost_packets(tmp_path: Path) -> None:
 
 
 def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
-    """A tap that mixes both directions cannot tell what entered the queue, and is refused."""
+    """A tap with both directions at a queue is refused, because it hides what entered."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["captures"].update({"r1-eth0": "inout"}))
     with pytest.raises(AnalysisError, match="r1-eth0: captured in both directions, by an older"):
@@ -118,7 +118,7 @@ def test_times_that_do_not_follow(tmp_path: Path, times: tuple[int, int, int]) -
 
 
 def test_table_preamble_is_skipped(tmp_path: Path) -> None:
-    """A table's preamble is skipped, and one without rows still has its columns."""
+    """A table's preamble is skipped; a table without rows still has its columns."""
     run = Run(write_run(tmp_path))
     (tmp_path / "full.csv").write_text("# clock: x\na,b\n1,2\n3,4\n")
     (tmp_path / "bare.csv").write_text("# clock: x\na,b\n")
@@ -135,7 +135,7 @@ def test_table_preamble_is_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
-    """A table that lacks columns, in all rows or in one, is an error that names them."""
+    """A table that lacks a column in its head or in a row is an error that names it."""
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
@@ -143,7 +143,7 @@ def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
 
 
 def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
-    """At one interface a connection's data and its acknowledgements are separated."""
+    """At one interface a connection's data and its ACKs are separate."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
     data = run.between("h1-eth0", first, forward=True)
@@ -154,7 +154,7 @@ def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
 
 
 def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
-    """Columns of a table are read as whole numbers, without a digit lost."""
+    """A table's columns are read as whole numbers, exactly."""
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(f"# clock: x\na,b,c\n{2**62 + 1},x,-1\n2,y,3\n")
     found = run.numbers("x.csv", "c", "a")
@@ -174,7 +174,7 @@ def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
 
 
 def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
-    """A selection is made once, until another connection's is asked for."""
+    """Selected packets are kept until another connection's packets are selected."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
     data, acks = (run.between("h1-eth0", first, forward=forward) for forward in (True, False))
@@ -187,7 +187,7 @@ def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
 
 
 def test_captures_at_routers_are_freed(tmp_path: Path) -> None:
-    """Captures at routers are not kept once queues are known, and still count as captured."""
+    """Captures of routers are freed once queues are known, and still count as captured."""
     analysis = Analysis(write_run(tmp_path))
     seen = analysis.run.capture("r1-eth1")
     last_ns, largest = int(seen.time_ns.max()), int(seen.frame_bytes.max())

@@ -24,13 +24,13 @@ from twoway.measure.throughput import (
 )
 
 EVER = np.iinfo(np.int64).max
-# A segment: first byte and length, among few bytes so that many overlap.
+# First byte and length of a segment; few bytes, so that many segments overlap.
 SEGMENTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)))
 
 
 @given(st.integers(0, (1 << 32) - 1), st.lists(st.integers(-(1 << 31), (1 << 31) - 1)))
 def test_unwrap_any_steps(first: int, steps: list[int]) -> None:
-    """Steps of less than 2^31 in both directions are restored, whatever the number of wraps."""
+    """Steps of less than 2^31 in either direction are restored after any number of wraps."""
     positions = np.concatenate(([0], np.cumsum(np.array(steps, dtype=np.int64))))
     assert unwrap((first + positions) % (1 << 32)).tolist() == positions.tolist()
 
@@ -44,7 +44,7 @@ def test_unwrap_nothing() -> None:
 def test_new_payload_by_marking(
     segments: list[tuple[int, int]], start: int, length: int, initial: int
 ) -> None:
-    """New payload is the bytes of the window's segments that no earlier segment brought."""
+    """New payload is the bytes of a window's segments that no earlier segment had."""
     stop = start + length
     seen: set[int] = set()
     new = 0
@@ -61,7 +61,7 @@ def test_new_payload_by_marking(
 
 
 def test_goodput_of_intervals() -> None:
-    """Of 100, 100 and 50 new bytes, 2 and 3 ns after each other, intervals have 400 and 200 Gbit/s.
+    """Of 100, 100 and 50 new bytes, 2 and 3 ns apart, intervals have 400 and 200 Gbit/s.
 
     A segment that arrives at an interval's start belongs to it; a repeated segment is not new.
     """
@@ -110,7 +110,7 @@ def test_in_order_by_marking(segments: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize(("arrived", "bytes_"), [([1], 100), ([101], 0), ([1, 201], 100), ([], 0)])
 def test_a_stream_begins_behind_its_syn(arrived: list[int], bytes_: int) -> None:
-    """Bytes count from the stream's first; without the first segment there are none."""
+    """Bytes count from the stream's first; without its first segment no byte is in order."""
     arriving = packets(
         time_ns=range(1 + len(arrived)),
         seq=[0, *arrived],
@@ -121,14 +121,14 @@ def test_a_stream_begins_behind_its_syn(arrived: list[int], bytes_: int) -> None
 
 
 def test_share_of_the_largest() -> None:
-    """The payload share is that of the largest segment, on the link and not as captured."""
+    """The payload share is that of the largest segment with the link's overhead."""
     arriving = packets(payload_bytes=[0, 446, 10], frame_bytes=[54, 500, 64])
     assert full_payload_share(arriving, queue_of()) == 446 / 500
     assert full_payload_share(arriving, queue_of(overhead_bytes=-50)) == 446 / 450
 
 
 def test_bytes_on_the_link_are_those_of_all_packets() -> None:
-    """Acknowledgements and duplicates count, each with the link's overhead."""
+    """ACKs and duplicates count as bytes on the link, each with the link's overhead."""
     arriving = packets(seq=[0, 0, 0], payload_bytes=[446, 446, 0], frame_bytes=[500, 500, 54])
     assert link_bytes(arriving, queue_of(overhead_bytes=-14)) == 486 + 486 + 40
 
@@ -151,7 +151,7 @@ def test_efficiency_of_a_full_link() -> None:
     ("start_us", "stop_us", "share"),
     [
         (0, 100, 0.4),  # 10..30 and 50..70; drops and packets that never left do not count
-        (20, 60, 0.5),  # half of each
+        (20, 60, 0.5),  # half of each transmission
         (12, 22, 1.0),
         (30, 50, 0.0),
     ],
@@ -170,7 +170,7 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
 @pytest.mark.parametrize(
     ("refused_ns", "received_ns"),
     [
-        ([], [10, 20, 30, 40]),  # the reset ended no connection, or nothing came after it
+        ([], [10, 20, 30, 40]),  # resets that ended no connection, or came after all data
         ([30, 40], [10, 20]),
         ([31, 41], [10, 20]),  # a slow host
         ([25], [10, 20]),  # an answer at the time of the reset

@@ -15,7 +15,7 @@ PATH = TwoWayPath()
 
 @pytest.fixture(scope="module")
 def plain() -> dict[str, Any]:
-    """Return the results of two complete captures on one clock."""
+    """Return the results of two complete captures with one clock."""
     return document(
         PairOfCaptures(("a", "b"), lambda: PATH.capture("a"), lambda: PATH.capture("b")).measure()
     )
@@ -23,7 +23,7 @@ def plain() -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", [0, 1])
 def test_the_queue_is_that_of_a_run(plain: dict[str, Any], way: int) -> None:
-    """Peak and mean of the streamed queue are those of the whole arrays (queues.occupancy)."""
+    """Peak and mean of a streamed queue equal those from whole arrays (queues.occupancy)."""
     rows = way == PATH.way
     first, second = (PATH.a_ns, PATH.b_ns) if way == 0 else (PATH.b_ns, PATH.a_ns)
     order = np.argsort(first[rows], kind="stable")

@@ -12,13 +12,13 @@ from twoway.measure.registry import all_estimators
 
 
 def everywhere() -> list[Definition]:
-    """Return the definitions that estimators use, as often as they use them."""
+    """Return the definitions of all estimators, with repetitions."""
     of_captures = [each for concept in concepts() for each in concept.definitions]
     return of_captures + [each for made in all_estimators() for each in made.definitions]
 
 
 def test_a_name_is_defined_once() -> None:
-    """All estimators of a quantity use one definition of its name."""
+    """All estimators of a metric use one definition of its name."""
     found: dict[str, Definition] = {}
     for each in everywhere():
         assert found.setdefault(each.name, each) is each, each.name

@@ -48,7 +48,7 @@ def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
 
 
 def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
-    """tcp_fixed is loaded with the set of windows that flows use."""
+    """tcp_fixed is loaded once, with each window that flows use."""
     first = _plan(tmp_path).setup[1]
     assert first == LoadModule(module="tcp_fixed", parameters={"windows": "20,28"})
     assert first.run == ("insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28")
@@ -132,7 +132,7 @@ def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
 def test_loss_detection_is_set_and_read_back(
     tmp_path: Path, stack: dict[str, Any], recovery: int, frto: int, least: int
 ) -> None:
-    """RACK, F-RTO and the least timeout are the stack's, by default Linux's."""
+    """RACK, F-RTO and the least timeout are set from the stack; the defaults are Linux's."""
     plan = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)
     (sysctls,) = [s.sysctls for s in plan.setup if s.kind == "set_sysctls" and s.node == "h1"]
     assert (sysctls["net.ipv4.tcp_recovery"], sysctls["net.ipv4.tcp_frto"]) == (recovery, frto)
@@ -150,7 +150,7 @@ def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
     ("ecn", "sender", "control"), [(True, "h2", "dctcp"), (True, "h1", None), (False, "h2", None)]
 )
 def test_who_accepts_dctcp(tmp_path: Path, ecn: bool, sender: str, control: str | None) -> None:
-    """With ECN a host that receives a flow of DCTCP accepts connections with it, no other host."""
+    """With ECN, only hosts that receive a flow of DCTCP accept connections with DCTCP."""
     (receiver,) = {"h1", "h2"} - {sender}
     flow = {"name": "flow", "from": sender, "to": receiver, "congestion": "dctcp"}
     plan = _plan(tmp_path, flows=[flow], stack={"mtu_bytes": 9180, "ecn": ecn})
@@ -195,7 +195,7 @@ def test_dumbbell_has_hosts_on_both_sides() -> None:
 
 
 def test_r1_has_long_and_short_channels() -> None:
-    """Six hosts have two long channels and a short one each, delayed at the far end."""
+    """r1 has six hosts, two long channels and a short one each way, delayed at the far end."""
     graph = load_topology(TOPOLOGIES / "r1.py", {})
     assert len(graph.hosts) == 6
     assert [i.node for i in graph.queues["long-forward"]] == ["a1", "a2"]
@@ -219,7 +219,7 @@ def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
 
 
 def test_client_server_has_a_channel_for_each_client() -> None:
-    """Each client's channel has its own queues in both directions; the server has one interface."""
+    """Each client's channel has a queue per direction; the server has one interface."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     assert [(i.node, i.peer_node) for i in graph.queues["down"]] == [("j1", "k1"), ("j2", "k2")]
     assert [(i.node, i.peer_node) for i in graph.queues["up"]] == [("k1", "j1"), ("k2", "j2")]
@@ -246,7 +246,7 @@ def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
-    """The route's window is the largest window of hosts: 28 segments of 9140 bytes."""
+    """A route's window is the receive window in bytes: 28 segments of 9140."""
     plan = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})
     assert ["window 255920" in route for route in _routes(plan)] == [True]
     assert _route_metrics(plan)["window"] == 255920
@@ -274,13 +274,13 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
 
 
 def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
-    """The bottleneck of a connection, and that of its ACKs, is the slowest queue of the path."""
+    """The bottleneck of data, and that of ACKs, is the slowest queue of their path."""
     (connection,) = load_point("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
 
 
 def test_a_switch_floods_and_learns_nothing() -> None:
-    """The plan sets a switch's table of addresses and reads back it and its ports; IPv6 is off."""
+    """A switch has a fixed table of addresses, which is read back, and no IPv6."""
     plan = build_plan(load_point("switches@ip=6,network=linuxrouter"))
     (bridge,) = (
         s for s in plan.setup if s.node == "s3" and getattr(s, "run", "")[:1] == ("bridge",)
@@ -309,7 +309,7 @@ def test_a_switch_floods_and_learns_nothing() -> None:
 
 
 def test_plan_shows_every_command() -> None:
-    """`twoway plan` prints each program of the guest, whatever part of the plan it is in."""
+    """`twoway plan` prints each program of the guest, in whatever part of the plan."""
     plan = build_plan(load_point("dtm-fig2"), in_kernel=True)
     shown = twoway("plan", "dtm-fig2").stdout
     for part in (value for _, value in plan if isinstance(value, tuple)):

@@ -29,7 +29,7 @@ def graph() -> Graph:
 
 
 def refuse(profile: Profile, graph: Graph) -> None:
-    """Raise the problems of a profile's places."""
+    """Raise an error with the problems of a profile's places."""
     raise SpecError(placement_problems(profile, graph))
 
 
@@ -50,7 +50,7 @@ def test_delay_queue_holds_ten_times_what_it_can_fill(graph: Graph) -> None:
 
 
 def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
-    """Sizes on the link are netem's overhead and cell arguments, in its order."""
+    """The rate of netem is followed by overhead, cell size and cell overhead, in this order."""
     shapers = compile_profile(
         _profile(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5), graph
     )
@@ -58,14 +58,14 @@ def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
 
 
 def test_rate_and_delay_on_one_interface_is_refused(graph: Graph) -> None:
-    """Rule 1: with rate and delay together, netem's limit would count packets in flight."""
+    """Rate and delay on one interface are refused: netem's limit would count packets in flight."""
     bad = dataclasses.replace(graph, delays=graph.queues)
     with pytest.raises(SpecError, match="r1-eth1: rate and delay on one interface"):
         refuse(_profile(), bad)
 
 
 def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
-    """Rule 2: on a host, TCP small queues would keep the queue from building."""
+    """Shaping on a sending host is refused: TCP small queues would keep its queue empty."""
     host = tuple(i for i in graph.interfaces if i.name == "h1-eth0")
     bad = dataclasses.replace(graph, queues={**graph.queues, "forward": host})
     with pytest.raises(SpecError, match="h1-eth0: shaping on h1, a sending host"):
@@ -99,7 +99,7 @@ def test_exact_delays_are_accepted(graph: Graph, delay_ms: float) -> None:
 
 
 def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
-    """A direction with dtm has our qdisc on the bottleneck, and its options read back."""
+    """A direction with dtm has the qdisc dtm on its bottleneck, and its options are read back."""
     shapers = compile_profile(_profile(rate_mbit=None, dtm={"slots": 7, "rate": {}}), graph)
     channel = next(s for s in shapers if s.interface.name == "r1-eth1")
     assert channel.arguments[:5] == ("dtm", "slots", "7", "limit", "50")
@@ -122,9 +122,9 @@ def test_delay_without_a_place_is_refused(graph: Graph) -> None:
 
 
 def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
-    """Two directions with delays at one interface are refused: the second would replace the first.
+    """Delays of two directions at one interface are refused: the second would replace the first.
 
-    One of them may have no delay.
+    Without a delay, the other direction may use the interface.
     """
     shared = dataclasses.replace(graph, delays=dict.fromkeys(graph.queues, graph.delays["forward"]))
     with pytest.raises(SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward: an"):
@@ -134,7 +134,7 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
 
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])
 def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -> None:
-    """HTB keeps the rate without credit; small TCP packets have band 1, others band 2."""
+    """HTB keeps the rate without credit; small TCP packets go to band 1, others to band 2."""
     shapers = compile_profile(_profile(ack_queue=place, overhead_bytes=-14), graph)
     shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
     assert " ".join(shaper.arguments) == "stab overhead -14 htb default 1"
@@ -172,7 +172,7 @@ def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
 
 
 def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
-    """HTB has the smallest burst, one byte: at 2 Mbit/s 4 us, which tc's ticks make 3968 ns."""
+    """HTB's burst is one byte: 4 us at 2 Mbit/s, which tc's ticks round to 3968 ns."""
     profile = _profile(aqm="fq_codel", rate_mbit=2)
     shaper = compile_profile(profile, graph)[0]
     rate, queue = shaper.inner
@@ -185,7 +185,7 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
 
 @pytest.mark.parametrize("aqm", ["codel", "pie", "fq_pie", "sfq", "fq", "dualpi2"])
 def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
-    """Any other of the kernel's queues is under HTB, with the direction's limit of packets."""
+    """Other queues of the kernel are under HTB, and keep the direction's limit of packets."""
     profile = _profile(aqm=aqm, queue_packets=17)
     shaper = compile_profile(profile, graph)[0]
     assert shaper.inner[-1].endswith(f"handle 2: {aqm} limit 17")
@@ -205,7 +205,7 @@ def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
     ],
 )
 def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
-    """The queue's manager is set to mark, and red's limit is in bytes."""
+    """The queue's manager is set to mark packets, and red has its limit in bytes."""
     profile = _profile(aqm=aqm, queue_packets=17, ecn=True)
     assert profile_problems(profile) == []
     assert compile_profile(profile, graph)[0].inner[-1].endswith(f"handle 2: {words}")
@@ -221,7 +221,7 @@ def test_queues_that_mark_above_a_threshold(graph: Graph, aqm: str) -> None:
 
 @pytest.mark.parametrize("aqm", ["drop-tail", "red", "cake"])
 def test_queues_without_a_threshold(aqm: str) -> None:
-    """A manager without a threshold is refused, and so is drop-tail."""
+    """A manager without a threshold of marking is refused, and so is drop-tail."""
     found = profile_problems(_profile(aqm=aqm, mark_above_ms=1))
     sentence = f"mark_above_ms: codel and fq_codel have a threshold, got aqm {aqm}"
     assert found[0] == f"directions.forward.{sentence}"
@@ -243,7 +243,7 @@ def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
 
 
 def test_managed_queue_has_no_cells() -> None:
-    """Cells and a managed queue exclude each other, with a sentence."""
+    """A managed queue with cells is refused with a sentence."""
     found = profile_problems(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5))
     assert (
         found[0] == "directions.forward.aqm: a link with cells has one drop-tail queue; got 'cake'"
@@ -251,7 +251,7 @@ def test_managed_queue_has_no_cells() -> None:
 
 
 def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
-    """Behind its last queue a flow has only the delay of that queue's direction."""
+    """A flow is refused if behind its last queue it has no delay, or another direction's."""
     assert behind_problems(_profile(), graph, "h1", "h2") == []
     crossed = dataclasses.replace(
         graph, delays={"forward": graph.delays["reverse"], "reverse": graph.delays["forward"]}

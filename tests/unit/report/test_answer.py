@@ -66,7 +66,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metric
 def test_answer_is_made_from_numbers(
     measured: tuple[Manifest, Metrics], values: dict[str, float], sentence: str
 ) -> None:
-    """Bunches are the reason for idle links if nothing is dropped; pairs are no bunch."""
+    """The sentence names ACK bunches above 2 for idle links, and counts dropped data packets."""
     manifest, metrics = measured
     given = {name: Metric(value=v, unit="1") for name, v in (_NOTHING | values).items()}
     others = {n: m for n, m in metrics.metrics.items() if not n.startswith("ack_bunch_max_sent")}
@@ -75,7 +75,7 @@ def test_answer_is_made_from_numbers(
 
 
 def test_first_figure_is_what_the_file_speaks_of(tmp_path: Path) -> None:
-    """Without a statement goodput comes first, else the metric with most statements."""
+    """The first figure is of the metric with most statements, or goodput if no statement exists."""
     folder = write_run(tmp_path)
     analyse_run(folder)
     figures = all_figures(Analysis(folder), Metrics.read(folder / "metrics.json"))

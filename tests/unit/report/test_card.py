@@ -13,7 +13,7 @@ from twoway.report.card_harm import harm_tables
 from twoway.spec.suite import load_suite
 
 SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn", "quic")
-# The rows of a suite that the guide shows, if not all.
+# The rows that the guide shows, of suites that it does not show whole.
 SHOWN = {
     "two-way": "goodput.down",
     "rfc9743": "^(alone|itself|beside|short-and-long|tail-drop|path-change) ",
@@ -38,14 +38,14 @@ GUIDE = (ROOT / "docs/guides/score.md").read_text("utf-8")
     ],
 )
 def test_how_a_number_stands(value: float, best: float, better: str, expected: str) -> None:
-    """A number is near within a tenth of the best of its row, and poor below half as good."""
+    """A number is near within a tenth of its row's best, and poor if worse than half as good."""
     assert standing(value, best, better) == expected
 
 
 def test_the_guide_shows_the_cards_that_are_kept() -> None:
-    """The guide's tables are rows of the kept cards, with all printed numbers beside them.
+    """The guide's tables are rows of the kept cards, with all printed numbers.
 
-    Of quick and bbr all rows are shown, of others some.
+    It shows all rows of quick and bbr, and some of other suites.
     """
     expected = []
     for name, card in KEPT.items():
@@ -68,7 +68,7 @@ def test_kept_cards_are_of_todays_suites(path: Path) -> None:
 
 
 def test_the_guide_counts_what_is_in_print() -> None:
-    """The guide says how many printed numbers quick's card meets, and how many it misses."""
+    """The guide says how many numbers are in print, and how many of them quick's card meets."""
     verdicts = [
         said.verdict
         for line in KEPT["quick"].lines
@@ -104,7 +104,7 @@ def test_the_guide_speaks_of_every_row() -> None:
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
-    """Each number with a point or a comma in the guide's findings is a cell of the card."""
+    """Each number with a point or comma in the guide's findings is in a cell of the card."""
     card = Card.read(ROOT / f"docs/results/score/{suite}.json")
     cells = {number(cell.value) for line in card.lines for cell in line.cells.values()}
     numbers = set(re.findall(r"\d+[.,]\d+", said))

@@ -14,7 +14,7 @@ KEPT = ROOT / "docs/results/score/quick.json"
 
 
 def test_what_the_guide_says_of_the_toy_module() -> None:
-    """The toy module differs from Reno where losses are random, DCTCP and other columns nowhere."""
+    """The toy module differs from Reno where losses are random, and other columns do not differ."""
     toy = read_card(KEPT.with_name("quick-more.json"))
     module = compare_columns(toy, "aimd", "reno")
     assert len(toy.lines) == 57
@@ -46,7 +46,7 @@ def test_a_cell_that_differs_is_named(other: Path) -> None:
 
 
 def test_a_card_is_its_own_equal() -> None:
-    """A card and itself differ in no cell, and the exit code is 0."""
+    """A card compared with itself differs in no cell, and the exit code is 0."""
     done = twoway("compare", KEPT, KEPT)
     assert done.returncode == 0
     assert done.stdout.startswith("0 of ")
@@ -70,7 +70,7 @@ def test_columns_and_rows_of_one_card_alone(other: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    """Cards of two suites, three cards, and a file of another kind are errors with a sentence."""
+    """Cards of two suites, three cards, or a file that is no card are refused with a sentence."""
     suites = twoway("compare", KEPT, KEPT.with_name("two-way.json"))
     assert (suites.returncode, "a card of quick and one of two-way" in suites.stderr) == (2, True)
     assert twoway("compare", KEPT, KEPT, KEPT).returncode == 2

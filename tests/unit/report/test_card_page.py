@@ -1,4 +1,4 @@
-"""A card's page: who harms whom, throughput over delay, buttons, and what is not here."""
+"""A card's page: the matrix of harm, goodput over delay, buttons, and absent rows."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def _line(row: str, at: str, metric: str, values: dict[str, float | None]) -> Li
 
 @pytest.fixture
 def card() -> Card:
-    """A card of one control beside those of a suite, with a spot that is markup."""
+    """Make a card of one control beside those of a suite; one spot contains markup."""
     rows = {"alone": "s-alone", "itself": "s-itself", "beside": "s-beside"}
     return Card.model_validate(
         {
@@ -64,7 +64,7 @@ def card() -> Card:
 
 
 def test_harm_is_what_goodput_lacks(card: Card) -> None:
-    """Harm is the lost share of the goodput alone; a control that no column had beside has none.
+    """Harm is the share of its goodput alone that a control loses; without a run it is None.
 
     The diagonal is from the row `itself`, also for the suite's own columns.
     """
@@ -92,7 +92,7 @@ def test_harm_is_a_table_of_its_own(card: Card, tmp_path: Path) -> None:
 
 
 def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) -> None:
-    """A cell without a number of QUIC is grey and says why, with a run as without one."""
+    """A cell without a number for QUIC is grey and gives the reason, with or without a run."""
     why = "not for a program: why <so>"
     cells = {
         control: card.lines[0]
@@ -110,7 +110,7 @@ def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) ->
 
 
 def test_a_card_without_such_rows_has_no_harm(card: Card) -> None:
-    """A suite that names no rows for harm has no table."""
+    """A suite that names no rows for harm has no table of harm."""
     assert harm_tables(card.model_copy(update={"harm": None})) == []
 
 
@@ -126,7 +126,7 @@ def test_up_and_left_is_better(card: Card) -> None:
 
 
 def test_labels_do_not_cover_one_another(card: Card) -> None:
-    """Controls with the same numbers have labels one below the other."""
+    """Labels of controls with equal numbers are one below the other."""
     twin = card.spots[0].model_copy(update={"control": "other"})
     ((_, plane),) = planes(card.model_copy(update={"spots": (card.spots[0], twin)}))
     heights = [float(y) for y in re.findall(r'<text x="[\d.]+" class="end" y="([\d.]+)"', plane)]
@@ -134,7 +134,7 @@ def test_labels_do_not_cover_one_another(card: Card) -> None:
 
 
 def test_the_page_has_every_part(card: Card, tmp_path: Path) -> None:
-    """The page has a button with a count, the matrix of harm, a plane, and what is not here."""
+    """The page has a button with a count, the matrix of harm, a plane, and what is absent."""
     page = write_card(card, [], tmp_path).read_text("utf-8")
     assert '<button data-words="goodput">goodput 4</button>' in page
     assert page.index("<table") < page.index('id="harm"') < page.index('id="planes"')

@@ -16,7 +16,7 @@ from twoway.report.report import analyse_run
 pytestmark = pytest.mark.slow
 
 
-# The results of the run made by hand.
+# Results of the run made by hand.
 FLOWS = [
     "flow    Mbit/s  retrans, %  queue mean  queue p95  rtt min  rtt p50  rtt p95, ms",
     "first     1.98       8.333       0.585          3     2.55     4.95         5.04",
@@ -25,7 +25,7 @@ FLOWS = [
 
 
 def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
-    """A report ends with a table of flows on standard output, unless it is hushed."""
+    """A report prints a table of flows to standard output, unless --quiet is given."""
     folder = write_run(tmp_path)
     done = twoway("report", folder)
     assert done.stdout.splitlines() == FLOWS
@@ -95,7 +95,7 @@ def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_unknown_metric(tmp_path: Path) -> None:
-    """A statement on a metric that the run does not have fails, by name."""
+    """A statement on a metric that the run does not have fails and names the metric."""
     folder = write_run(tmp_path, [prediction("efficency.first", 1, tolerance=1)])
     done = twoway("report", folder)
     assert done.returncode == 1
@@ -158,7 +158,7 @@ def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
 
 
 def test_changed_artifact(tmp_path: Path) -> None:
-    """A run with a file that changed since its end is not analysed, and the file is named."""
+    """A run with a file that changed after its end is not analysed; the error names the file."""
     folder = write_run(tmp_path)
     digests = {"sockets/queues.csv": "0" * 64}
     edit_json(folder / "manifest.json", lambda manifest: manifest.update(digests=digests))

@@ -1,4 +1,4 @@
-"""Pages of many connections: distributions, and the worst connections one by one."""
+"""Pages of many connections: distributions, and the worst connections."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Connection
 def crowd(
     measured: tuple[tuple[Connection, ...], Metrics], values: list[float | None], *, transfers: bool
 ) -> tuple[tuple[Connection, ...], Metrics]:
-    """Make connections c0, c1 ... with these goodputs, or completion times for transfers."""
+    """Make connections c0, c1 and so on, with these goodputs, or completion times for transfers."""
     (first, _), metrics = measured
     names = [f"c{n}" for n in range(len(values))]
     size = 1000 if transfers else None
@@ -49,13 +49,13 @@ def test_few_are_all_shown(measured: tuple[tuple[Connection, ...], Metrics]) -> 
 
 
 def test_least_goodput_is_worst(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
-    """Of more lasting connections those with least goodput are shown, in that order."""
+    """If endless connections are too many, those with the least goodput are shown, least first."""
     crowded = crowd(measured, [float(99 - n) for n in range(MANY + 1)], transfers=False)
     assert shown_names(*crowded) == [f"c{MANY - n}" for n in range(WORST)]
 
 
 def test_slowest_transfers_are_worst(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
-    """Of more transfers the incomplete ones are shown first, then the slowest."""
+    """If transfers are too many, the incomplete ones are shown first, then the slowest."""
     times: list[float | None] = [float(n) for n in range(MANY)]
     crowded = crowd(measured, [*times, None], transfers=True)
     assert shown_names(*crowded)[:3] == [f"c{MANY}", f"c{MANY - 1}", f"c{MANY - 2}"]
@@ -63,7 +63,7 @@ def test_slowest_transfers_are_worst(measured: tuple[tuple[Connection, ...], Met
 
 
 def test_spread_counts_who_has_it(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
-    """A distribution counts the connections with a defined metric, by number and value."""
+    """A distribution counts only connections whose metric is defined, and has its quantiles."""
     crowded = crowd(measured, [4.0, 1.0, None, 3.0], transfers=False)
     (spread,) = spreads(*crowded)
     assert (spread.definition.name, spread.connections) == ("goodput", 3)
@@ -75,7 +75,7 @@ def test_spread_counts_who_has_it(measured: tuple[tuple[Connection, ...], Metric
 
 
 def test_checks_that_fail_are_always_shown() -> None:
-    """Passed checks of connections that are not shown are left out, and no others."""
+    """Only passed checks of connections that are not shown are left out."""
     rows = tuple(
         FidelityRow(check=check, value=0, bound="0", verdict=verdict)
         for check, verdict in (
@@ -91,7 +91,7 @@ def test_checks_that_fail_are_always_shown() -> None:
 
 
 def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of many has distributions, metrics of the worst alone, and counts the others."""
+    """A page of many connections has distributions, metrics of the worst, and counts the rest."""
     monkeypatch.setattr(many, "MANY", 1)
     monkeypatch.setattr(many, "WORST", 1)
     folder = write_run(tmp_path)

@@ -14,7 +14,8 @@ from twoway.report.export import export_run, formats
 
 pytestmark = pytest.mark.slow
 
-# A cycle of the queues, over which the page averages goodput, and each host's new segments in each.
+# The page averages goodput over a cycle of the queues; SEGMENTS are each host's new ones in a
+# cycle.
 INTERVAL_MS = 6.5
 SEGMENTS = {"first": [0, 4, 5, 2], "second": [0, 2, 4, 1]}
 MBIT = {
@@ -67,7 +68,7 @@ def test_flent_reads_its_file(run: Path) -> None:
         goodputs = [value for _, value in found.raw_series(series)]
         assert goodputs == found.series(series)
         times_s, windows = zip(*found.raw_series(series, raw_key="tcp_cwnd"), strict=True)
-        # seconds since 1970, in a double's precision
+        # seconds since 1970, with a double's precision
         assert times_s == pytest.approx((0, 0.019), abs=1e-6)
         assert windows == (10, 5)
         assert [rtt for _, rtt in found.raw_series(series, raw_key="tcp_rtt")] == [1.5, 2.5]
@@ -108,7 +109,7 @@ def test_export_prints_the_file_path(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["out", "out.flent", "out.flent.gz"])
 def test_a_target_gets_its_suffix(name: str, run: Path, tmp_path: Path) -> None:
-    """A target without the format's suffix, or with a part of it, is completed and printed."""
+    """A target without the format's whole suffix gets it, and is printed."""
     done = twoway("export", run, "--format", "flent", "--to", tmp_path / name)
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}/out.flent.gz\n"), done.stderr
     assert (tmp_path / "out.flent.gz").is_file()

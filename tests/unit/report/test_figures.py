@@ -54,7 +54,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_words_on_an_axis_of_paper() -> None:
-    """A picture in a file, too, has its words at x = 0 and x = 1."""
+    """A picture in a file also shows an axis's words, at x = 0 and x = 1."""
     figure = Figure("", "", "", "aqm", "", [Line("delay", np.arange(2.0), np.ones(2))])
     (axes,) = draw(replace(figure, x_names=("pie", "cake"))).axes
     assert [(at.get_position()[0], at.get_text()) for at in axes.get_xticklabels()] == [
@@ -79,10 +79,10 @@ def test_figures_stand_in_order(figures: dict[str, Figure]) -> None:
 
 
 def test_queue_steps(figures: dict[str, Figure]) -> None:
-    """The queue is drawn from the steady window's start, each instant at its last level."""
+    """The queue is drawn from the steady window's start, with its last level at each instant."""
     steps = points(line(figures["queues"], "forward queue"))
     assert steps[:6] == [(0.01, 4), (0.01, 4), (0.0105, 3), (0.011, 2), (0.0115, 1), (0.012, 0)]
-    # Segments 6 and 7 enter as an ACK leaves: one step, to two packets.
+    # Segments 6 and 7 enter as an ACK leaves: the queue steps once, to two packets.
     assert (0.01495, 2.0) in steps
     assert (0.01495, 0.0) not in steps
     assert steps[-1] == (0.03, 0.0)
@@ -104,7 +104,7 @@ def test_sequence_numbers(figures: dict[str, Figure]) -> None:
 
 
 def test_slope_is_rate_times_window(figures: dict[str, Figure]) -> None:
-    """A full link's progress is 0.9 MB/s times the window, the predicted one half of that."""
+    """A full link's progress is 0.9 MB/s times the window; the predicted one is half of it."""
     full = line(figures["sequence"], "first: full link, one direction")
     assert full.y.tolist() == [0.0, pytest.approx(0.018, abs=1e-15)]
     predicted = line(figures["sequence"], "first: predicted")
@@ -137,11 +137,12 @@ def test_overview_reaches_peak_and_marks_drops(figures: dict[str, Figure]) -> No
 
 
 def test_goodput_counts_new_payload_per_cycle(figures: dict[str, Figure]) -> None:
-    """Payload appears in the interval of its first arrival; an interval is a whole cycle."""
+    """Payload counts in the interval of its first arrival, and an interval is a whole cycle."""
     trace = line(figures["goodput"], "first")
     cycle_us = 6500
     assert (trace.x * 1e6).tolist() == pytest.approx([0, 6500, 13_000, 19_500, 26_000])
-    # Segment 0 arrives at 6500 us, 4 at 13000 and 5, after its loss, at 20000; 11 after the last.
+    # Segment 0 arrives at 6500 us, segment 4 at 13000 us, segment 5 after its loss at 20000 us, and
+    # segment 11 after the last interval.
     assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([0, 4, 5, 2])
 
 
@@ -152,24 +153,25 @@ def test_predicted_goodput(figures: dict[str, Figure]) -> None:
 
 
 def test_socket_figures(figures: dict[str, Figure]) -> None:
-    """Windows and round trips are the kernel's, losses marked, infinite thresholds not drawn."""
+    """Windows and round trips are the kernel's; losses are marked, infinite thresholds left out."""
     assert points(line(figures["cwnd"], "first: cwnd")) == [(0.0, 10.0), (0.019, 5.0)]
     assert points(line(figures["cwnd"], "first: ssthresh")) == [(0.019, 5.0)]
-    # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
+    # Segment 5 is dropped at 10000 us; the queue that dropped an ACK of `second` drops none of its
+    # data.
     assert points(line(figures["cwnd"], "first: segments dropped")) == [(0.01, 10.0)]
     assert "second: segments dropped" not in [each.name for each in figures["cwnd"].lines]
     assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 1.5), (0.019, 2.5)]
 
 
 def test_run_without_traffic(tmp_path: Path) -> None:
-    """A run without traffic has all figures but the one of windows after losses."""
+    """A run without traffic has all figures except that of windows after losses."""
     folder = write_run(tmp_path, forward=[], reverse=[])
     wanted = [name for name in IDS if name != "cwnd-detail"]
     assert [figure.id for figure in drawn(Analysis(folder))] == wanted
 
 
 def test_windows_in_detail(figures: dict[str, Figure]) -> None:
-    """If segments were dropped the windows are drawn again for the queues' time span."""
+    """If segments were dropped, a second figure has the windows for the queues' time span."""
     names = [each.name for each in figures["cwnd-detail"].lines]
     assert "first: segments dropped" in names
     assert points(line(figures["cwnd-detail"], "first: cwnd")) == [(0.019, 5.0)]
@@ -189,7 +191,7 @@ def test_files_of_figures(reported: Path) -> None:
 
 
 def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
-    """Drawing a figure twice gives the same SVG, so that a diff shows changes."""
+    """Drawing a figure twice gives the same SVG, so that a diff shows only changes."""
     x = np.arange(3.0)
     lines = [
         Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
@@ -214,14 +216,14 @@ def test_page_tells_the_verdict(reported: Path) -> None:
 def test_a_finding_that_is_not_seen_leaves_the_page_unmarked(
     tmp_path: Path, seen: int, mark: str
 ) -> None:
-    """The verdict is green only if nothing differs: a finding of other drops changes the colour."""
+    """The verdict is green only if the finding holds; otherwise it has no colour."""
     folder = write_run(tmp_path, findings=[finding("drops_data.forward", seen)])
     analyse_run(folder)
     assert f'<span class="verdict {mark}">1 finding: ' in (folder / "report.html").read_text()
 
 
 def test_page_escapes(reported: Path) -> None:
-    """A title with characters of HTML's own is shown, not interpreted."""
+    """Characters of HTML in a title are shown, not interpreted."""
     page = (reported / "report.html").read_text()
     assert "<h1>Two drops &amp; &lt;one&gt; compression</h1>" in page
 
@@ -234,7 +236,7 @@ def test_page_is_self_contained(reported: Path) -> None:
 
 
 def test_page_has_every_plot(reported: Path) -> None:
-    """The page's data are its figures' traces, one element for each to be drawn in."""
+    """The page's data are its figures' traces, with one element to draw each figure in."""
     page = (reported / "report.html").read_text()
     plots = packed_page.plots(page)
     assert list(plots) == IDS
@@ -249,7 +251,7 @@ def test_page_has_every_plot(reported: Path) -> None:
     [(None, "\N{EN DASH}"), (0, "0"), (12345.0, "12,345"), (0.123456, "0.1235"), (-2.0, "-2")],
 )
 def test_numbers_on_the_page(value: float | None, text: str) -> None:
-    """Numbers have four digits, whole ones are whole, and none is a dash."""
+    """Numbers have four digits or are whole; a missing number is a dash."""
     assert number(value) == text
 
 

@@ -53,7 +53,7 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
 
 
 def test_a_sweep_draws_goodputs_as_bars(tmp_path: Path) -> None:
-    """On a terminal a bar of twelve cells is the largest goodput, others are relative to it."""
+    """On a terminal the largest goodput is a bar of twelve cells; others are in proportion."""
     folder = write_run(tmp_path)
     manifest, metrics = read_manifest(folder), compute(Analysis(folder))
     lines = sweep_table([("grid@n=1", manifest, metrics)], bars=True)
@@ -80,7 +80,7 @@ def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
 
 
 def test_programs_have_their_run_times(tmp_path: Path) -> None:
-    """A run and a sweep list the run time of each program; a dash if it was asked to end."""
+    """Tables list the run time of each program, and a dash if it was asked to end."""
     folder = write_run(tmp_path)
     programs = tuple(ProgramRun.model_construct(name=name) for name in ("fetch", "server"))
     manifest = read_manifest(folder).model_copy(update={"connections": (), "programs": programs})

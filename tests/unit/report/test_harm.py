@@ -1,4 +1,4 @@
-"""Harm: a connection beside others, compared with it alone."""
+"""Harm: a connection beside others, compared with the same connection alone."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def harms(*runs: tuple[Manifest, Metrics]) -> list[dict[str, float | None]]:
 
 
 def test_a_sweep_has_the_harm_to_what_it_has_alone() -> None:
-    """A connection is compared with the point that has it alone and differs in one axis."""
+    """A connection is compared with the point that differs in one axis and has it alone."""
     alone = [run({"beside": 0, "buffer": each}, {"first": each}) for each in (8, 4)]
     beside = [run({"beside": 1, "buffer": each}, {"first": 2, "second": 9}) for each in (8, 4)]
     zero = {"harm_goodput.first": 0}
@@ -80,7 +80,7 @@ def test_a_sweep_has_the_harm_to_what_it_has_alone() -> None:
 
 
 def test_what_is_not_the_same_connection_is_not_compared() -> None:
-    """Nothing is compared if links differ, or another connection is alone, or all are."""
+    """Points are not compared if links differ, or if no point has that connection alone."""
     both = run({"beside": 1}, {"first": 2, "second": 9})
     slower = {"profile": {"directions": {"forward": {"queue_packets": 1}}}}
     assert harms(both, run({"beside": 0}, {"first": 4}, **slower))[0] == {}

@@ -108,7 +108,7 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
 def test_error_decides_beside_a_value(
     value: float, tolerance: float, error: float | None, verdict: Verdict
 ) -> None:
-    """A large error of the measurement leaves the verdict open, also with a tolerance."""
+    """A large error of the measurement leaves the verdict open, even with a tolerance."""
     said = prediction(PEAK, value, tolerance=tolerance)
     assert of_prediction(said, error=error) is verdict
 
@@ -134,13 +134,13 @@ def test_error_decides_beside_a_value(
 def test_error_decides_within_bounds(
     at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
 ) -> None:
-    """A measured 4 is within bounds or outside with its whole error, or cannot be told."""
+    """If a measurement of 4 is partly within its bounds and partly outside, the verdict is open."""
     said = prediction(PEAK, at_least=at_least, at_most=at_most)
     assert of_prediction(said, error=error) is verdict
 
 
 def test_decimal_fractions() -> None:
-    """1.98 is within 0.02 of 2 and of 1.96, though their binary forms are not."""
+    """1.98 is within 0.02 of 2 and of 1.96, although their binary forms are not."""
     for value in (2, 1.96):
         assert of_prediction(prediction(GOODPUT, value, tolerance=0.02)) is Verdict.PASS
     missed = prediction(GOODPUT, 2, tolerance=0.02 - 1e-12)
@@ -152,7 +152,7 @@ def test_decimal_fractions() -> None:
     [(0.011, 0.009, 0.02), (0.021, 0.018, 0.003), (1e9, 1e9, 0), (-1e9, 1e9, 0)],
 )
 def test_edges_in_decimals(value: float, tolerance: float, measured: float) -> None:
-    """A measurement on the edge of a tolerance, in decimals, is within it, whatever the values."""
+    """A measurement exactly on the edge of a tolerance, in decimals, is within it."""
     said = Bounds(value=value, tolerance=tolerance)
     assert judge(said, measured) is Verdict.PASS
     assert judge(said, measured, 0.0) is Verdict.PASS
@@ -167,7 +167,7 @@ def test_value_without_tolerance() -> None:
 
 
 def test_words_for_the_console() -> None:
-    """A verdict precedes its line, in green, red or yellow, and the line has no markup."""
+    """The verdict comes first in a line, in green, red or yellow, and the line has no markup."""
     assert marked(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
     assert marked(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
     assert marked(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
@@ -176,7 +176,7 @@ def test_words_for_the_console() -> None:
 @pytest.mark.parametrize("metric", [NONE, "goodput.third"])
 @pytest.mark.parametrize("error", [0, 1, None])
 def test_undefined_fails(metric: str, error: float | None) -> None:
-    """A metric without a value, or without measurement, fails a prediction of any tolerance."""
+    """A prediction fails if its metric has no value or was not measured."""
     assert of_prediction(prediction(metric, 1, tolerance=1e9), error=error) is Verdict.FAIL
 
 
@@ -218,7 +218,7 @@ ON_RECORD = {"since": "2026-11-24", "why": "a trip later"}
 def test_a_contradiction_on_record(
     value: float, error: float | None, row: tuple[Verdict, bool, str], code: int
 ) -> None:
-    """A recorded contradiction fails no run; one that no longer occurs does."""
+    """A recorded contradiction fails no run; a recorded one that does not occur fails it."""
     said = prediction(PEAK, value, contradicted=ON_RECORD)
     found = verdicts(predictions=(said,), error=error)
     (got,) = found.predictions
@@ -242,7 +242,7 @@ def test_a_contradiction_on_record(
 def test_claim_agrees_or_differs(
     said: Said, error: float | None, outcome: tuple[Verdict, bool]
 ) -> None:
-    """A claim agrees within its precision, or differs, which its file must list."""
+    """A claim agrees within its precision, or differs; its file must list the difference."""
     assert of_claim(said, error=error) == outcome
 
 
@@ -278,7 +278,7 @@ def test_a_paper_that_contradicts_itself(
 
 
 def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
-    """For a claim on two runs, the formula's difference must meet the measured difference."""
+    """If the formula meets the difference of two runs and the claim does not, the paper differs."""
     said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
     there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
     for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):
@@ -351,14 +351,14 @@ def test_not_comparable(value: float) -> None:
 def test_explanations_are_checked(
     there: Metric | None, verdict: Verdict, listed: bool, note: str
 ) -> None:
-    """A run explains a difference only if the same claim agrees in it."""
+    """A run explains a difference only if the same claim agrees in that run."""
     found = {} if there is None else {(OTHER, PEAK): there}
     (row,) = verdicts(claims=(claim(PEAK, 5, differs=EXPLAINED),), elsewhere=found).claims
     assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
 
 
 def test_chance_explains_nothing() -> None:
-    """A claim that holds in a run which differs only randomly cannot be told."""
+    """A difference that an explaining run removes only by chance leaves the verdict open."""
     there, by_chance = (
         {(OTHER, PEAK): Metric(value=5, unit="packets")},
         {**EXPLAINED, "chance": True},
@@ -368,7 +368,7 @@ def test_chance_explains_nothing() -> None:
 
 
 def test_a_long_list_of_parameters_is_cut() -> None:
-    """Six parameters in which the explaining run differs are named, others counted."""
+    """Six parameters that differ in the explaining run are named, and the others counted."""
     here = Manifest.model_validate(manifest())
     changed = {f"parameter{n}": n for n in range(8)}
     experiment = here.experiment.model_copy(update={"topology": changed})
@@ -381,7 +381,7 @@ def test_a_long_list_of_parameters_is_cut() -> None:
 
 
 def test_explanation_by_another_metric() -> None:
-    """The run that explains may have another name for the claim's metric."""
+    """The explaining run may name another metric than the claim's."""
     there = {
         (OTHER, PEAK): Metric(value=4, unit="packets"),
         (OTHER, OTHERS_PEAK): Metric(value=5, unit="packets"),
@@ -393,7 +393,7 @@ def test_explanation_by_another_metric() -> None:
 
 @pytest.mark.parametrize(("there", "verdict"), [(9, Verdict.EXPLAINED), (6, Verdict.UNEXPLAINED)])
 def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict) -> None:
-    """A run explains a missed difference if it differs from the compared run as claimed."""
+    """A run explains a difference between runs if its own difference is the claimed one."""
     base = "base@buffer=20"
     found = {
         (base, PEAK): Metric(value=3, unit="packets"),
@@ -404,7 +404,7 @@ def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict
 
 
 AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
-    # the statement's value, this run's error, the other run's value and error
+    # the claim's value, this run's error, the other run's value and error
     (1, 0, (3, 0), Verdict.AGREES),
     (-1, 0, (3, 0), Verdict.UNEXPLAINED),
     (4, 0, (3, 0), Verdict.UNEXPLAINED),
@@ -428,7 +428,7 @@ def test_claim_about_a_difference(
 
 
 def test_claim_against_a_run_with_an_error_of_its_own() -> None:
-    """Both runs' errors count: together 1 is within a precision of 1, and 1.1 is not."""
+    """The errors of both runs add up: 1 is within a precision of 1, and 1.1 is not."""
     said = claim(PEAK, 1, tolerance=1, against=OTHER)
     for error, verdict in ((0.5, Verdict.AGREES), (0.6, Verdict.CANNOT_TELL)):
         there = {(OTHER, PEAK): Metric(value=3, unit="packets", error=error)}
@@ -436,7 +436,7 @@ def test_claim_against_a_run_with_an_error_of_its_own() -> None:
 
 
 def test_claim_against_a_run_that_is_not_there() -> None:
-    """The claim cannot be told until the other run exists."""
+    """While the other run is missing, the claim's verdict is open."""
     (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
     assert (row.verdict, row.listed, row.compared) == (Verdict.NO_RUN, True, None)
     assert row.note == f"there is no sound, up-to-date run of {OTHER}"
@@ -446,13 +446,13 @@ def test_claim_against_a_run_that_is_not_there() -> None:
     ("metric", "there"), [(PEAK, Metric(value=None, unit="1")), (NONE, Metric(value=1, unit="1"))]
 )
 def test_claim_against_an_undefined_metric(metric: str, there: Metric) -> None:
-    """A metric that one of the runs lacks gives no difference that could agree."""
+    """If one of the runs lacks the metric, a claim about their difference does not agree."""
     said = claim(metric, 1, tolerance=1e9, against=OTHER)
     assert of_claim(said, elsewhere={(OTHER, metric): there}) == (Verdict.UNEXPLAINED, False)
 
 
 def test_only_claims_against_runs_have_a_difference() -> None:
-    """Other claims compare the metric itself."""
+    """A claim without another run compares the metric itself."""
     (row,) = verdicts(claims=(claim(PEAK, 4),)).claims
     assert row.compared is None
 
@@ -470,7 +470,7 @@ def test_only_claims_against_runs_have_a_difference() -> None:
     ],
 )
 def test_finding_is_stated_or_changed(said: Said, error: float, verdict: Verdict) -> None:
-    """A finding is as stated or has changed, which fails no run; undefined may be the finding."""
+    """A finding is as stated or has changed, which fails no run; a finding may be "undefined"."""
     found = verdicts(findings=(said,), error=error)
     assert found.findings[0].verdict is verdict
     assert found.misses == []
@@ -559,7 +559,7 @@ def test_run_verdict_stands_first(said: dict[str, Any], code: int, headline: str
 
 
 def test_exit_codes_differ() -> None:
-    """A good run gives 0, and a run that tells little another code than a bad one."""
+    """A good run, a bad one, and one that leaves verdicts open have three exit codes."""
     assert (GOOD, BAD, TELLS_LITTLE) == (0, 1, 3)
 
 
@@ -657,7 +657,7 @@ def test_a_run_that_decides_is_sound_and_of_its_kind(
 
 
 def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
-    """If a fidelity check fails, no number agrees, holds or misses: only the check fails."""
+    """If a fidelity check fails, it alone fails; all other verdicts are open."""
     found = verdicts(
         predictions=(prediction(PEAK, 4), prediction(PEAK, 5)),
         claims=(claim(PEAK, 4), claim(PEAK, 5)),
@@ -670,7 +670,7 @@ def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
 
 
 def test_a_sentence_counts_once() -> None:
-    """Rows of one claim are one claim in the headline, as in the report on papers."""
+    """Rows of one claim count as one claim in the headline, as in the report on papers."""
     claims = (claim(PEAK, 4), claim(GOODPUT, 1.98), claim(PEAK, 4, claim="Another."))
     assert verdicts(claims=claims).headline == "2 claims: agrees"
 
@@ -685,7 +685,7 @@ def test_verdicts_document_reads_as_written(tmp_path: Path) -> None:
 
 
 def test_links_are_no_runs(tmp_path: Path) -> None:
-    """The link to the latest run, whose name is no time, is ignored."""
+    """The link to the latest run is not a run, because its name is no time."""
     folder = measured(tmp_path, "this", "20000101-000030", claims=(claim(PEAK, 1, against=OTHER),))
     measured(tmp_path, OTHER, "latest")
     assert judge_run(folder).claims[0].compared is None

@@ -87,7 +87,7 @@ def test_a_figure_is_measured_computed_and_printed(folders: list[Path]) -> None:
 
 
 def test_the_verdict_is_the_worst(folders: list[Path]) -> None:
-    """A prediction that fails decides; without one the worst claim; without a claim nothing."""
+    """A failed prediction decides a figure's verdict; without one the worst claim decides."""
     assert _drawn(folders)["figure 1"].verdict == "a prediction fails"
     for run in folders:
         edit_json(run / VERDICTS, lambda found: found.update(predictions=[]))
@@ -116,7 +116,7 @@ def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
 
 
 def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
-    """A picture of a run's report has the listed lines, and levels across it as marks."""
+    """A figure from a run's report has the listed lines, and printed readings as levels."""
     run = write_run(tmp_path / "single")
     analyse_run(run)
     (experiment,) = read_results([run])
@@ -140,7 +140,7 @@ def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
 
 
 def test_a_claim_names_its_figures() -> None:
-    """Words such as "figures 5.5 to 5.8" name each figure, and sections none."""
+    """The words "figures 5.5 to 5.8" name each figure of the range; "section 5" names none."""
     assert named("section 3, figure 3.2") == {"figure 3.2"}
     assert named("figures 3.3 and 3.4") == {"figure 3.3", "figure 3.4"}
     assert named("section 5.3, figures 5.9 to 5.11") == {"figure 5.9", "figure 5.10", "figure 5.11"}
@@ -159,7 +159,7 @@ def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
     figure = _drawn(folders)["figure 1"].figure
     assert figure
     svg = thumbnail(figure)
-    assert svg.count("<path") == len(figure.lines) + 1  # a line with dots has two
+    assert svg.count("<path") == len(figure.lines) + 1  # a line with dots has two paths
     assert "nan" not in svg
     assert "first" not in svg
     assert "<path" not in thumbnail(replace(figure, lines=[]))
@@ -175,7 +175,7 @@ def test_the_papers_figures_have_runs(path: Path) -> None:
 
 
 def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path) -> None:
-    """A picture whose run has lost its captures is not drawn; its page names the command."""
+    """If a run has lost its captures, its figure is not drawn, and the page names the command."""
     run = "swept@window=4,acks=delayed"
     figure = {"name": "figure 4", "shows": "a queue", "runs": [run], "picture": "queues"}
     file = {"title": PAPER, "figures": [figure], "untested": []}
@@ -209,7 +209,7 @@ def written(folders: list[Path], tmp_path: Path) -> Path:
 def test_figures_begin_on_the_first_screen(
     browser: Any, folders: list[Path], tmp_path: Path
 ) -> None:
-    """Whatever runs contradict, a window of 1100 x 900 px shows the index's first figures."""
+    """Despite long contradictions, 1100 x 900 px show the index's first figures."""
     row = {
         "verdict": "contradicted, on record",
         "contradicted": {"since": "2026-11-24", "why": "too short"},
@@ -256,7 +256,7 @@ def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
     assert "What it shows is undefined at every point." in body
     assert "None of its runs is among the results: twoway run other" in body
     over = browser.find_element(By.CSS_SELECTOR, "#plot-figure-1 .u-over")
-    # The first of three dots, and a part of the line before the second, are out of sight.
+    # The first of three dots and a part of the line before the second are outside of the picture.
     right, down = browser.execute_script(
         """const {plot} = document.getElementById("plot-figure-1");
         plot.element.scrollIntoView({block: "center"});

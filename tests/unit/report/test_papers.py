@@ -39,7 +39,7 @@ def made(tmp_path: Path) -> list[Path]:
 
 
 def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) -> None:
-    """Points are in the matrix's order, under their experiment, under its paper."""
+    """Points are in the matrix's order, grouped by experiment, and those by paper."""
     single, swept = read_results(folders)
     assert single.paper == ""
     assert swept.paper == PAPER
@@ -69,7 +69,7 @@ def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
 
 
 def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
-    """The worst of values within bounds has the smallest margin, of others the largest miss."""
+    """The row shown is the one that misses its bound most, or the nearest to it if none misses."""
     _, swept = read_results(folders)
     (claim,) = claims([swept])
     said = next(each for each in claim.rows if each.row.measured == 8.8)
@@ -88,7 +88,7 @@ def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
 
 
 def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
-    """A prediction's gap is measured minus predicted; for nothing or zero there is no per cent."""
+    """A gap is measured minus predicted, in units and per cent; a predicted 0 has no per cent."""
     _, swept = read_results(folders)
     found = list(predictions(swept))
     delayed = next(said for said in found if said.result.id == "swept@window=8,acks=delayed")
@@ -102,7 +102,7 @@ def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
 
 
 def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> None:
-    """A family makes one figure over the longest axis; an undefined number has no point."""
+    """A family of metrics is a figure over the longest axis, without undefined points."""
     _, swept = read_results(folders)
     (figure,) = curves(swept)
     assert figure.x_label == "window"
@@ -116,7 +116,7 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
 
 
 def test_words_on_an_axis_are_not_joined(folders: list[Path]) -> None:
-    """Values that are words name the axis's points, which no line joins; numbers have no names."""
+    """Words on an axis are names of points without a line; numbers are joined by a line."""
     _, swept = read_results(folders)
     assert drawing.axis_names(swept, "window") == ()
     assert drawing.axis_names(swept, "acks") == ("every-segment", "delayed")
@@ -128,7 +128,7 @@ def test_words_on_an_axis_are_not_joined(folders: list[Path]) -> None:
 def test_an_axis_of_decades_is_logarithmic(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Values from 4 to 16 have a linear axis; if a factor of four is far, a logarithmic one."""
+    """An axis from 4 to 16 is linear; with a limit of a factor of four it is logarithmic."""
     _, swept = read_results(folders)
     assert [figure.log_x for figure in curves(swept)] == [False]
     monkeypatch.setattr(drawing, "_DECADES", 4)
@@ -160,7 +160,7 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
 def test_a_claim_counts_by_paper_and_by_the_strictest_form(
     folders: list[Path], tmp_path: Path
 ) -> None:
-    """claims.csv has paper and form; a row tested as a number makes its claim a printed number."""
+    """claims.csv has paper and form; a claim with a number and a formula is a printed number."""
     for run in folders[:-1]:
         edit_json(run / VERDICTS, lambda v: v["claims"][0].update({"formula": True}))
     write_site(folders, tmp_path / "site", 83)
@@ -185,7 +185,7 @@ def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) ->
 
 
 def test_what_differs_is_one_click_away(folders: list[Path], tmp_path: Path) -> None:
-    """The index counts unexplained differences, and has the folded list before experiments."""
+    """The index counts unexplained differences, and lists them before the experiments."""
     write_site(folders, tmp_path / "site", 83)
     index = (tmp_path / "site/index.html").read_text()
     first = index.index("Differs, unexplained: 1 of 1 claims of ")
@@ -209,7 +209,7 @@ def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_p
 
 
 def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_path: Path) -> None:
-    """A contradiction has a column and a table of its own, and does not count as a prediction."""
+    """Predictions of the testbed are counted as checks of fidelity, in a table of their own."""
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"of_testbed": True}))
     document = write_site(folders, tmp_path / "site", 83)
     paper, _ = document["papers"]
@@ -226,7 +226,7 @@ def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_p
 
 
 def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path]) -> None:
-    """The index counts exact values, bounds, weak ones, and failures of the paper's formula."""
+    """The index counts exact predictions, bounds, loose tolerances, and misses of the formula."""
     _, swept = read_results(folders)
     row = next(iter(predictions(swept))).row
 
@@ -257,7 +257,7 @@ def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:
 def test_a_paper_has_a_title_and_what_is_not_tested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A paper's file gives title and untested claims; without a file the name is the title."""
+    """A paper's file has its title and untested claims; without a file the title is the name."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path)
     monkeypatch.setattr(papers, "ROOT", tmp_path)
     assert papers.find_paper("Somebody, 2000").title == "Somebody, 2000"

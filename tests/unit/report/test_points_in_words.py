@@ -16,7 +16,7 @@ from twoway.sweeps.sweep import Outcome
 def test_a_finding_that_is_not_as_stated_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A point whose run does not confirm its finding fails nothing, and is not as its file says."""
+    """A run that does not confirm its finding fails nothing, but its point is counted."""
     runs = write_points(tmp_path)
     for run in runs:
         judged = Verdicts.read(run / VERDICTS)
@@ -39,7 +39,7 @@ def test_a_finding_that_is_not_as_stated_is_counted(
 def test_a_failed_point_is_printed_with_the_command_that_runs_it_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The command has the results folder, backend and kernel of the sweep, if they were given."""
+    """The command that runs a failed point again has the sweep's results, backend and kernel."""
     failed = Outcome(name="my file.yml@window=8", error="no", exit_code=BAD)
     args = Namespace(results=Path("/tmp/x"), backend="uml", kernel="newest")
     assert judge_points(args, [failed]) == BAD

@@ -15,7 +15,7 @@ PASS, FAIL, UNTOLD = Verdict.AS_STATED, Verdict.CHANGED, Verdict.CANNOT_TELL
 
 
 def test_spread_of_values() -> None:
-    """Median, quartiles and extremes are of the values that are defined."""
+    """Median, quartiles and extremes are those of the defined values."""
     assert spread([5, None, 1, 2, 4, 3]) == (5, 1, 2, 3, 4, 5)
     assert spread([None]) is None
 
@@ -36,7 +36,7 @@ def test_spread_of_values() -> None:
     ],
 )
 def test_for_how_many_seeds(verdicts: list[Verdict], words: str) -> None:
-    """A statement holds for all, most, some or none, and the words say if the spread decides."""
+    """A statement holds for all, most, some or no seeds; if they disagree, the spread decides."""
     assert held(verdicts) == words
 
 
@@ -73,7 +73,7 @@ def test_claims_against_another_run_are_of_the_same_seed() -> None:
 
 
 def test_the_table_of_a_sweep_has_quantiles() -> None:
-    """Repetitions of a point are listed as least, median and most; other points as they are."""
+    """Repetitions of a point are three rows: least, median, most; another point is one row."""
     families = ("goodput", "retransmitted", "rtt_min", "rtt_median", "rtt_p95")
     names = [f"{family}.{each}" for family in families for each in ("first", "second")]
     metrics = [

@@ -14,7 +14,7 @@ PIPE = 205.0
 
 
 def _result(name: str, main: int, upstream: int, drops: float) -> Result:
-    """Make a run with buffers of some packets, and one more in transmission."""
+    """Make a run with buffers of this size, plus one packet in transmission."""
     limits = {"node1": upstream + 1, "bottleneck": main + 1}
     document = manifest()
     document["experiment"] |= {
@@ -34,15 +34,16 @@ def _result(name: str, main: int, upstream: int, drops: float) -> Result:
 
 
 def test_edges_and_points() -> None:
-    """For mu T = 205 the exact region begins above 64 packets, the paper's above mu T / 3.
+    """For mu T = 205 the exact region begins at 64.5 packets, the paper's at mu T / 3.
 
-    205 + B < 2^n + 2B, 2^n the power of two from 2B on, holds from B = 64.5 on, where that is 256.
+    The region is 205 + B < 2^n + 2B, where 2^n is the power of two from 2B on. It holds from B =
+    64.5 on, where that power is 256.
     """
     results = (_result("safe", 80, 80, 1), _result("step", 66, 80, 1), _result("lossy", 80, 50, 7))
     figure = pictures(Experiment("barakat-fig5-6", results))[0]
     exact, paper, safe, lossy = figure.lines
     assert exact.x.min() == exact.y.min() == 64.5
-    assert paper.x.min() == 68.5  # the first half above 205/3
+    assert paper.x.min() == 68.5  # the first half-integer above 205/3
     assert dict(zip(paper.x, paper.y, strict=True))[80.0] == pytest.approx((PIPE + 80) / 4)
     assert list(zip(safe.x, safe.y, strict=True)) == [(80, 80), (66, 80)]
     assert list(zip(lossy.x, lossy.y, strict=True)) == [(80, 50)]

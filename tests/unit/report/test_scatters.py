@@ -43,7 +43,7 @@ def _link(result: Result) -> str:
 
 
 def test_a_figure_for_each_value_of_an_axis() -> None:
-    """Each value of the axis has a figure with a dot for each run; the dot's link opens it."""
+    """Each value of the axis has a figure with a dot for each run; a dot links to its run."""
     results = [
         _result(control, line, _both(line + place), for_each="line")
         for line in (1, 50)
@@ -75,7 +75,7 @@ def test_one_figure_of_all_runs() -> None:
 
 
 def test_what_is_not_measured_has_no_dot() -> None:
-    """Dots need both metrics of the same connection, and figures a dot."""
+    """A dot needs both metrics of one connection, and a figure needs a dot."""
     lacking: list[dict[str, float | None]] = [
         {"goodput.first": 1, "rtt_p95.first": None},
         {"goodput.first": None, "rtt_p95.first": 1},

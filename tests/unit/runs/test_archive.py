@@ -1,4 +1,4 @@
-"""Runs moved between machines: complete and unchanged, or not at all."""
+"""Runs moved between machines arrive complete and unchanged, or not at all."""
 
 import hashlib
 import io
@@ -48,7 +48,7 @@ def _files(results: Path) -> dict[str, bytes]:
 
 
 def test_round_trip(results: Path, tmp_path: Path) -> None:
-    """Unpacking restores what was packed, finished runs only; a second time it is kept."""
+    """Unpacking restores the finished runs; a run that exists is kept."""
     packed = _packed(results)
     there = tmp_path / "there"
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
-    """A run with a file that changed since its end is not packed, and the file is named."""
+    """A run with a file that changed after its end is not packed; the error names the file."""
     (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
     with pytest.raises(ArchiveError, match=r"changed since the run: pcap/a.pcap"):
         pack_runs(results, RUNS, io.BytesIO())
@@ -177,7 +177,7 @@ def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
 def test_a_run_that_is_not_as_it_ended_is_not_taken(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An archive with right checksums is refused if its run has changed since its end."""
+    """An archive with valid checksums is refused if its run has changed since its end."""
     (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
     with monkeypatch.context() as careless:
         careless.setattr(archive, "_refuse_damaged", lambda _: None)
@@ -194,7 +194,7 @@ def test_unfinished_run_is_not_sent(results: Path) -> None:
 
 
 def test_part_of_a_run(tmp_path: Path) -> None:
-    """One host's part of a multi-host run, which ends with machine.json, is sent as a run."""
+    """One host's part of a multi-host run, complete with machine.json, is sent as a run."""
     part, there = "one/left", tmp_path / "there"
     (tmp_path / "here" / part).mkdir(parents=True)
     (tmp_path / "here" / part / "machine.json").write_text("{}")

@@ -33,7 +33,7 @@ def test_nothing_but_size_changes(tmp_path: Path) -> None:
 
 
 def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
-    """A run that lacks both captures and samples is whole; one that lacks only samples is damaged.
+    """A run without captures and samples is complete; one without samples only is damaged.
 
     Changed verdicts are written, and a report with other verdicts is removed.
     """

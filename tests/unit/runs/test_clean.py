@@ -1,4 +1,4 @@
-"""What `twoway clean` lists and removes, and what it never touches."""
+"""What `twoway clean` lists and removes, and what it leaves alone."""
 
 import os
 import time
@@ -85,7 +85,7 @@ def test_a_run_half_removed_does_not_look_finished(
 
 
 def test_a_run_nested_without_end(results: Path) -> None:
-    """A failed run with nested folders, deeper than any path, is removed as others."""
+    """A failed run whose folders are nested deeper than any path is removed like others."""
     with nested(results / FAILED / "log/deep"):
         assert twoway("clean", "--results", results, "--yes").returncode == 0
         assert not (results / FAILED).exists()

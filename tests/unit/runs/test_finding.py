@@ -43,7 +43,7 @@ def test_runs_are_found_the_newest_of_each_first(results: Path) -> None:
     ("name", "found"), [("a", f"a/{NEW}"), ("b@x=1", f"b@x=1/{OLD}"), ("111111", f"a/{OLD}")]
 )
 def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
-    """An experiment or point names its newest run, six digits the run of that identity."""
+    """An experiment or point finds its newest run, and six digits the run of that identity."""
     assert find_run(name, results) == results / found
     assert find_run(str(results / found), results) == results / found
 
@@ -58,7 +58,7 @@ def test_an_experiments_file_names_its_runs(results: Path) -> None:
 
 
 def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
-    """The id of a sweep's experiment finds a run of each point, in the order of their numbers."""
+    """A sweep's id finds the newest run of each point, in the order of the points' numbers."""
     for point, name in (("c@n=100", OLD), ("c@n=20", OLD), ("c@n=20", NEW), ("c@n=1.5", OLD)):
         _run(results, point, name, "4" * 64)
     runs = [f"c@n=1.5/{OLD}", f"c@n=20/{NEW}", f"c@n=100/{OLD}"]
@@ -70,7 +70,7 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
 
 
 def test_a_run_of_a_sweep_has_its_points_name(results: Path) -> None:
-    """A command for one run refuses a sweep's experiment, counts its points and names one."""
+    """A command for one run refuses a sweep's file, counts its points with runs, and names one."""
     for n in (20, 3):
         _run(results, f"c@n={n}", OLD, "4" * 64)
     with pytest.raises(UsageError, match=r"^c.yml: 2 of its points have finished runs") as refused:
@@ -80,7 +80,7 @@ def test_a_run_of_a_sweep_has_its_points_name(results: Path) -> None:
 
 @pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])
 def test_no_such_run(results: Path, name: str) -> None:
-    """Five digits, an unknown identity and an experiment without a run are refused in words."""
+    """Five digits, an unknown identity and an experiment without runs are refused."""
     with pytest.raises(UsageError, match=f"^{name}: neither a finished run"):
         find_run(name, results)
 
@@ -101,7 +101,7 @@ def test_runs_are_listed(results: Path) -> None:
     page = (results / "index.html").read_text()
     assert page.count("<tr>") == 3
     assert f'href="a/{OLD}/report.html"' in page
-    assert f'href="a/{NEW}/"' in page  # a run without a report: its folder
+    assert f'href="a/{NEW}/"' in page  # a run without a report has a link to its folder
 
 
 def test_no_runs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`vet` names an experiment's programs that a guest would not find."""
+"""`vet` names programs of an experiment that a guest would not find."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_a_missing_program_is_named_beside_a_missing_file(tmp_path: Path) -> Non
 def test_a_program_that_is_not_there_is_named(
     tmp_path: Path, program: dict[str, object], problem: str | None
 ) -> None:
-    """A word is searched in PATH, a path on the machine, and a relative path in the files."""
+    """A bare name is searched in PATH, a full path on the machine, and ./NAME in the files."""
     (tmp_path / "mine.sh").write_text("#!/bin/sh\n")
     (tmp_path / "mine.sh").chmod(0o755)
     (tmp_path / "words").write_text("no program\n")

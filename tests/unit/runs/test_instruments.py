@@ -22,7 +22,7 @@ from twoway.runs.run import run_experiment
 def test_a_backend_without_instruments_says_so(
     tmp_path: Path, wanted: dict[str, Any], field: str
 ) -> None:
-    """An experiment that asks for them elsewhere is refused by field, and leaves no folder."""
+    """Without virtual time the kernel's instruments are refused by field, and no folder is left."""
     point = load_point(str(write_experiment(tmp_path, {**SMALL, **wanted})))
     without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Predicted values in a file beside the experiment's: written, checked, and missed if gone."""
+"""The file of predicted values beside an experiment: written, checked, and missed if gone."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: int) -> None:
-    """A metric or point that is gone, or a wider tolerance, is named; a narrower one is not."""
+    """A lost metric or point, and a wider tolerance, are named; a narrower tolerance is not."""
     write(_experiment(tmp_path, SAID))
     unsaid = {"metric": "goodput.left", "at_least": "theory", "why": "for the points left out"}
     name = _experiment(tmp_path, said, unsaid)
@@ -59,7 +59,7 @@ def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: i
 
 
 def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
-    """`vet` warns and ends with 0, `predict --check` with 1, until the file is written again."""
+    """Until the file is written again, `vet` warns with status 0, and `predict --check` fails."""
     write(_experiment(tmp_path, SAID))
     name = _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
     vetted = twoway("vet", name)

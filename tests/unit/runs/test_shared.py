@@ -47,7 +47,7 @@ def _kept(tmp_path: Path) -> list[Path]:
 
 @pytest.mark.parametrize("captures", [True, False])
 def test_what_is_read_is_what_was_shared(run: Path, tmp_path: Path, captures: bool) -> None:
-    """A file restores its run byte for byte, without captures if left out, any number of times."""
+    """A shared file restores its run byte for byte, repeatedly; captures may be left out."""
     share_runs(PAGE, [run], tmp_path / "a.html", captures=captures)
     assert (tmp_path / "a.html").read_text("utf-8").startswith("<html><body>A run.")
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_sound_leaves_nothing(
 
 @pytest.mark.slow
 def test_no_captures_no_series(run: Path, tmp_path: Path) -> None:
-    """A run without captures has metrics, and its series name the command that makes them."""
+    """A run without captures has metrics; for its series the error names the command."""
     done = twoway("share", run, "--to", tmp_path / "a.html")
     assert (done.returncode, done.stdout) == (0, "")
     one = load(tmp_path / "a.html")
@@ -142,7 +142,7 @@ def test_no_captures_no_series(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
-    """Two shared files are compared as runs: by metrics, and captures if both have them."""
+    """Two shared files are compared by metrics, and by captures if both have them."""
     assert twoway("share", run, "--captures", "--to", tmp_path / "a.html").returncode == 0
     edit_json(run / "metrics.json", lambda m: m["metrics"]["goodput.first"].update(value=1.5))
     assert twoway("share", run, "--to", tmp_path / "b.html").returncode == 0
@@ -160,7 +160,7 @@ def test_compare_reads_files_of_runs(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_shared_sweep_lists_points_without_a_run(tmp_path: Path) -> None:
-    """The page of a shared sweep names the points of its matrix without a run."""
+    """The page of a shared sweep names points of its matrix that have no run."""
     *there, missing = write_points(tmp_path / "results")
     for folder in there:
         (folder / "report.html").write_text(PAGE)

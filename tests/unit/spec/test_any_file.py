@@ -22,7 +22,7 @@ from twoway.spec.point import point_names
 from twoway.spec.reading import load_profile
 
 pytestmark = pytest.mark.slow
-# EXAMPLES=10000 for an hour's search; the same few every day.
+# EXAMPLES=10000 searches for an hour; without it the same few examples run every day.
 SETTINGS = settings(
     max_examples=int(os.environ.get("EXAMPLES", "200")),
     derandomize="EXAMPLES" not in os.environ,
@@ -30,7 +30,7 @@ SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-# An experiment with all features that can be wrong.
+# An experiment with every feature that can be wrong.
 FULL: dict[str, Any] = {
     **SMALL,
     "source": {"paper": "kalampoukas", "where": "here"},

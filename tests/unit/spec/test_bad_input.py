@@ -15,7 +15,7 @@ from twoway.spec.reading import load_profile
 
 
 def _vet(tmp_path: Path, **changes: Any) -> str:
-    """Return `twoway run`'s output on a file; another test checks that it is complete."""
+    """Return `twoway run`'s output on a file; another test checks that the output is complete."""
     path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
     with pytest.raises(SpecError) as raised:
         load_point(point_names(str(path))[0])
@@ -31,7 +31,7 @@ def _claims(*metrics: str | list[str]) -> dict[str, Any]:
 
 
 def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
-    """A value of a wrong type gives one message for all allowed types, without their names."""
+    """A value of a wrong type gives one message for all allowed types, without Python's names."""
     axis = {"set": ["profile.forward.loss"], "to": {"random": {"percent": 1}}}
     said = _vet(tmp_path, matrix={"loss": axis})
     of_axis = [line for line in said.splitlines() if "matrix.loss.to.random: " in line]
@@ -47,7 +47,7 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
 
 
 def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
-    """A missing topology and profile are named with all that exist."""
+    """If topology and profile are missing, one hint lists all that exist of both."""
     path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
     with pytest.raises(SpecError) as raised:
         load_point(str(path))
@@ -56,7 +56,7 @@ def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
 
 
 def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
-    """A field that is known elsewhere, but not here, is not suggested."""
+    """An unknown field's own name, known in another place, is not suggested."""
     claims = [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]
     said = _vet(tmp_path, claims=claims)
     assert 'claims.0.differs.0.metric: unknown field; did you mean "metrics"?' in said
@@ -183,7 +183,7 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
-    """Duplicate keys and files that are not UTF-8 are refused with a sentence."""
+    """Duplicate keys, and files that are not UTF-8, are refused with a sentence."""
     twice = tmp_path / "twice.yml"
     twice.write_text(write_experiment(tmp_path, SMALL).read_text() + "duration_s: 9\n")
     assert '"duration_s" is given twice' in twoway("vet", twice).stderr
@@ -193,14 +193,14 @@ def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["latest", "calibration", "a b"])
 def test_ids_that_results_need_for_themselves(tmp_path: Path, name: str) -> None:
-    """An experiment may not have a name with another meaning in the results folder."""
+    """An experiment may not have a name that the results folder reserves."""
     done = twoway("vet", write_experiment(tmp_path, SMALL, name))
     assert done.returncode == 2
     assert "cannot be an experiment's id" in done.stderr
 
 
 def test_every_point_that_is_wrong_is_named(tmp_path: Path) -> None:
-    """Vetting a sweep names each wrong value of an axis, not only the first."""
+    """Vetting a sweep names each wrong value of an axis, not just the first."""
     axis = {"set": ["profile.reverse.queue_packets"], "to": [-5, "ten", 20]}
     done = twoway("vet", write_experiment(tmp_path, {**SMALL, "matrix": {"queue": axis}}))
     assert done.returncode == 2
@@ -210,7 +210,7 @@ def test_every_point_that_is_wrong_is_named(tmp_path: Path) -> None:
 
 
 def test_usage_errors_are_exit_code_2() -> None:
-    """A command that does not exist is bad usage."""
+    """A command that does not exist is a usage error: exit code 2."""
     assert twoway("frobnicate").returncode == 2
 
 
@@ -311,7 +311,7 @@ def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) ->
 
 
 def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
-    """Slots beyond the pool's are refused with the field and the pool's number."""
+    """Slots beyond the pool's are refused with the field and the number of the pool's slots."""
     path = tmp_path / "p.yml"
     channel = "{slots: 21, pool: bus, owned_slots: 22}"
     path.write_text(
@@ -327,7 +327,7 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
 
 
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
-    """A parameter is refused by name if no flow uses its module, or flows set it themselves."""
+    """A module parameter is refused if no flow uses its module, or if flows set it themselves."""
     said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
     assert "modules.tcp_fast: no flow uses it; in use: tcp_fixed" in said
     assert "modules.tcp_fixed.windows: set by the flows' window_packets" in said

@@ -23,7 +23,7 @@ def _problems(folder: Path, **changes: Any) -> list[str]:
 
 
 def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
-    """A profile beside the file is found outside of the checkout, and precedes one in it."""
+    """A profile beside the experiment's file is found, and precedes one of the checkout."""
     document = yaml.safe_load((PROFILES / "atm-131mbit.yml").read_text())
     document["directions"]["forward"]["queue_packets"] = 7
     for name in ("mine", "atm-131mbit"):
@@ -33,13 +33,13 @@ def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
 
 
 def test_a_profile_is_not_the_experiments_own_file(tmp_path: Path) -> None:
-    """An experiment may have the name of its profile in the checkout."""
+    """An experiment's file may have the name of its profile in the checkout."""
     path = write_experiment(tmp_path, SMALL, name="atm-131mbit")
     assert load_point(str(path)).profile.title
 
 
 def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
-    """Mininet's prompt gets the topology's program, from any folder; a run executes none."""
+    """A plan for Mininet's shell has the topology's program; a plan for a run has none of it."""
     program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
     (tmp_path / "mine.py").write_text(program)
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})))

@@ -1,4 +1,4 @@
-"""The places of the experiments' files, and the search for them."""
+"""The folders of experiments, and the search for their files."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ FOLDERS = sorted({path.parent for path in FILES.values()} - {EXPERIMENTS})
 
 
 def test_folders_are_papers_or_three_more() -> None:
-    """The folders are those of papers, `beyond`, `classes` and `lab`."""
+    """The folders are one per paper, and `beyond`, `classes` and `lab`."""
     papers = {path.stem for path in PAPERS.iterdir()}
     assert {path.name for path in FOLDERS} == papers | {"beyond", "classes", "lab"}
 
@@ -30,7 +30,7 @@ def test_the_folder_of_an_experiment_is_its_paper(name: str) -> None:
 
 
 def test_an_id_is_found_in_any_folder() -> None:
-    """An id finds its file, whatever folder of the experiments has it."""
+    """An id finds its file in any folder of the experiments."""
     assert find_experiment("zhang-fig8") == EXPERIMENTS / "zhang-1991/zhang-fig8.yml"
     assert find_experiment("two-kernels") == EXPERIMENTS / "lab/two-kernels.yml"
 

@@ -53,7 +53,7 @@ def _refused(folder: Path, text: str) -> str:
     ],
 )
 def test_unneeded_text_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
-    """Text that no experiment needs is refused in its own sentence, cut and printable."""
+    """Hostile YAML is refused with its own sentence, which is cut and printable."""
     assert sentence in _refused(tmp_path, text)
 
 
@@ -116,12 +116,12 @@ def test_cells_need_a_link_of_cells(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_problems_are_counted(tmp_path: Path) -> None:
-    """Of hundreds of problems in a file fifty are printed, with the number of the others."""
+    """Of hundreds of problems in a file, fifty are printed and the others counted."""
     text = BASE + "".join(f"x{number}: 1\n" for number in range(60))
     assert "10 problems more" in _refused(tmp_path, text)
 
 
 def test_shown_text_is_cut_and_printable() -> None:
-    """A text is cut to its bound, and its control characters are spelt out."""
+    """A quoted text is cut to its bound, and its control characters are escaped."""
     assert shown("a" * 81) == "a" * 80 + "..."
     assert shown("\x1b[2J\n") == "\\u001b[2J\n"

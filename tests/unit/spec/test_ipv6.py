@@ -51,12 +51,12 @@ def _problems(folder: Path, **fields: Any) -> list[str]:
 def test_wrong_ipv6_names_its_field(
     fields: dict[str, Any], problems: list[str], tmp_path: Path
 ) -> None:
-    """Each mistake is a sentence with its field and value."""
+    """Each mistake is refused with its field and value."""
     assert _problems(tmp_path, **fields) == problems
 
 
 def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
-    """A window in segments is offered in segments of each version's size."""
+    """A window in segments gives IPv6's route 20 bytes less per segment than IPv4's."""
     stack = {"mtu_bytes": 9180, "ip": 6, "receive_window_packets": 10}
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "stack": stack})))
     routes = [
@@ -70,7 +70,7 @@ def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
 
 
 def test_without_ipv6_a_plan_turns_it_off(tmp_path: Path) -> None:
-    """A plan with only IPv4 has no IPv6 address, switches it off, and waits for no reports."""
+    """A plan with only IPv4 has no IPv6 address and switches IPv6 off."""
     plan = build_plan(load_point(str(write_experiment(tmp_path, SMALL)))).model_dump_json()
     assert ("fd00" in plan, "sleep" in plan) == (False, False)
     settings = set(re.findall(r'"net\.ipv6\.([^"]*)":([^,}]*)', plan))

@@ -28,7 +28,7 @@ def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
 
 
 def test_a_point_sets_flows_and_profile(tmp_path: Path) -> None:
-    """A point's values are set in the flows and in one direction of the profile only."""
+    """A point sets its values in flows, and in one direction of the profile only."""
     point = load_point(f"{_swept(tmp_path)}@window=8,delay=1.6")
     assert point.id == "small@window=8,delay=1.6"
     assert [flow.window_packets for flow in point.experiment.flows] == [8, 8]
@@ -37,14 +37,14 @@ def test_a_point_sets_flows_and_profile(tmp_path: Path) -> None:
 
 
 def test_a_list_has_a_value_for_each_field(tmp_path: Path) -> None:
-    """A value that is a list is divided among the axis's fields, and named by all of them."""
+    """A list on an axis has a value for each of the axis's fields, and its name has them all."""
     matrix = {"window": {**WINDOW, "to": [[4, 9]]}}
     point = load_point(f"{_swept(tmp_path, matrix=matrix)}@window=4+9")
     assert [flow.window_packets for flow in point.experiment.flows] == [4, 9]
 
 
 def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
-    """Values by name: the point has the name, in `at` too, and sets the values."""
+    """A named list sets its values; the point and `at` use the name."""
     matrix = {"window": {**WINDOW, "to": {"even": [4, 4], 9: [4, 9]}}}
     said = {**CLAIMED, "at": {"window": 9}, "elsewhere": "one is enough"}
     silent = {"at": {"window": "even"}, "why": "one is enough"}
@@ -57,14 +57,14 @@ def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
 
 
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
-    """An axis may set a field of a section that the file leaves at its defaults."""
+    """An axis may set a field of a section that the file leaves out."""
     matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
     point = load_point(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
     assert point.experiment.observe.tcp_info_ms == 5
 
 
 def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
-    """A claim with `at` is about the points it names, by values of an axis."""
+    """A claim with `at` applies to the points that have those values of an axis."""
     said = {**CLAIMED, "at": {"window": 8, "delay": [0.8, 1.6]}, "elsewhere": "enough"}
     path = _swept(tmp_path, claims=[said], unclaimed=[{"at": {"window": 4}, "why": "enough"}])
     assert [len(load_point(name).claims) for name in point_names(path)] == [0, 0, 1, 1]
@@ -121,7 +121,7 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
-    """Each mistake in a sweep is reported by field and value, and by point if it has one."""
+    """Each mistake in a sweep is refused with field and value, and with its point, if any."""
     assert any(found.startswith(problem) for found in problems_of(_swept(tmp_path, **fields)))
 
 
@@ -134,7 +134,7 @@ def test_unknown_point(tmp_path: Path) -> None:
 
 
 def test_values_of_some_axes_name_points(tmp_path: Path) -> None:
-    """A name with values of some axes, in any order, means all points with these values."""
+    """A name with values of some axes, in any order, stands for all points with these values."""
     file = str(_swept(tmp_path))
     both = [f"{file}@window=8,delay=0.8", f"{file}@window=8,delay=1.6"]
     assert point_names(f"{file}@window=8") == both

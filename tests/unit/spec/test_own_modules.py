@@ -32,7 +32,7 @@ def test_a_source_says_its_controls_and_parameters(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_a_kbuild(tmp_path: Path) -> None:
-    """A folder's module is the one that its Kbuild names, from all of its C files."""
+    """A folder's module is the one that its Kbuild builds, from all of the folder's C files."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "aimd.c").write_text(TOY, "utf-8")
@@ -46,7 +46,7 @@ def test_a_folder_has_a_kbuild(tmp_path: Path) -> None:
 
 
 def test_all_paths_that_are_no_modules_are_named(tmp_path: Path) -> None:
-    """Missing, binary, huge, ambiguous and clashing modules are refused together, by path."""
+    """Missing, binary, huge, ambiguous and clashing modules are refused at once, by path."""
     (tmp_path / "binary.c").write_bytes(b"\xff\xfe")
     (tmp_path / "huge.c").write_text(" " * (1 << 20 | 1), "utf-8")
     (tmp_path / "two").mkdir()
@@ -79,7 +79,7 @@ def test_all_paths_that_are_no_modules_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_leads_out_of_the_folder(tmp_path: Path, path: str, reason: str) -> None:
-    """A module has no file of another folder: by path, by link or through a linked folder."""
+    """A module with a file outside of its folder is refused: by path, link or linked folder."""
     (tmp_path / "secret.h").write_text("secret")
     here = tmp_path / "here"
     for name in ("mine", "piped"):

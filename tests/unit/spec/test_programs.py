@@ -60,7 +60,7 @@ def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
 def test_wrong_program_names_its_field(
     fields: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    """Each mistake is a sentence with its field and value; no file is from another folder."""
+    """Each mistake is refused with its field and value; files of other folders are refused."""
     (tmp_path / "other").write_text("secret")
     folder = tmp_path / "here"
     (folder / "mine").mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_wrong_program_names_its_field(
 
 
 def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
-    """A file's content and execute permission are in the plan, a folder's files by path."""
+    """A plan has each file's content and execute permission, and a folder's files by path."""
     (tmp_path / "site/deep").mkdir(parents=True)
     (tmp_path / "site/deep/page").write_bytes(b"\0\xff")
     (tmp_path / "tool").write_text("#!/bin/sh\n")

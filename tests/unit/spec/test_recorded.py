@@ -1,4 +1,4 @@
-"""Mininet's commands are read in strict forms, and nothing else of them reaches a plan."""
+"""Mininet's commands are read in strict forms; no other text reaches a plan."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def _lines(*commands: str, node: str = "r1") -> tuple[str, ...]:
 
 
 def test_commands_become_lines_for_ip() -> None:
-    """Addresses, routes and states keep their order, each once, with an IPv6 twin."""
+    """Addresses, routes and link states keep their order, appear once, and have IPv6 twins."""
     assert _lines(
         "ifconfig r1-eth0 10.0.1.1/24 up",
         "ifconfig r1-eth0 up",
@@ -65,7 +65,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("command", ATTACKS)
 def test_other_commands_are_refused(command: str) -> None:
-    """A command that sets up no network is an error with the file, the node and the command."""
+    """A command that is not about the network is an error with the file, node and command."""
     with pytest.raises(SpecError) as caught:
         _lines("ifconfig r1-eth0 up", command)
     (problem,) = caught.value.problems
@@ -75,7 +75,7 @@ def test_other_commands_are_refused(command: str) -> None:
 
 @pytest.mark.parametrize("made", [[], [MAKE, MAKE]])
 def test_each_link_is_made_once(made: list[str]) -> None:
-    """A link that Mininet does not make, or makes twice, is an error."""
+    """A link that Mininet makes twice, or never, is an error."""
     with pytest.raises(SpecError, match="each link must be made once, in the order"):
         read_commands("t.py", [("h1", command) for command in made], INTERFACES, LINKS)
 
@@ -89,7 +89,7 @@ PIECES = st.sampled_from(WORDS.split())
 
 @given(st.lists(PIECES, max_size=8).map(" ".join))
 def test_whatever_is_recorded_lines_are_of_known_words(command: str) -> None:
-    """Any words give lines of known words and own interfaces, or an error."""
+    """Any command gives lines of known words and the node's own interfaces, or an error."""
     try:
         lines = _lines(command)
     except SpecError:

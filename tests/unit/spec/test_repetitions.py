@@ -1,4 +1,4 @@
-"""Repetitions: the effects of a seed, and what it does not change."""
+"""Repetitions: what a seed changes, and what stays."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def starts_s(point: Any) -> dict[str, float]:
 
 
 def test_names_have_the_seed_last(tmp_path: Path) -> None:
-    """Points are named with each seed, as the file or the command line says, or without one."""
+    """A point's name ends with its seed if the file or the command asks for seeds."""
     file = str(write_experiment(tmp_path, TWO))
     assert point_names(file) == [f"{file}@ecn=off", f"{file}@ecn=on"]
     wanted = [f"{file}@ecn={ecn},seed={seed}" for ecn in ("off", "on") for seed in (1, 2)]
@@ -56,7 +56,7 @@ def test_the_first_seed_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_another_seed_draws_anew(tmp_path: Path) -> None:
-    """Starts, ports, transfers, UDP's times and the kernel's numbers follow from the seed."""
+    """Another seed gives other starts, ports, transfers, UDP times and kernel random numbers."""
     file = str(write_experiment(tmp_path, TWO))
     found = [load_point(f"{file}@ecn=on,seed={seed}") for seed in (1, 2, 3)]
     assert [point.experiment.seed for point in found] == [1, 2, 3]
@@ -103,7 +103,7 @@ def test_how_late_a_flow_starts(tmp_path: Path, fields: dict[str, Any], most_s: 
 
 
 def test_a_seed_that_is_set_already(tmp_path: Path) -> None:
-    """Repetitions are refused if the file or an axis sets the seed."""
+    """Repetitions are refused if the file or an axis already sets the seed."""
     axis = {"draw": {"set": ["seed"], "to": [1, 2]}}
     said = "seeds: the axis draw of matrix sets the seed already"
     assert problems_of(str(write_experiment(tmp_path, SMALL | {"seeds": 2, "matrix": axis}))) == [

@@ -1,4 +1,4 @@
-"""The schemas for editors are those of the code, named and met by every file."""
+"""The schemas for editors equal the code's; every file names its schema and meets it."""
 
 import json
 from os.path import relpath
@@ -45,7 +45,7 @@ def test_every_file_names_its_schema_and_keeps_it(kind: str) -> None:
 
 
 def test_a_wrong_field_is_seen() -> None:
-    """The schema of experiments refuses an unknown field, and a text in place of a number."""
+    """The schema of experiments refuses an unknown field, and text where a number belongs."""
     validator = jsonschema.Draft202012Validator(json.loads(twoway("schema", "experiment").stdout))
     fields = read_document(FILES["experiment"][0])
     wrong = fields | {"durations": 1, "duration_s": "long"}
@@ -57,7 +57,7 @@ def test_a_wrong_field_is_seen() -> None:
 
 
 def test_new_files_name_their_schemas(tmp_path: Path) -> None:
-    """Both files of `twoway new` name an existing schema, from any folder."""
+    """Both files of `twoway new` name a schema that exists, from any folder."""
     assert twoway("new", "mine.yml", cwd=tmp_path).returncode == 0
     for name, kind in (("mine.yml", "experiment"), ("mine-link.yml", "profile")):
         line = (tmp_path / name).read_text("utf-8").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The statements of a file on its metrics: refusals, and the statements of a run."""
+"""Statements of a file about its metrics: refusals, and the statements of each point."""
 
 import re
 from datetime import date
@@ -27,7 +27,7 @@ FOUND: dict[str, Any] = {
     "measured": {"window=4": [0.5, 0.6], "window=8": 0.7},
     "tolerance": 0.05,
 }
-# The same over the axis: a list of results, one for each window.
+# The same finding over the axis: a list of results for each window.
 DRAWN: dict[str, Any] = {**FOUND, "over": "window", "measured": {"": [[0.5, 0.6], 0.7]}}
 TIMES = ["experiment.duration_s", "experiment.warm_up_s"]
 ISOLATED = {"why": "x", "removes": ["experiment.flows"]}
@@ -41,7 +41,7 @@ def _swept(folder: Path, **fields: Any) -> str:
 
 @pytest.mark.parametrize("tolerance", ["0.5 %", "0.5%", 0.005])
 def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | float) -> None:
-    """A tolerance in per cent is that part of the theory's value."""
+    """A tolerance in per cent is that share of the theory's value."""
     said = {**PREDICTED, "tolerance": tolerance}
     experiment = write_experiment(
         tmp_path, {**SMALL, "theory": "kalampoukas", "predictions": [said]}
@@ -211,7 +211,7 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
 
 
 def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> None:
-    """A finding over an axis says at each point what its own list has at that value's place."""
+    """A finding over an axis has a list of results for each value, in the axis's order."""
     here, drawn = tmp_path / "here", tmp_path / "drawn"
     values = []
     for folder, found in ((here, FOUND), (drawn, DRAWN)):
@@ -222,7 +222,7 @@ def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> 
 
 
 def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
-    """A prediction has its theory's number at each point, as a value or as a bound."""
+    """A prediction has its theory's number for each point, as a value or as a bound."""
     said = [PREDICTED, {"metric": "efficiency.right", "at_least": "theory", "why": "at least"}]
     path = _swept(tmp_path, theory="kalampoukas", predictions=said)
     found = [load_point(name).predictions for name in point_names(path)]
@@ -234,7 +234,7 @@ def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
 
 
 def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
-    """`contradicted` is on the prediction of its metrics at its points, with day and reason."""
+    """`contradicted` marks only its metrics at its points, with day and reason."""
     said = {
         **PREDICTED,
         "metric": FOUND["metric"],
@@ -247,7 +247,7 @@ def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
 
 
 def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
-    """A typed value is a printed number, `printed` the paper's formula, and a bound is ours."""
+    """A number in `value` is printed, the word `printed` is a formula, and a bound is in words."""
     formula = {**CLAIMED, "value": "printed"}
     words = {**CLAIMED, "value": None, "precision": None, "at_most": 1}
     path = write_experiment(
@@ -258,14 +258,14 @@ def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
 
 
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
-    """A list has a value for each metric; a number is for all of them."""
+    """A list in a finding has a value for each metric; a single number is for all of them."""
     path = _swept(tmp_path, findings=[FOUND])
     found = [[row.value for row in load_point(name).findings] for name in point_names(path)]
     assert found == [[0.5, 0.6], [0.7, 0.7]]
 
 
 def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> None:
-    """`differs` is on the claim of its metrics at its points, and on no other."""
+    """`differs` marks only its metrics at its points."""
     differs = [{"why": "small", "at": {"window": 4}, "metrics": ["efficiency.left"]}]
     claim = {**CLAIMED, "metric": FOUND["metric"], "differs": differs}
     path = _swept(tmp_path, claims=[claim])
@@ -283,7 +283,7 @@ def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> N
     ],
 )
 def test_a_run_is_completed_by_the_point(run: str, point: AxisValues, full: str) -> None:
-    """A run of the same experiment has this point's values on the axes that it leaves out."""
+    """A named run of the same experiment takes the axes that it leaves out from this point."""
     assert full_run(run, "here", point) == full
 
 
@@ -338,7 +338,7 @@ MORE = "differs in more than it removes: "
 def test_a_run_that_explains_removes_the_reason_alone(
     tmp_path: Path, removes: list[str], problems: list[str]
 ) -> None:
-    """A run that explains differs in each parameter that it removes, and in no other."""
+    """An explaining run must differ in each parameter that it removes, and in no other."""
     differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
     claim = {**CLAIMED, "differs": [differs]}
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
@@ -356,7 +356,7 @@ def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
 
 
 def test_every_theory_is_used() -> None:
-    """Each theory is named by an experiment, or used by another theory."""
+    """Each theory is named by an experiment or used by another theory."""
     files = [path.read_text("utf-8") for path in experiment_files().values()]
     modules = [path.read_text("utf-8") for path in Path(predictions.__path__[0]).glob("*.py")]
     for theory in known_theories():

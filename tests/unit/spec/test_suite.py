@@ -38,7 +38,7 @@ def test_another_control_has_the_same_points(tmp_path: Path) -> None:
 
 
 def test_a_control_of_a_family_has_its_parameter_in_its_name(tmp_path: Path) -> None:
-    """The rows of fast30 set the control and its parameter, in every flow that the axis sets."""
+    """The control fast30 sets `fast` and its parameter 30 in every flow of the rows' axis."""
     assert control_of("fast30") == ("fast30", None)
     suite = load_suite("two-way")
     file = write_rows(suite, "fast30", None, tmp_path / "fast")[0]
@@ -60,14 +60,14 @@ def test_a_control_of_a_family_has_its_parameter_in_its_name(tmp_path: Path) -> 
     ],
 )
 def test_a_parameter_that_is_none(name: str, sentence: str) -> None:
-    """A family without its parameter is refused, and so is a parameter out of range."""
+    """A family without its parameter, or with a parameter out of range, is refused."""
     with pytest.raises(UsageError) as raised:
         control_of(name)
     assert str(raised.value) == sentence
 
 
 def test_quic_stands_where_flows_under_test_did(tmp_path: Path) -> None:
-    """A server of QUIC has each flow's name, sender and start; the points are the row's own."""
+    """A QUIC program has each flow's name, sender and start; the points are the row's own."""
     suite = load_suite("quick")
     files = {path.stem: path for path in write_rows(suite, "quic-bbr", None, tmp_path / "quic")}
     itself = load_point(f"{files['quick-itself']}@{points_of(files['quick-itself'])[0]}")
@@ -87,7 +87,7 @@ def test_quic_stands_where_flows_under_test_did(tmp_path: Path) -> None:
 
 
 def test_a_row_that_a_program_cannot_stand_in_says_why(tmp_path: Path) -> None:
-    """A row whose flows have more than a start has no file for QUIC, and each cell the reason."""
+    """A row with flow fields that QUIC cannot have gets no file, and its cells the reason."""
     suite = load_suite("quick")
     without = {"quic-cubic": rows_without(suite, "quic-cubic")}
     why = "not for a program: the row sets flows.flow.count"
@@ -103,7 +103,7 @@ def test_a_row_that_a_program_cannot_stand_in_says_why(tmp_path: Path) -> None:
 
 
 def test_a_row_that_an_axis_changes_the_flow_of_is_not_for_a_program() -> None:
-    """A flow under test with a field set by another axis is not replaced by a program."""
+    """A row whose axis sets a field of the flow under test has no QUIC program."""
     reasons = rows_without(load_suite("two-way"), "quic-cubic")
     assert reasons["two-way-cable"] == "not for a program: the row sets flows.up.count"
 
@@ -171,7 +171,7 @@ def test_a_suite_is_named_by_its_content(tmp_path: Path) -> None:
 def test_a_suite_with_problems_is_refused(
     tmp_path: Path, changes: dict[str, Any], sentence: str
 ) -> None:
-    """A suite's problems name the file and the field."""
+    """A suite's problems are reported with file and field."""
     with pytest.raises(SpecError) as raised:
         load_suite(_suite(tmp_path, **changes))
     (problem, *_) = raised.value.problems
@@ -180,7 +180,7 @@ def test_a_suite_with_problems_is_refused(
 
 
 def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
-    """A row with a reason for having no run needs no file, and each of its cells has the reason."""
+    """A row with `cannot` needs no file, and each of its cells has that reason."""
     row = {"asks": "Is it kind?", "source": "us", "cannot": "nothing measures it"}
     suite = load_suite(_suite(tmp_path, rows={"mine-kind": row}))
     assert suite.files == []
@@ -191,7 +191,7 @@ def test_a_row_that_no_run_shows_has_no_experiment(tmp_path: Path) -> None:
 
 
 def test_a_point_that_no_control_ran_is_on_the_card() -> None:
-    """A point at which all controls failed has its line, and each cell its reason."""
+    """A point without any finished run has its line, and each cell the reason."""
     suite = load_suite("quick")
     point = "line=20mbit-100ms,buffer=1bdp"
     failed = {f"quick-alone@control={each},{point}": f"{each} panicked" for each in ("reno", "bbr")}
@@ -202,7 +202,7 @@ def test_a_point_that_no_control_ran_is_on_the_card() -> None:
 
 
 def test_a_row_of_one_point_says_why_it_has_no_run() -> None:
-    """A row without an axis but the control has the reason, too; that of another control is not."""
+    """In a row of one point each control's cell has the reason of its own failure."""
     suite = load_suite("quick")
     failed = {"quick-alone@control=bbr": "bbr panicked", "quick-alone@control=bbr2": "bbr2 hung"}
     lines = make_card(suite, ("bbr", "bbr2", "reno"), [], failed, {}).lines
@@ -217,7 +217,7 @@ def test_a_suite_that_is_none() -> None:
 
 
 def test_a_module_names_its_control(tmp_path: Path) -> None:
-    """A C file stands for the one control that it registers."""
+    """A C file as a control stands for the one control that it registers."""
     file = tmp_path / "tcp_own.c"
     file.write_text('struct tcp_congestion_ops own = { .name = "other" };\n')
     control, module = control_of(str(file))
@@ -229,7 +229,7 @@ def test_a_module_names_its_control(tmp_path: Path) -> None:
 
 
 def test_a_control_that_is_none() -> None:
-    """A name that the kernel does not have is refused with the closest one."""
+    """A control that the kernel does not have is refused, and the closest name suggested."""
     with pytest.raises(UsageError) as raised:
         control_of("vgas")
     assert str(raised.value) == 'vgas: no such congestion control; did you mean "vegas"?'
@@ -237,7 +237,7 @@ def test_a_control_that_is_none() -> None:
 
 
 def test_a_modules_sources_alone_are_written(tmp_path: Path) -> None:
-    """Besides the rows only a module's sources are written, whatever its control's name."""
+    """Besides the rows only a module's sources are written, whatever the control's name."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "Kbuild").write_text("obj-m := tcp_own.o\n")
@@ -253,7 +253,7 @@ def test_a_modules_sources_alone_are_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "large"])
 def test_a_suites_folder_is_plain(tmp_path: Path, kind: str) -> None:
-    """A link out of a suite's folder, a pipe and 16 MiB are refused unread."""
+    """A suite's folder with a link out of it, a pipe or 16 MiB is refused unread."""
     name = _suite(tmp_path)
     file = tmp_path / "mine/other"
     if kind == "link":

@@ -1,4 +1,4 @@
-"""The segments that links and switches join."""
+"""The segments of hosts that links and switches connect."""
 
 from ipaddress import IPv4Interface
 
@@ -7,7 +7,7 @@ from twoway.spec.switching import joining_problems
 
 
 def _row(switches: int, hosts: int) -> list[Interface]:
-    """Return both ends of the links of switches in a row, and of hosts at the first."""
+    """Return the interfaces of switches in a row, with hosts at the first switch."""
     links = [((f"s{n}", 0), (f"s{n + 1}", 1)) for n in range(switches - 1)]
     links += [((f"h{n}", 0), ("s0", n + 1)) for n in range(hosts)]
     found = []
@@ -20,7 +20,7 @@ def _row(switches: int, hosts: int) -> list[Interface]:
 
 
 def test_switches_have_a_bounded_number_of_routes() -> None:
-    """250 switches with 200 hosts may each have a route to each host; one more is refused."""
+    """250 switches may each have routes to 200 hosts, 50000 in all; with 251 they are refused."""
     for switches, problems in (
         (250, []),
         (

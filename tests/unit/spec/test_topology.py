@@ -1,4 +1,4 @@
-"""A topology's Python runs in the sandbox, and its output is checked like any other file."""
+"""A topology's Python runs in the sandbox, and its output is checked like a file."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def _problem(folder: Path, code: str) -> str:
 def test_a_topology_that_fails_is_an_error_of_its_file(
     tmp_path: Path, code: str, sentence: str
 ) -> None:
-    """Whatever a topology's code does, its file is named and the command ends normally."""
+    """Whatever a topology's code does, the error names its file and the command ends normally."""
     if not sentence:
         code, sentence = f"{code}\ntopos = {{'pair': P}}", "c has no link"
     problem = _problem(tmp_path, code)
@@ -87,7 +87,7 @@ def test_a_topology_that_fails_is_an_error_of_its_file(
     ],
 )
 def test_names_and_addresses_are_checked(tmp_path: Path, old: str, new: str, sentence: str) -> None:
-    """A node's name that no interface can have, or an invalid address, is refused."""
+    """A node name that no interface can have, and an invalid address, are refused."""
     path = tmp_path / "pair.py"
     path.write_text(PAIR.replace(old, new))
     with pytest.raises(SpecError) as caught:
@@ -95,7 +95,7 @@ def test_names_and_addresses_are_checked(tmp_path: Path, old: str, new: str, sen
     assert sentence in str(caught.value)
 
 
-# Two hosts behind a router each; a test changes a line.
+# Two hosts, each behind a router; a test changes a line.
 LINE = """
 from mininet.examples.linuxrouter import LinuxRouter
 from mininet.topo import Topo
@@ -197,7 +197,7 @@ NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the pl
 def test_what_a_topology_says_in_vain_is_refused(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    """Settings without effect, and addresses and routes that lead nowhere, are named."""
+    """Settings without effect, and addresses and routes that lead nowhere, are refused."""
     path = tmp_path / "line.py"
     assert old in LINE
     path.write_text(LINE.replace(old, new))
@@ -227,7 +227,7 @@ def test_what_a_topology_says_in_vain_is_refused(
 def test_a_way_that_does_not_lead_to_its_end_is_named(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    """A path without a route, in a circle, or over a node that does not forward is an error."""
+    """A path with no route, a loop, or a node that does not forward is an error."""
     path = tmp_path / "line.py"
     path.write_text(LINE)
     graph = load_topology(path, {})
@@ -239,7 +239,7 @@ def test_a_way_that_does_not_lead_to_its_end_is_named(
     assert sentence in str(caught.value)
 
 
-# Two hosts on a switch each; a test changes a line.
+# Two hosts, each on a switch; a test changes a line.
 SWITCHED = """
 from mininet.examples.linuxrouter import LinuxRouter
 from mininet.topo import Topo
@@ -257,7 +257,7 @@ topos = {"switched": Switched}
 
 
 def test_switches_join_hosts(tmp_path: Path) -> None:
-    """Hosts get Mininet's addresses, and frames pass switches only to their host."""
+    """Hosts get Mininet's addresses, and switches forward frames only to their host."""
     path = tmp_path / "switched.py"
     path.write_text(SWITCHED)
     graph = load_topology(path, {})
@@ -275,7 +275,7 @@ def test_switches_join_hosts(tmp_path: Path) -> None:
 
 
 def test_mininets_own_example_is_a_network() -> None:
-    """Mininet's linuxrouter.py, unmodified, has paths over a switch, its router and a switch."""
+    """Mininet's linuxrouter.py, unmodified, has paths over switch, router and switch."""
     graph = load_topology(TOPOLOGIES / "linuxrouter.py", {})
     assert [i.name for i in graph.path("h1", "h3")] == ["h1-eth0", "s1-eth1", "r0-eth3", "s3-eth2"]
     assert host_routes(graph, graph.of("h1")[0], 6) == {
@@ -331,7 +331,7 @@ def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> 
 def test_what_switches_cannot_join_is_refused(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
-    """Circles, networks and routers that switches would join are named, and commands, too."""
+    """Loops of switches, and hosts of other networks or several routers on them, are refused."""
     path = tmp_path / "switched.py"
     assert old in SWITCHED
     path.write_text(SWITCHED.replace(old, new))
@@ -343,7 +343,7 @@ def test_what_switches_cannot_join_is_refused(
 
 @pytest.mark.parametrize("bridge", ["docker0", "s1\\", "'s1'", "s2"])
 def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
-    """No word of a topology except its switch's name becomes part of a bridge's command."""
+    """A bridge's command has no word of the topology except its switch's name."""
     ports = {"s1": ["s1-eth1"]}
     assert read_commands("x.py", [("s1", "brctl addif s1 s1-eth1")], ports, [])["s1"]
     with pytest.raises(SpecError, match="a switch's bridge has its name, s1"):
@@ -351,7 +351,7 @@ def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
 
 
 def test_a_topology_reaches_nothing_of_the_users(tmp_path: Path) -> None:
-    """A topology's code can write no file, and read only those of the distribution."""
+    """A topology's code can write no file, and can read only the distribution's files."""
     secret, mark = tmp_path / "secret", tmp_path / "mark"
     secret.write_text("the user's")
     code = f"""
@@ -371,7 +371,7 @@ raise ValueError(f"ways out: {{found}}")
 
 
 def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The description of an unchanged file is kept, and a changed file is loaded."""
+    """An unchanged topology is described from the cache; a changed one is loaded again."""
     path = tmp_path / "pair.py"
     path.write_text(PAIR)
     graph = load_topology(path, {})

@@ -40,7 +40,7 @@ def test_a_grant_for_each_ack(every_ms: int, mbit: float, acks: str, segments: i
 
 
 def test_a_grant_for_four_acks() -> None:
-    """Grants that carry all ACKs do not slow data down, and bunch the ACKs since the last one."""
+    """Grants with room for all ACKs do not slow data; ACKs since the last grant leave together."""
     grants = {"every_ms": 0.54, "bytes": 400}
     found = predict(_setup("request-grant@every_ms=3,acks=every-segment", grants=grants))
     assert found == {"throughput.download": 100, "ack_bunch_max.download": 5}
@@ -48,13 +48,13 @@ def test_a_grant_for_four_acks() -> None:
 
 @pytest.mark.parametrize(("wait", "bunch"), [("0.002", 3), ("0.004", 6), ("0.008", 13)])
 def test_acks_that_came_in_a_silence_leave_in_one_bunch(wait: str, bunch: int) -> None:
-    """Silences of 1.4, 3.4 and 7.4 ms hold 3, 6 and 13 ACKs that come 0.6 ms apart."""
+    """ACKs come every 0.6 ms; silences of 1.4, 3.4 and 7.4 ms bunch 3, 6 and 13 of them."""
     found = predict(_setup(f"wifi-uplink@wait={wait}"))
     assert found["ack_bunch_max.download"] == bunch
     assert found["compression_factor.download"] == pytest.approx(600e3 / (320 / 0.065), abs=0.025)
 
 
 def test_a_bunch_that_hangs_on_chance_is_not_predicted() -> None:
-    """Silences of 3.4 ms each 4.2 hold 5 or 6 ACKs, depending on the first arrival only."""
+    """A silence that holds 5 or 6 ACKs, depending on the first ACK's arrival, is refused."""
     with pytest.raises(ValueError, match=r"depend on when the first ACK comes: \[5, 6\]"):
         predict(_setup("wifi-uplink@wait=0.004", schedule=[[0, 65], [0.0008, 0]], repeat_s=0.0042))

@@ -37,7 +37,7 @@ def test_bounds(point: str, expected: dict[str, float]) -> None:
 
 
 def test_other_networks_are_refused() -> None:
-    """Two connections, other controls, and buffers that CUBIC runs empty have no such bounds."""
+    """Networks of two connections, other controls or a small CUBIC buffer are refused."""
     setup = _setup("control=cubic,line=fast")
     there, (flow,) = setup.links["forward"], setup.connections
     short = {**setup.links, "forward": replace(there, buffer_packets=19)}

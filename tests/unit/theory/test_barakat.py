@@ -30,7 +30,7 @@ from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 PACKET_BIT = 512 * 8
 MU = 1.5e6 / PACKET_BIT  # packets/s
 TRIP_S = 0.560
-PIPE = MU * TRIP_S  # 205.1 packets
+PIPE = MU * TRIP_S  # 205.1
 
 
 @given(count=st.integers(1, 10), buffer=st.integers(1, 200), own=st.integers(1, 200))
@@ -53,7 +53,7 @@ def test_equivalent_node_of_figure_4(count: int) -> None:
 
 @pytest.mark.parametrize("count", range(1, 11))
 def test_figure_4_overflows_upstream_from_four_nodes_on(count: int) -> None:
-    """With 17 packets against 20, S_n is the smallest burst from n = 4 on, as the paper says."""
+    """From 4 nodes of 17 packets on, the last node overflows before the bottleneck of 20."""
     main = Node(MU, 20)
     bursts = filling_bursts(uniform_chain(count, 17, main), main)
     smallest = bursts.index(min(bursts))
@@ -61,9 +61,9 @@ def test_figure_4_overflows_upstream_from_four_nodes_on(count: int) -> None:
 
 
 def test_figure_4_jumps_once_and_by_little() -> None:
-    """Slow start's losses end at n = 3, where 2 W_B = 228 exceeds 225 by three packets.
+    """Slow start's losses end at n = 3, where 2 W_B = 228 exceeds the largest window of 225.
 
-    The paper has its jump near n = 5; two packets of S_B would move ours to 4.
+    The paper has its jump near n = 5. If S_B were two packets less, our jump would be at n = 4.
     """
     main = Node(MU, 20)
     chains = [uniform_chain(n, 17, main) for n in range(11)]
@@ -117,7 +117,7 @@ def test_fast_nodes_do_not_count() -> None:
 
 
 def test_slow_upstream_nodes_only_help() -> None:
-    """The single node is the worst case: S of 2B with no node, more with any (figure 5)."""
+    """A slower upstream node raises the burst that fills the bottleneck; with no node it is 2B."""
     main = Node(MU, 20)
     assert filling_bursts([], main) == [40]
     bursts = [filling_bursts([Node(MU * r, 20)], main)[-1] for r in (1.99, 1.5, 1.1)]
@@ -135,9 +135,9 @@ def _loses(main_packets: float, upstream_packets: float) -> list[bool]:
 
 
 def test_figure_7_has_the_papers_three_shapes() -> None:
-    """As mu' falls from 2 mu: B' = 80 ends the losses, 45 ends and restarts them, 20 keeps them.
+    """As mu' falls from 2 mu, losses end at B' = 80, end and restart at 45, and stay at 20.
 
-    B = 50, which the paper does not give, is below mu T / 3 = 68, as the paper says.
+    The paper does not give B; we use 50, which is below mu T / 3 = 68 as the paper demands.
     """
     large, medium, small = (_loses(50, upstream)[::-1] for upstream in (80, 45, 20))
     for shape, turns in ((large, 1), (medium, 2), (small, 0)):
@@ -154,7 +154,7 @@ def test_safe_buffers_are_safe_at_every_rate(main: int, upstream: int) -> None:
 
 
 def test_figure_6_region() -> None:
-    """B > mu T / 3 and B' > (mu T + B) / 4 meet where they are equal."""
+    """Both minima are equal at B = mu T / 3; B' falls by 5 packets as B falls by 20."""
     least_main, least_upstream = least_buffers(PIPE, PIPE / 3)
     assert least_main == pytest.approx(68.36, abs=5e-3)
     assert least_upstream == pytest.approx(least_main)
@@ -162,17 +162,17 @@ def test_figure_6_region() -> None:
 
 
 def test_figure_2_moves_the_queue() -> None:
-    """1.6 Mbit/s is above R_CA, so W_max falls by 100 - 50 packets when it replaces 1.5."""
+    """R_CA is 1.507 Mbit/s; W_max is 305 for a buffer of 100 packets and 255 for one of 50."""
     assert avoidance_rate(PIPE, Node(1.5, 50)) == pytest.approx(1.5073, abs=5e-5)
     assert largest_window(PIPE, Node(MU, 100)) == pytest.approx(305.1, abs=0.05)
     assert largest_window(PIPE, Node(MU, 50)) == pytest.approx(255.1, abs=0.05)
 
 
 def test_figure_2_throughput() -> None:
-    """The cycle gives a little more than ns did: 1.401 to 1.371 and 1.288 to 1.247 Mbit/s.
+    """The cycle's throughput is above that of the paper's ns runs: 1.401 and 1.288 Mbit/s.
 
-    Our cycle repeats; theirs begin with a slow start to an unknown threshold, which costs a share
-    that they do not give. The fall from one to the other, 9.0 %, is then one of 8.1 %.
+    ns had 1.371 and 1.247. Its runs begin with a slow start to an unknown threshold, which lowers
+    their mean; our cycle repeats. The second buffer costs 9.0 % in ns and 8.1 % in our cycle.
     """
     first, second = (
         tahoe_cycle(Path(MU, TRIP_S, buffer)).rate * PACKET_BIT / 1e6 for buffer in (100, 50)
@@ -208,7 +208,7 @@ def test_a_timer_after_slow_start_costs_more() -> None:
 
 @given(buffer=st.floats(0, 2000))
 def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
-    """If B covers mu T, so does half of mu T + B; then Reno never idles, and Tahoe gets less."""
+    """Reno never idles if and only if B covers mu T; Tahoe always gets less."""
     path = Path(MU, TRIP_S, buffer)
     rate = reno_cycle(path).rate
     assert (rate > MU * (1 - 1e-9)) == (buffer >= PIPE * (1 - 1e-6))
@@ -236,7 +236,7 @@ def test_sampled_rates_average_to_the_cycles(cycle: Cycle) -> None:
 
 
 def test_delivery_of_each_phase_ends_with_its_packets() -> None:
-    """Each phase's fluid has delivered its packets at its end."""
+    """At its end each phase has delivered all its packets."""
     path = Path(MU, TRIP_S, 20)
     for phase in tahoe_cycle(path, 52).phases:
         delivered = phase.delivered(np.array([0.0, phase.duration_s]), path.trip_s)
@@ -260,7 +260,7 @@ def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
 
 
 def test_one_node_gives_cycle_and_trip() -> None:
-    """A path with one node has the cycle of B = 50 and a trip with all transmission times."""
+    """A path of one node has the cycle of B = 50; its round trip has all transmission times."""
     values = predict("barakat", _setup("tahoe", None))
     trip_s = 0.56 + PACKET_BIT / 1.5e6 + 320 / 1e9
     lost = loss_window(100)
@@ -272,7 +272,7 @@ def test_one_node_gives_cycle_and_trip() -> None:
 
 
 def test_prediction_with_nodes_upstream() -> None:
-    """A node of 17 packets upstream makes Tahoe lose earlier; Reno has no slow start to lose in."""
+    """An upstream node of 17 packets makes Tahoe lose earlier; Reno has no slow start."""
     alone, behind = (
         predict("barakat", _setup("tahoe", mbit))["throughput.flow"] for mbit in (None, 1.6)
     )

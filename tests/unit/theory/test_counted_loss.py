@@ -19,7 +19,7 @@ def _setup(name: str) -> Setup:
 
 
 def test_windows_are_those_of_the_rfc() -> None:
-    """At a trip of 0.1 s CUBIC has 1.054 (N T)^(3/4), 187 segments at 10^-4, and Reno has 122."""
+    """With a round trip of 0.1 s the mean windows equal those of RFC 9438's tables."""
     assert cubic_window(10, 0.1) == pytest.approx(1.054, abs=0.0005)
     assert cubic_window(10_000, 0.1) == pytest.approx(187.4, abs=0.05)
     assert reno_window(10_000) == pytest.approx(122.5, abs=0.05)
@@ -27,7 +27,7 @@ def test_windows_are_those_of_the_rfc() -> None:
 
 @pytest.mark.parametrize("packets", [1000, 10_000])
 def test_cubic_has_its_mean_over_a_cycle(packets: int) -> None:
-    """The cubic function from 0.7 W to W sends N packets in K, summed trip by trip."""
+    """A cycle of CUBIC from 0.7 W to W sends N packets, summed by round trip."""
     trip_s = 0.001
     largest = cubic_window(packets, trip_s) * 4 / 3.7
     length_s = (0.3 * largest / 0.4) ** (1 / 3)
@@ -47,12 +47,12 @@ def test_cubic_has_its_mean_over_a_cycle(packets: int) -> None:
     ],
 )
 def test_throughput_is_a_window_a_trip(point: str, mbit: float) -> None:
-    """A mean window without losses arrives in each round trip; CUBIC's is at least Reno's."""
+    """Without losses a mean window arrives each round trip; CUBIC's is at least Reno's."""
     assert predict(_setup(point)) == {"throughput.flow": pytest.approx(mbit, rel=1e-4)}
 
 
 def test_cubic_without_its_region_is_slower_near() -> None:
-    """At one loss in 1000 and 40 ms, the cubic function alone has 16.8 segments a round trip."""
+    """CUBIC without its Reno-friendly region has 16.8 segments at 40 ms and one loss in 1000."""
     near, far = (_setup(f"control=cubic,lost=1000-{place}") for place in ("near", "far"))
     alone = counted_loss_cubic.predict(near)["throughput.flow"]
     assert alone == pytest.approx(16.80 * 0.999 * 0.012 / 0.0401232, rel=1e-3)
@@ -62,7 +62,7 @@ def test_cubic_without_its_region_is_slower_near() -> None:
 
 
 def test_other_networks_are_refused() -> None:
-    """Random losses, other controls, delayed ACKs and full links have another mean."""
+    """Setups with random losses, other controls, delayed ACKs or full links are refused."""
     setup = _setup("control=cubic,lost=10000-far")
     there, (flow,) = setup.links["forward"], setup.connections
     by_chance = replace(there, elements=Elements([Loss(percent=1)]))

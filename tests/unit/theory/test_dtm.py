@@ -37,7 +37,7 @@ def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any)
     ("share", "seconds"), [(0.5, 0.52), (1 - 1 / math.e, 0.75), (0.9, 1.72), (0.99, 3.45)]
 )
 def test_step_response(share: float, seconds: float) -> None:
-    """A step is followed to 50, 63, 90 and 99 % in 0.52, 0.75, 1.72 and 3.45 s."""
+    """The estimator reaches 50, 63, 90 and 99 % of a step in 0.52, 0.75, 1.72 and 3.45 s."""
     assert response_s(share) == pytest.approx(seconds, abs=0.005)
 
 
@@ -65,13 +65,13 @@ def test_estimate_moves_by_an_eighth(old: int, new: int, *, hold: bool) -> None:
 
 
 def test_asymmetric_shifts() -> None:
-    """The paper's second proposal: with a shift of 5 down, a fall takes four times a rise."""
+    """With a shift of 5 for falls, a fall takes four times as long as a rise."""
     assert response_s(0.5, 5) / response_s(0.5, 3) == pytest.approx(4.2, abs=0.05)
 
 
 @pytest.mark.parametrize(("rounding", "slots"), [("up", 12), ("nearest", 12), ("down", 11)])
 def test_slots_of_figure_4(rounding: str, slots: int) -> None:
-    """5 Mbit/s are 9.77 slots and with margin and half the corridor 11.52, rounded up 12."""
+    """5 Mbit/s are 9.77 slots; with margin and half the corridor 11.52, rounded up to 12."""
     channel = _channel(rate={**RATE, "rounding": rounding})
     assert slots_for(5_000_000, channel) == slots
 
@@ -82,7 +82,7 @@ def test_figure_4_has_a_mbit_to_spare() -> None:
     assert slots * SLOT_BIT - 5_000_000 == 1_144_000
 
 
-# Slots of 1 kbit/s, with margin and corridor of as many kbit/s as with slots of 512.
+# Slots of 1 kbit/s; margin and corridor stay as many kbit/s as with slots of 512 kbit/s.
 UNROUNDED = {**RATE, "margin_slots": 384, "corridor_slots": 1024}
 WHOLE = {"grain_kbit": 512}
 
@@ -93,20 +93,20 @@ WHOLE = {"grain_kbit": 512}
     ids=["curr_slot is a real number", "curr_slot is whole"],
 )
 def test_unrounded_slots_of_figure_4(rate: dict[str, int], spare_bit: int) -> None:
-    """Unrounded, 5 Mbit/s have 1.75 slots to spare; a whole curr_slot takes 0.77 slots of them."""
+    """Without rounding 5 Mbit/s leave 1.75 slots spare; a whole curr_slot takes 0.77 of them."""
     channel = Channel.model_validate({"slot_kbit": 1, "rate": {**UNROUNDED, **rate}})
     assert slots_for(5_000_000, channel) * channel.slot_bit - 5_000_000 == spare_bit
 
 
 @pytest.mark.parametrize(("rounding", "slots"), [("up", 11), ("nearest", 11), ("down", 10)])
 def test_whole_slots_of_figure_4(rounding: str, slots: int) -> None:
-    """A whole curr_slot of 9 is 10.75 slots with margin and half the corridor."""
+    """A whole curr_slot of 9 becomes 10.75 slots with margin and half the corridor."""
     assert slots_for(5_000_000, _channel(rate={**RATE, **WHOLE, "rounding": rounding})) == slots
 
 
 @pytest.mark.parametrize(("pace", "at_s"), [("apart", [1.0, 2.1]), ("grid", [1.0, 3.0])])
 def test_once_a_second(pace: str, at_s: list[float]) -> None:
-    """A change due at 2.1 s comes then, or with a grid of seconds at 3 s."""
+    """A change due at 2.1 s happens then; on a grid of whole seconds it happens at 3 s."""
     rates = [10**6] * 20 + [10**7] * 30
     channel = _channel(10, {**RATE, "shift_up": 0, "shift_down": 0, "pace": pace})
     assert [at for at, _ in allocate(rates, channel)[1:]] == at_s
@@ -114,7 +114,7 @@ def test_once_a_second(pace: str, at_s: list[float]) -> None:
 
 @given(bit=st.integers(0, 10**8))
 def test_margin_lies_above_the_corridor(bit: int) -> None:
-    """Rounded up, slots hold the corridor's upper edge plus the margin, and less than one more.
+    """Slots that are rounded up hold the corridor's upper edge plus the margin, and under one more.
 
     So the allocation never limits a rate within its corridor.
     """
@@ -124,7 +124,7 @@ def test_margin_lies_above_the_corridor(bit: int) -> None:
 
 @given(bit=st.integers(64, 10**8), start=st.integers(1, 300), shift=st.integers(0, 6))
 def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> None:
-    """After any start a constant rate ends with slots for an estimate at most half a corridor off.
+    """A constant rate settles where the estimate is at most half a corridor off.
 
     A shift leaves up to 2^6 - 1 bit/s, by which the estimate may miss the rate.
     """
@@ -137,7 +137,7 @@ def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> N
 
 
 def test_history_may_cost_a_slot() -> None:
-    """A flow of 5 Mbit/s ends with 11 slots from below, and with 12 from a start at its rate."""
+    """A flow of 5 Mbit/s ends with 11 slots if it starts below, and with 12 if it starts at 5."""
     decided = [slots_for(5_000_000 + off, _channel()) for off in (-512_000, 0, 512_000)]
     assert decided == [11, 12, 13]
     assert allocate([5_000_000] * 200, _channel())[-1][1] == 11
@@ -146,13 +146,13 @@ def test_history_may_cost_a_slot() -> None:
 
 
 def test_first_change_of_figure_2() -> None:
-    """At 1 s the estimate of a constant 5 Mbit/s is 3.68, and 9 slots are decided; next at 2 s."""
+    """At 1 s the estimate of a constant 5 Mbit/s is 3.68: 9 slots; the next decision is at 2 s."""
     changes = allocate([5_000_000] * 50, _channel())
     assert changes == [(0.0, 20), (1.0, 9), (2.0, 11)]
 
 
 def test_a_corridor_ignores_small_changes() -> None:
-    """Within half a corridor, 512 kbit/s, of the decided rate nothing changes; beyond it does."""
+    """A rate within half a corridor, 512 kbit/s, of the decided one changes nothing."""
     start = [5_000_000] * 100
     known = _channel(rate={**RATE, "estimate_mbit": 4.99})
     assert len(allocate([*start, *[5_480_000] * 100], known)) == 2
@@ -169,7 +169,7 @@ def test_bounds_and_signalling() -> None:
 
 @pytest.mark.parametrize(("bit", "slots"), [(0, 0), (1, 1), (512_000, 1), (512_001, 2)])
 def test_whole_slots(bit: int, slots: int) -> None:
-    """Rounding up, a slot begins with its first bit/s; rounding down, it ends with its last."""
+    """Rounded up, a slot starts at its first bit/s; rounded down, it ends at its last."""
     assert whole_slots(bit) == slots
     assert whole_slots(bit, "down") == bit // 512_000
     assert whole_slots(511_999, "down") == 0
@@ -219,14 +219,14 @@ def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
 
 @pytest.mark.parametrize(("owned", "slots"), [(0, (18, 2)), (1, (18, 2)), (5, (15, 5))])
 def test_prediction_for_a_bus(owned: int, slots: tuple[int, int]) -> None:
-    """The later node has its own slots, at least the initial ones, the earlier node the rest."""
+    """The later node has the larger of owned and initial slots; the earlier node has the rest."""
     values = predict("dtm_bus", _bus(owned))
     assert (values["slots_min.one"], values["slots_max.two"]) == slots
     assert values["throughput.two"] == slots[1] * 0.512
 
 
 def test_a_bus_that_idles_is_not_predicted() -> None:
-    """A window below its channel's pipe leaves slots free at times: no prediction."""
+    """A bus whose window is below its pipe leaves slots free at times and is not predicted."""
     with pytest.raises(ValueError, match="fixed windows above the pipe; one is not"):
         predict("dtm_bus", _bus(0, (31, 60)))
 
@@ -235,7 +235,7 @@ NEAREST = _channel(rate={**RATE, "rounding": "nearest"})
 
 
 def test_prediction_for_figures_2_and_4() -> None:
-    """To the nearest, 5 Mbit/s end with 11 or 12 slots, depending on slow start's losses."""
+    """Rounded to nearest, 5 Mbit/s end with 11 or 12 slots, depending on slow start's losses."""
     values = predict("dtm", _setup(50, "reno", NEAREST))
     assert (values["slots_min.channel"], values["slots_max.channel"]) == (11, 12)
     assert not values.keys() & {"slots_mean.channel", "capacity.channel", "reallocations.channel"}
@@ -244,7 +244,7 @@ def test_prediction_for_figures_2_and_4() -> None:
 
 
 def test_slots_have_a_mean_where_no_start_matters() -> None:
-    """With 5 ms in each direction and a queue of 10, rounded up: 11 slots from any start."""
+    """With 5 ms each way, a queue of 10 and rounding up, every start ends with 11 slots."""
     values = predict("dtm", _setup(10, "reno", _channel(), 0.005))
     assert values["slots_mean.channel"] == values["slots_min.channel"] == 11
     assert values["capacity.channel"] == pytest.approx(11 * 0.512)
@@ -252,7 +252,7 @@ def test_slots_have_a_mean_where_no_start_matters() -> None:
 
 
 def test_first_seconds_of_figure_2() -> None:
-    """The estimate lags: 6 to 9 slots in the second second, 9 to 11 in the third."""
+    """The estimate lags: the channel has 6 to 9 slots in second 2, and 9 to 11 in second 3."""
     setup = _setup(50, "reno", NEAREST)
     for start_s, fewest, most in ((0, 20, 20), (1.01, 6, 9), (2.01, 9, 11)):
         values = predict("dtm", replace(setup, warm_up_s=start_s, duration_s=int(start_s) + 1))
@@ -260,7 +260,7 @@ def test_first_seconds_of_figure_2() -> None:
 
 
 def test_printed_formula_for_slots() -> None:
-    """Figure 1 has 11.52 slots for 5 Mbit/s before rounding, and none for a changing rate."""
+    """The printed formula gives 11.52 slots for 5 Mbit/s, and none for a changing rate."""
     values = printed("dtm", _setup(50, "reno", NEAREST))
     assert values["slots_mean.channel"] == pytest.approx(5 / 0.512 + 1.75)
     assert printed("dtm", _setup(10, "reno", NEAREST)) == {}
@@ -283,7 +283,7 @@ def test_prediction_for_figure_5(delay_s: float, slots: tuple[int, int]) -> None
     delay_ms=st.integers(10, 60),
 )
 def test_no_past_leaves_a_cycles_range(before: list[int], phase_s: float, delay_ms: int) -> None:
-    """After any earlier rates, Reno's cycle has slots within the predicted range."""
+    """Whatever the earlier rates, Reno's cycle has slots within the predicted range."""
     setup = _setup(10, "reno", NEAREST, delay_ms / 1e3)
     values = predict("dtm", setup)
     cycle = flow_cycle(setup, setup.connections[0])
@@ -306,7 +306,7 @@ def test_prediction_for_figure_6() -> None:
 
 
 def test_prediction_for_a_static_channel() -> None:
-    """Without an allocator the channel keeps its slots and flows their bottlenecks (figure 8)."""
+    """Without an allocator the channel keeps its slots, and each flow its bottleneck (figure 8)."""
     values = predict("dtm", _setup(50, "reno", _channel(rate=None)))
     assert values["slots_mean.channel"] == 20
     assert values["throughput.flow"] == pytest.approx(5)

@@ -91,7 +91,7 @@ def test_table_3_is_of_the_rounded_figures(
 def test_a_bottleneck_is_full_and_nothing_is_overfull(
     forward: list[int], backward: list[int], mbit: tuple[int, int], ack_bit: int
 ) -> None:
-    """Exactly the bottlenecks carry their whole rate, for any flows, rates and sizes of ACKs."""
+    """Every bottleneck and no other link is full, for any flows, rates and ACK sizes."""
     flows = [
         *(Flow(FORWARD, alpha, DATA_BIT, ack_bit) for alpha in forward),
         *(Flow(BACKWARD, alpha, DATA_BIT, ack_bit) for alpha in backward),
@@ -108,7 +108,7 @@ def test_a_bottleneck_is_full_and_nothing_is_overfull(
 
 @given(alphas=st.lists(st.integers(1, 500), min_size=1, max_size=6))
 def test_free_acks_leave_one_way_traffic_alone(alphas: list[int]) -> None:
-    """Without ACKs' time, flows in one direction share the link as their alphas: FAST's theorem."""
+    """If ACKs take no time, flows in one direction share the link in proportion to their alphas."""
     settled = equilibrium([Flow(FORWARD, a, DATA_BIT, 0) for a in alphas], (10e6, 1e6))
     assert _mbit(settled) == pytest.approx([10 * a / sum(alphas) for a in alphas])
 
@@ -125,7 +125,7 @@ def test_mirrored_flows_are_equal(alpha: int, count: int) -> None:
 
 @given(n=st.integers(0, 30), m=st.integers(0, 30))
 def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
-    """F is the bottleneck of equal flows from n = theta m on, the paper's (17)."""
+    """F is the bottleneck of equal flows if n is at least theta m: equation (17)."""
     if n + m == 0:
         return
     capacity = (10e6, 20e6)
@@ -135,7 +135,7 @@ def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
 
 
 def test_the_dividing_line_needs_small_acks() -> None:
-    """An ACK of half a packet makes the slower of 1 and 2 Mbit/s the bottleneck for any flows."""
+    """If ACKs have half a packet or more, no dividing line exists, and `slope` refuses them."""
     assert slope((1e6, 2e6), 0) == 0.5
     assert slope((2e6, 1e6), 0.25) == pytest.approx(1.75 / 0.5)
     for capacity in ((1e6, 2e6), (2e6, 1e6)):
@@ -144,8 +144,9 @@ def test_the_dividing_line_needs_small_acks() -> None:
                 slope(capacity, ack_share)
 
 
-# Number of flows that started one after another; the queue, in units of alpha; each flow's share of
-# the link. Two flows follow the golden ratio, more solve the equation sum 1 / (q - e) = 1.
+# Columns: the number of flows that started one after another, the queue in units of alpha, and each
+# flow's share of the link. Two flows follow the golden ratio; more solve the equation sum 1 / (q -
+# e) = 1.
 LATE = [
     (1, 1.0, [1.0]),
     (2, 2.618, [0.382, 0.618]),
@@ -156,14 +157,14 @@ LATE = [
 
 @pytest.mark.parametrize(("count", "queue", "shares"), LATE)
 def test_late_flows_take_more(count: int, queue: float, shares: list[float]) -> None:
-    """Flows that measure others' queue as propagation queue more and get more of the link."""
+    """A late flow counts others' queue as propagation, queues more and gets a larger share."""
     settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * count, (10e6, 10e6))
     assert settled.queueing_s * 10e6 / DATA_BIT / 100 == pytest.approx(queue, abs=5e-4)
     assert [mbit / 10 for mbit in _mbit(settled)] == pytest.approx(shares, abs=6e-4)
 
 
 def test_second_of_two_late_is_the_golden_ratio() -> None:
-    """Two equal flows share 1 to the golden ratio and queue its square, exactly."""
+    """A late second flow has the golden ratio times the first's rate; the queue is its square."""
     golden = (1 + math.sqrt(5)) / 2
     settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * 2, (10e6, 10e6))
     assert settled.rates[1] / settled.rates[0] == pytest.approx(golden, rel=1e-12)
@@ -171,7 +172,7 @@ def test_second_of_two_late_is_the_golden_ratio() -> None:
 
 
 def test_starting_together_is_theorem_1() -> None:
-    """Flows that start at once measure an empty link, and have equal shares."""
+    """Flows that start at once measure an empty link and get equal shares."""
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30)]
     assert persistent_congestion([flows], (100e6, 10e6)) == equilibrium(flows, (100e6, 10e6))
 
@@ -192,7 +193,10 @@ def test_refuses_no_capacity(capacity: tuple[float, float]) -> None:
 def test_bunches_cost_more_on_longer_and_more_balanced_links(
     propagation_s: float, third: int, share: float
 ) -> None:
-    """Example 4 loses nothing; longer paths do, and more if both directions are nearly full."""
+    """Bunches cost example 4 nothing; they cost more on longer and more balanced paths.
+
+    A third flow with a larger alpha balances the two directions.
+    """
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
     settled = equilibrium(flows, (100e6, 10e6))
     found = bunched(settled, flows, (100e6, 10e6), propagation_s)
@@ -207,9 +211,9 @@ def test_bunches_cost_more_on_longer_and_more_balanced_links(
 
 @pytest.mark.parametrize("alpha", [30, 100])
 def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
-    """Two opposite windows as large as FAST's have its round trip, packet by packet.
+    """Two opposite fixed windows as large as FAST's keep the link as busy, packet by packet.
 
-    Ten cycles are watched from the eleventh on; a window is a whole number, half a packet of 96.
+    Cycles 10 to 20 count. A window is a whole number, so it is off by up to half a packet in 96.
     """
     capacity, propagation_s = 10_000_000, Fraction(8, 100)
     flows = [_flow(FORWARD, alpha), _flow(BACKWARD, alpha)]
@@ -281,7 +285,7 @@ def test_prediction_for_example_5() -> None:
 
 
 def test_prediction_for_one_way() -> None:
-    """In one direction, alpha packets without those of ACKs in transmission are in one queue."""
+    """In one direction the queue is alpha packets less those whose ACKs are in transmission."""
     links = {"forward": _link(10, 0.010), "reverse": _link(10, 0.010)}
     values = predict("fast", _setup(links, [FIRST], 20_000))
     assert values["throughput.first"] == pytest.approx(10)
@@ -294,7 +298,7 @@ def test_prediction_for_one_way() -> None:
 def test_prediction_where_base_rtt_is_measured(
     starts: tuple[int, int], rates: tuple[float, float]
 ) -> None:
-    """Without a given base RTT the later flow of example 3 gets more than by its theorem."""
+    """If example 3's later flow measures its base RTT, it gets more than Theorem 1 gives it."""
     late = [
         each.model_copy(update={"start_ns": START_NS + start * 10**9})
         for each, start in zip((FIRST, SECOND), starts, strict=True)
@@ -306,7 +310,7 @@ def test_prediction_where_base_rtt_is_measured(
 
 @pytest.mark.parametrize(("pacing", "full"), [(True, 1), (False, 0.7918)])
 def test_prediction_depends_on_pacing(pacing: bool, full: float) -> None:
-    """Over 160 ms and near balance, the slow direction idles a fifth unless windows are paced."""
+    """Over 160 ms and near balance the slow direction idles a fifth, unless windows are paced."""
     third = _connection("third", "forward", 340)
     links = {"forward": _link(100, 0.080), "reverse": _link(10, 0.080)}
     setup = replace(_setup(links, [FIRST, SECOND, third], 160_000), pacing=pacing)

@@ -16,7 +16,7 @@ def _figure_5(rate: float) -> Arrivals:
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.8])
 def test_one_way_is_a_processor_sharing_queue(load: float) -> None:
-    """With flows on F alone the chain is M/M/1: busy for the load, load / (1 - load) flows."""
+    """With flows on F alone the chain is M/M/1: busy for the load, with load / (1 - load) flows."""
     solved = fractions(Arrivals(load, 0, MBIT, MBIT, 2 * MBIT, 0.04), 100)
     assert solved.forward == pytest.approx(load, abs=1e-8)
     assert solved.backward == 0
@@ -25,7 +25,7 @@ def test_one_way_is_a_processor_sharing_queue(load: float) -> None:
 
 
 def test_acks_as_large_as_data_make_one_queue() -> None:
-    """With b = 1 and equal rates all flows share one processor: M/M/1 of their sum."""
+    """If ACKs are as large as data and rates equal, all flows share one M/M/1 processor."""
     solved = fractions(Arrivals(0.3, 0.2, MBIT, MBIT, MBIT, 1), 100)
     assert solved.empty == pytest.approx(0.5, abs=1e-12)
     assert solved.mean_forward == pytest.approx(0.6, abs=1e-12)
@@ -33,7 +33,7 @@ def test_acks_as_large_as_data_make_one_queue() -> None:
 
 
 def test_directions_are_names() -> None:
-    """Turning the link round exchanges the two fractions and the two means."""
+    """Swapping the link's directions swaps the two fractions and the two means."""
     one = fractions(Arrivals(0.4, 0.3, MBIT, MBIT, 2 * MBIT, 0.04), 40)
     other = fractions(Arrivals(0.3, 0.4, MBIT, 2 * MBIT, MBIT, 0.04), 40)
     # None of these states lies on the dividing line.
@@ -57,13 +57,13 @@ def test_error_bounds_what_truncation_does(rate: float) -> None:
 
 
 def test_bound_says_where_it_is_no_theorem() -> None:
-    """From lambda (1/c_F + 1/c_B) / mu = 1 on, 2/3 in figure 5, the bound is an estimate."""
+    """The bound is an estimate where lambda (1/c_F + 1/c_B) / mu is 1 or more: 2/3 in figure 5."""
     assert fractions(_figure_5(0.66), 40).is_proved
     assert not fractions(_figure_5(0.67), 40).is_proved
 
 
 def test_figure_5_has_the_papers_shape() -> None:
-    """The empty share falls with load, F rises to almost always; B rises and falls between."""
+    """As load rises the empty share falls, F's share passes 0.9, and B's rises, then falls."""
     solved = [fractions(_figure_5(rate), 100) for rate in (0.02, 0.3, 0.6, 0.8, 0.9)]
     empty = [each.empty for each in solved]
     forward = [each.forward for each in solved]
@@ -76,9 +76,9 @@ def test_figure_5_has_the_papers_shape() -> None:
 
 
 def test_chain_agrees_with_a_simulation_of_it() -> None:
-    """400,000 simulated jumps give figure 5's fractions at half load, to four deviations.
+    """400,000 simulated jumps give figure 5's fractions at half load, within four deviations.
 
-    The deviation is that of 20 batches' means.
+    One deviation is that of the means of 20 batches.
     """
     arrivals, random = _figure_5(0.5), np.random.default_rng(5)
     theta = slope((MBIT, 2 * MBIT), 0.04)
@@ -109,9 +109,10 @@ def test_chain_agrees_with_a_simulation_of_it() -> None:
 
 
 def test_bound_by_hand() -> None:
-    """With at most one flow, on 1 and 2 bit/s, 0.1 per second of each find the other with p.
+    """The bound for at most one flow on 1 and 2 bit/s equals the one computed by hand.
 
-    p is 0.1 and 0.05 over 1.15; a flow on F is at height 1, one on B at 1/2, and V falls by 0.85.
+    Arrivals have 0.1 per second and direction; p is 0.1 and 0.05 over 1.15. A flow on F has height
+    1, one on B 1/2, and V falls by 0.85.
     """
     one = fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0), 1)
     steps = 0.05 * (0.1 * (1 + 1) + 0.1 * (1 + 1 / 2)) + 0.1 * (0.1 * (2 + 1) + 0.1 * (2 + 1 / 2))
@@ -122,19 +123,19 @@ def test_bound_by_hand() -> None:
 
 
 def test_large_acks_have_an_estimate_for_a_bound() -> None:
-    """ACKs of more than half a packet, the ratio of the rates, leave 1 - load as the drift."""
+    """With ACKs above half a packet, the ratio of the rates, the bound is an estimate."""
     assert fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0.5), 1).is_proved
     one = fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0.6), 1)
     steps = 0.06 * (0.1 * (1 + 1) + 0.1 * (1 + 1 / 2)) + 0.1 * (0.1 * (2 + 1) + 0.1 * (2 + 1 / 2))
     assert not one.is_proved
     assert one.error == pytest.approx(steps / 1.16 / (1 - 0.16), rel=1e-12)
     heavy = fractions(Arrivals(0.5, 1, 1, 1, 2, 0), 1)
-    assert not heavy.is_proved  # 1/2 + 1/2 is no less than 1
-    assert heavy.error == 1  # the bound is 3.25, but no fraction is off by more than 1
+    assert not heavy.is_proved  # the limit of the theorem: 1/2 + 1/2 is not below 1
+    assert heavy.error == 1  # computed 3.25, cut to 1: no fraction errs by more
 
 
 def test_loads_count_acks() -> None:
-    """0.3 and 0.2 flows/s of a Mbit with ACKs of 4 % load 1 and 2 Mbit/s by these shares."""
+    """ACKs of 4 % add to loads: each direction carries its own data and the other's ACKs."""
     arrivals = Arrivals(0.3, 0.2, MBIT, MBIT, 2 * MBIT, 0.04)
     assert arrivals.loads == pytest.approx((0.308, 0.106), rel=1e-12)
 

@@ -18,24 +18,24 @@ ACK_SHARE = 0.04
 
 
 def test_one_transfer_has_the_link() -> None:
-    """A megabit at a megabit per second takes a second, and nothing precedes it."""
+    """One transfer of a megabit at a megabit per second takes one second."""
     found = list(stretches([Transfer(FORWARD, 2, 1e6)], FIGURE_5, ACK_SHARE))
     assert found == [Stretch(0, 2, (0, 0)), Stretch(2, 3, (1, 0))]
 
 
 def test_two_share_until_one_is_done() -> None:
-    """Two in one direction have half each; when the first ends, the second has the rest alone."""
+    """Two transfers in one direction have half the rate each; the second then has all of it."""
     transfers = [Transfer(FORWARD, 0, 1e6), Transfer(FORWARD, 0.5, 1e6)]
     found = [s for s in stretches(transfers, FIGURE_5, ACK_SHARE) if s.stop_s > s.start_s]
     assert found == [
         Stretch(0, 0.5, (1, 0)),
-        Stretch(0.5, 1.5, (2, 0)),  # the first's second half at half the rate
+        Stretch(0.5, 1.5, (2, 0)),  # the rest of the first, at half the rate
         Stretch(1.5, 2, (1, 0)),
     ]
 
 
 def test_opposite_transfers_have_the_slower_ones_rate() -> None:
-    """Opposite transfers both send at c_F / (1 + b); the faster direction is no bottleneck."""
+    """Opposite transfers both send at c_F / (1 + b); the faster direction has capacity left."""
     transfers = [Transfer(FORWARD, 0, 1e6), Transfer(BACKWARD, 0, 2e6)]
     found = [s for s in stretches(transfers, FIGURE_5, ACK_SHARE) if s.stop_s > s.start_s]
     assert [s.flows for s in found] == [(1, 1), (0, 1)]
@@ -83,7 +83,7 @@ def _setup(*sizes: int) -> Setup:
 
 
 def test_prediction_is_of_the_steady_window() -> None:
-    """Of 4 s from 0.5 s on, forward is the bottleneck until 1.04 s and reverse for the half after.
+    """Of 4 s from 0.5 s on, forward is the bottleneck until 1.04 s, then reverse for 0.5 s.
 
     Payloads of 120 and 240 kB are one and two megabits on the link.
     """

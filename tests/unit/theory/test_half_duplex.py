@@ -29,7 +29,7 @@ def _predicted(name: str, **changes: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
 def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
-    """Each data packet has a gap, and so has its ACK, or half of one with delayed ACKs."""
+    """Each data packet and each ACK pays a gap; delayed ACKs halve the ACKs' part."""
     found = _predicted(f"half-duplex@gap_us=200,acks={acks},traffic=one-way")
     both = DATA + GAP + share * (ACK + GAP)
     assert found["throughput.download"] == pytest.approx(0.012 / both)
@@ -38,7 +38,7 @@ def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
 
 
 def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
-    """Two opposite connections together have as much as one alone."""
+    """Two opposite connections together have the throughput of one alone."""
     name = "half-duplex@gap_us=200,acks=delayed,traffic="
     alone, found = _predicted(f"{name}one-way"), _predicted(f"{name}two-way")
     assert found["throughput.download"] == found["throughput.upload"]
@@ -54,7 +54,7 @@ def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
 def test_the_model_meets_the_closed_form_at_a_common_start(
     window: int, delay_ms: float, gap_us: int, acks: str, share: float
 ) -> None:
-    """A round is the data of both ends, then their ACKs or the first one's delay if longer."""
+    """A round is the data of both ends, then all ACKs, or the first ACK's propagation if longer."""
     setup = _setup(f"half-duplex@gap_us=0,acks={acks},traffic=two-way")
     found = predict(
         "half_duplex",
@@ -78,7 +78,7 @@ def test_the_model_meets_the_closed_form_at_a_common_start(
 
 @pytest.mark.parametrize(("start_ms", "busy"), [(0, 0.4929), (1, 0.4968), (3, 0.4929)])
 def test_the_first_acks_decide_who_is_ahead(start_ms: float, busy: float) -> None:
-    """With Linux's first ACKs ends that start 3 ms apart are in step again; 1 ms stays a lead."""
+    """With Linux's first ACKs, ends that start 3 ms apart fall into step; with 1 ms they do not."""
     setup = _setup("half-duplex@gap_us=0,acks=delayed,traffic=two-way")
     first, second = setup.connections
     later = second.model_copy(update={"start_ns": first.start_ns + round(start_ms * 1e6)})
@@ -87,7 +87,7 @@ def test_the_first_acks_decide_who_is_ahead(start_ms: float, busy: float) -> Non
 
 
 def test_a_turn_pays_a_gap_and_compresses_acks() -> None:
-    """Eight packets pay two gaps with their ACKs, which leave together."""
+    """A turn of eight packets pays two gaps, its ACKs' gap included; the eight ACKs are a bunch."""
     found = _predicted("half-duplex-turns@turn=8")
     assert found["throughput.download"] == pytest.approx(0.012 / (DATA + ACK + 2 * GAP / 8))
     assert found["ack_bunch_max.download"] == 8
@@ -115,13 +115,13 @@ def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str
 
 
 def test_other_theories_have_no_shared_medium() -> None:
-    """A theory of separate media for each direction predicts nothing for a half-duplex link."""
+    """Theories of links with separate directions predict nothing for a half-duplex link."""
     with pytest.raises(ValueError, match="half_duplex covers a shared one"):
         predict("ack_clock", _setup(ONE_WAY))
 
 
 def test_windows_that_queues_do_not_hold() -> None:
-    """Windows of more packets than a queue holds are not predicted, because packets are dropped."""
+    """Windows larger than a queue are not predicted, because packets are dropped."""
     setup = _setup(ONE_WAY)
     links = {name: replace(link, buffer_packets=59) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="windows of 60 packets overflow a queue"):

@@ -19,7 +19,7 @@ def _even(window: int, delay: int) -> Sender:
 
 
 def test_worked_example_has_two_thirds() -> None:
-    """Windows of 4 on a link of 2 get 66.67 %, and queues of 3 and 1 alternate (section 3)."""
+    """Windows of 4 on a link of delay 2 give 66.67 %; queues of 3 and 1 alternate (section 3)."""
     sender = _even(4, 2)
     assert kalampoukas.printed_efficiency(sender, sender) == Fraction(2, 3)
     assert kalampoukas.next_queue(sender, sender, Fraction(3)) == 1
@@ -27,7 +27,7 @@ def test_worked_example_has_two_thirds() -> None:
 
 
 def test_section_5_2_has_its_efficiency_and_queue() -> None:
-    """Windows of 28 and 15 segments of delay get 65.1 %, with queues of 13 (section 5.2)."""
+    """Windows of 28 and a delay of 15 give 65.1 % and queues of 13 (section 5.2)."""
     sender = _even(28, 15)
     assert round(float(kalampoukas.printed_efficiency(sender, sender)), 3) == 0.651
     assert kalampoukas.next_queue(sender, sender, Fraction(13)) == 13
@@ -46,7 +46,7 @@ def test_section_5_2_has_its_efficiency_and_queue() -> None:
 def test_lemma_2_alternates_from_the_starts(
     window: int, delay: int, start: int, expected: tuple[int, int]
 ) -> None:
-    """Lemma 2's two queues follow from the phase; with free ACKs the model has them, too."""
+    """The phase gives Lemma 2's two queues; with free ACKs the model has the same ones."""
     late = replace(_even(window, delay), start=Fraction(start))
     queues = [
         kalampoukas.printed_queues(*pair) for pair in permutations((_even(window, delay), late))
@@ -71,7 +71,7 @@ def test_compression_needs_more_than_the_round_trip() -> None:
 
 
 def test_lemma_5_in_each_region() -> None:
-    """Over a trip of 5, with segments of 2, a window of 20 leaves 2.5 on the path."""
+    """Lemma 5's bound has its value in each of three regions of window and delay."""
     large, small, other = _uneven(20, 2, 3), _uneven(10, 1, 2), _uneven(4, 2, 3)
     assert kalampoukas.printed_queue_bound(large, small) == Fraction(35, 2)
     assert kalampoukas.printed_queue_bound(small, large) == 10
@@ -79,21 +79,21 @@ def test_lemma_5_in_each_region() -> None:
 
 
 def test_lemma_2_with_unequal_rates() -> None:
-    """A segment of 2 and a start 1 late leave 6.5 of a window of 8; the next queue is empty."""
+    """With segments of 2 and a start 1 late, 6.5 of a window of 8 queue; the next queue has 0."""
     late = _uneven(8, 2, 5, start=1)
     queues = kalampoukas.printed_queues(late, _uneven(6, 1, 4))
     assert queues == (Fraction(13, 2), Fraction(0))
 
 
 def test_alone_a_window_waits_for_its_first_ack() -> None:
-    """One segment of 1, delays of 3 and 2 and an ACK of 1/4 make a cycle of 6 1/4."""
+    """A segment of 1, delays of 3 and 2, and an ACK of 1/4 make a cycle of 6 1/4."""
     one = Sender(1, Fraction(1), Fraction(1, 2), Fraction(3))
     two = Sender(9, Fraction(1), Fraction(1, 4), Fraction(2))
     assert kalampoukas.one_way_cycle(one, two) == Fraction(25, 4)
 
 
 def test_acks_that_go_first_wait_for_one_segment() -> None:
-    """If ACKs go first, efficiency is that of one connection alone, minus at most a segment."""
+    """With ACKs first, a cycle is at most about a segment longer than that of one connection."""
     sender = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
     watched = 100 * kalampoukas.one_way_cycle(sender, sender)
     outcome, _ = simulate((sender, sender), (watched, 2 * watched))
@@ -153,7 +153,7 @@ def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
 
 @given(window=st.integers(1, 40), delay=st.fractions(0, 20, max_denominator=9))
 def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
-    """A single connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
+    """A single connection fills its link from W = 2L + 1 on; the paper prints 2L (section 3)."""
     sender = Sender(window, Fraction(1), FREE, delay)
     alone = kalampoukas.one_way_efficiency(sender, sender)
     assert alone == min(window / (2 * delay + 1), Fraction(1))
@@ -179,7 +179,7 @@ def test_free_acks_leave_the_printed_theorem(
 
 
 def test_one_way_form_is_half_of_the_window_over_the_delay() -> None:
-    """Section 3 prints min(W/2L, 1): 4 segments over 8 slots get a quarter, 16 and 20 all."""
+    """Section 3 prints min(W/2L, 1): with L = 8, W = 4 gives a quarter, 16 and 20 give 1."""
     assert kalampoukas.printed_one_way_efficiency(4, Fraction(8)) == Fraction(1, 4)
     assert kalampoukas.printed_one_way_efficiency(16, Fraction(8)) == 1
     assert kalampoukas.printed_one_way_efficiency(20, Fraction(8)) == 1

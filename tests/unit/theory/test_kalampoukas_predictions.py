@@ -43,7 +43,7 @@ def test_printed_forms_give_what_the_paper_has(
 
 
 def test_printed_gain_is_57_of_95_mbit() -> None:
-    """Of 95 Mbit/s more, (4.2) gives the two connections 57; the text has 64 (section 4)."""
+    """When capacity grows by 95 Mbit/s, (4.2) gives the connections 57 more; the text says 64."""
     sums = []
     for rate in (60, 155):
         forms = printed("kalampoukas", _setup(f"kalampoukas-4.1@rate={rate}"))
@@ -52,7 +52,7 @@ def test_printed_gain_is_57_of_95_mbit() -> None:
 
 
 def test_start_up_ends_where_fixed_windows_begin() -> None:
-    """At the ramp's last rate slow start ends like windows of 28, without predicted queues."""
+    """At the ramp's last rate slow start acts like windows of 28; no queues are predicted."""
     ramp = predict("kalampoukas_ramp", _setup("kalampoukas-acr"))
     fixed = predict("kalampoukas", _setup("kalampoukas-5.2"))
     assert ramp["efficiency.left"] == pytest.approx(fixed["efficiency.left"], rel=3e-4)
@@ -63,7 +63,7 @@ def test_start_up_ends_where_fixed_windows_begin() -> None:
 
 
 def test_lemma_5_has_room_for_the_segment_in_transmission() -> None:
-    """The bound is the lemma's plus one segment; the model keeps it, in some queues exactly."""
+    """The bound is Lemma 5's plus one segment; the model stays below it and reaches it once."""
     room = []
     for window in (6, 14, 30):
         for rate in (24.48, 73.44, 220.32):
@@ -76,7 +76,7 @@ def test_lemma_5_has_room_for_the_segment_in_transmission() -> None:
 
 
 def test_ack_queues_bring_one_way_efficiency_back() -> None:
-    """With ACKs in a queue of their own the efficiency is nearly that of a single connection."""
+    """If ACKs have their own queue, efficiency is nearly that of a single connection."""
     name = "kalampoukas-remedies@window=28,acks={},opposite={}"
     shared = predict("kalampoukas", _setup(name.format("shared", 1)))["efficiency.left"]
     alone = predict("kalampoukas", _setup(name.format("shared", 0)))["efficiency.left"]
@@ -88,14 +88,14 @@ def test_ack_queues_bring_one_way_efficiency_back() -> None:
 
 
 def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:
-    """23 of four connections' 28 ACKs leave in one bunch; in phase, 19 do (section 5.4)."""
+    """Four segments out of phase 23 of 28 ACKs leave in a bunch; in phase 19 do (section 5.4)."""
     for phase, expected in (("0.006738", 23), ("0", 19)):
         values = predict("kalampoukas", _setup(f"kalampoukas-5.4@phase={phase},probe=off"))
         assert values["queue_ack_bunch_max.long-reverse-1"] == expected
 
 
 def test_predictions_carry_the_printed_form() -> None:
-    """A point's predictions have the paper's number beside ours."""
+    """Each prediction has the value that the paper prints as well as the one computed here."""
     said = load_point("kalampoukas-5.2").predictions
     first = next(each for each in said if each.metric == "efficiency.left")
     assert first.printed == pytest.approx(0.65098, abs=1e-5)

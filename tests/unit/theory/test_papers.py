@@ -20,7 +20,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _senders(name: str) -> tuple[Sender, Sender]:
-    """Return the two nodes of an experiment, from its file and its profile's."""
+    """Return the two nodes of an experiment, from its file and its profile."""
     experiment = _load(experiment_files()[name])
     directions = _load(PROFILES / f"{experiment['profile']}.yml")["directions"]
     mtu = experiment["stack"]["mtu_bytes"]
@@ -52,7 +52,7 @@ EXPERIMENTS = (
 
 
 def _measured_cycle(one: Sender, two: Sender) -> list[Fraction]:
-    """Return the mean distance of the model's busy periods, per node, over pairs and exactly."""
+    """Return each node's mean cycle in the model, an exact fraction over pairs of cycles."""
     period = cycle(one, two)
     outcomes = simulate((one, two), (20 * period, 60 * period))
     cycles = []
@@ -82,7 +82,7 @@ def test_model_has_the_cycle_of_the_closed_form(name: str) -> None:
 def test_model_reaches_the_queues_that_experiments_expect(
     name: str, forward: int, reverse: int
 ) -> None:
-    """Queue peaks of the model are those of the papers, within a packet of quantisation."""
+    """The model's queue peaks are the papers' to within one packet."""
     one, two = _senders(name)
     period = cycle(one, two)
     outcomes = simulate((one, two), (20 * period, 40 * period))
@@ -97,7 +97,7 @@ def test_model_reaches_the_queues_that_experiments_expect(
     ack=st.sampled_from([Fraction(1, 200), Fraction(1, 50)]),
 )
 def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction) -> None:
-    """For equal windows that fill the pipe, the model sends W segments in W + D + a, exactly."""
-    assume(window > delay + 1)  # otherwise no ACK compression: the paper's condition (2.1)
+    """For equal windows that fill the pipe, the model's cycle is exactly the closed form's."""
+    assume(window > delay + 1)  # otherwise the paper's condition for ACK compression (2.1) fails
     sender = Sender(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
     assert _measured_cycle(sender, sender) == [cycle(sender, sender)] * 2

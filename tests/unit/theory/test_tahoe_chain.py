@@ -24,7 +24,7 @@ def _service_ns(mbit: float) -> int:
 
 @pytest.mark.parametrize("rate", [1.65, 1.8, 2.1, 2.25])
 def test_first_loss_is_at_the_papers_window(rate: float) -> None:
-    """W_B is the window before the first loss, to a packet, whichever of both queues is small."""
+    """W_B is the window before the first loss to within a packet, whichever queue is small."""
     for small, large in ((20, 400), (400, 20)):
         bursts = filling_bursts([Node(rate, large)], Node(1.5, small))
         hops = [Hop(_service_ns(rate), large + 1), Hop(_service_ns(1.5), small + 1)]
@@ -34,7 +34,7 @@ def test_first_loss_is_at_the_papers_window(rate: float) -> None:
 
 
 def test_a_window_of_one_more_in_each_round_trip() -> None:
-    """Without losses all data arrives in order, and avoidance ends with pipe and queue full."""
+    """Without losses all data arrives in order, and avoidance ends with a full pipe and queue."""
     course = simulate([Hop(_service_ns(1.5), 51)], 557_269_333, 200_000_000_000)
     assert course.arrived_ns == sorted(course.arrived_ns)
     after_start = [window for time, window in course.windows if time > 60_000_000_000]
@@ -43,7 +43,7 @@ def test_a_window_of_one_more_in_each_round_trip() -> None:
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_three_duplicates_are_sooner_than_the_timer(fast: bool) -> None:
-    """A loss in avoidance is repaired after a round trip of 31 ms, or after at least 200 ms."""
+    """Fast retransmit repairs a loss within three round trips of 31 ms, a timer after 200 ms."""
     course = simulate([Hop(1_000_000, 11)], 20_000_000, 2_000_000_000, fast_retransmit=fast)
     in_slow_start_ns = course.lost_ns[0] + 100_000_000
     lost_ns = next(at for at in course.lost_ns if at > in_slow_start_ns)
@@ -67,7 +67,7 @@ def _chain(congestion: str = "tahoe_rto") -> Setup:
 
 
 def test_three_nodes_lose_where_the_inequality_says_they_do_not() -> None:
-    """At n = 3 the printed cycle has no loss in slow start, the packet model has four."""
+    """At n = 3 the paper's inequality has no loss in slow start, and the packet model has four."""
     values, forms = predict("tahoe_chain", _chain()), printed("tahoe_chain", _chain())
     assert forms["sawtooth_efficiency.flow"] == pytest.approx(0.785, abs=1e-3)
     assert forms["first_loss_window.flow"] == pytest.approx(114)
@@ -76,7 +76,7 @@ def test_three_nodes_lose_where_the_inequality_says_they_do_not() -> None:
 
 
 def test_it_is_about_one_tahoe() -> None:
-    """Two flows, and another congestion control, are refused."""
+    """The theory refuses two flows, and another congestion control."""
     setup = _chain()
     with pytest.raises(ValueError, match="one flow"):
         predict("tahoe_chain", replace(setup, connections=setup.connections * 2))

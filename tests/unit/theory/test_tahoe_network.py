@@ -60,7 +60,7 @@ def victims(outcome: Outcome) -> list[list[int]]:
     ("theory", "name"), [(theory, name) for theory in POINTS for name in POINTS[theory]]
 )
 def test_tables_have_every_point(theory: ModuleType, name: str) -> None:
-    """Loading an experiment of Zhang's never runs the model: its parameters are in the table."""
+    """Loading Zhang's experiments runs no model, because a table has the values of each point."""
     assert tables.look_up(theory.NAME, theory.parameters(setup(name))), "run `twoway compute`"
 
 
@@ -74,7 +74,7 @@ def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> No
 
 @pytest.mark.slow
 def test_the_mean_of_starts_has_its_first_start() -> None:
-    """The model reproduces the first of the random starts."""
+    """The table's first random start equals what the model computes from it."""
     given = setup("zhang-fig3@buffer=30")
     starts = random_starts(given, 0, tahoe_starts.WITHIN_S)
     assert tahoe_starts.first_start(given) == pytest.approx(
@@ -105,7 +105,7 @@ def test_a_table_is_found_by_its_parameters() -> None:
 
 
 def test_pairs_of_drops_by_turns() -> None:
-    """With Linux's timer each epoch has two drops of one connection, then of the other."""
+    """With Linux's timer each epoch drops two packets of one connection; the two alternate."""
     found = victims(outcome_of(setup("zhang-fig4-5@buffer=20")))
     assert all(epoch in ([0, 0], [1, 1]) for epoch in found)
     assert all(a != b for a, b in pairwise(found))
@@ -123,7 +123,7 @@ def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
 
 
 def test_timers_of_steady_round_trips() -> None:
-    """After many trips of 1 s Linux waits 1.2 s, and 4.3BSD four ticks of half a second."""
+    """After many round trips of 1 s Linux waits 1.2 s, and 4.3BSD four ticks of half a second."""
     linux, bsd = LinuxTimer(), BsdTimer()
     for segment in range(400):
         for timer in (linux, bsd):
@@ -142,7 +142,7 @@ def test_timers_of_steady_round_trips() -> None:
     [(30, 1000, 15, 15), (31, 1000, 15, 15), (100, 20, 20, 10), (100, 60, 50, 30), (3, 9, 2, 2)],
 )
 def test_thresholds_of_two_rules(cwnd: int, offered: int, paper: int, bsd: int) -> None:
-    """MAX[MIN(cwnd/2, maxwnd), 2] by section 2.1; 4.3BSD halves the lesser of cwnd and maxwnd."""
+    """After a timeout the paper's ssthresh is max(min(cwnd/2, maxwnd), 2); BSD's halves both."""
     for halves_sent, expected in ((False, paper), (True, bsd)):
         sender = Tahoe(offered, fast_retransmit=True, bsd=False, halves_sent=halves_sent)
         sender.cwnd = Fraction(cwnd)
@@ -163,7 +163,7 @@ def test_delayed_acks() -> None:
 
 
 def test_printed_forms() -> None:
-    """The paper's forms give 55 and 23 for figure 8, nothing for figure 9, and q + 1 one way."""
+    """Printed forms give peaks of 55 and 23 for figure 8, none for figure 9, and q + 1 one way."""
     assert zhang.printed(setup("zhang-fig8")) == {
         "cluster_mean.first": 30,
         "cluster_mean.second": 25,

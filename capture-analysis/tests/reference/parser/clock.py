@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 UintArray = NDArray[np.uint64]
 
 _NS_DIGITS = 9
-_MOST_DIGITS = 19  # of a power of ten within 64 bits
+_MOST_DIGITS = 19  # digits of a power of ten within 64 bits
 _BILLION = np.uint64(1_000_000_000)
-# Whole seconds that 64 signed bits of ns reach, and the part of the last ones that they hold.
+# The first and the last second within 64 signed bits of ns, and the limit of ns in each.
 _FIRST_S, _LAST_S = -9_223_372_037, 9_223_372_036
 _FIRST_FRACTION_NS, _LAST_FRACTION_NS = 145_224_192, 854_775_807
 

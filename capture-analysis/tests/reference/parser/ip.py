@@ -53,7 +53,7 @@ _IPV6_HEADER = np.dtype(
         ("destination", ">u8", 2),
     ]
 )
-# The common part of all, which is a fragment header; none is shorter.
+# Every extension header has at least the size of a fragment header.
 _EXTENSION = np.dtype([("next", "u1"), ("length", "u1"), ("fragment", ">u2"), ("id", ">u4")])
 
 

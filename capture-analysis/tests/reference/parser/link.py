@@ -104,7 +104,7 @@ def _pass_wireless(frames: Cursor, link_type: int, protocol: IntArray) -> None:
         place = int(frames.place[row])
         kept = frames.data[place : place + int(frame.captured()[0])].tobytes()
         fate, offset = llc(kept, link_type)
-        protocol[row] = _LONGEST_LENGTH  # as behind a length, LLC follows
+        protocol[row] = _LONGEST_LENGTH  # LLC follows, as it does behind a length
         frame.keep(np.array([fate == Fate.PACKETS]), fate).skip(offset)
 
 

@@ -26,7 +26,7 @@ def _worst(travelled_ns: list[int], connections: int = 1) -> FidelityRow:
 
 
 def test_packets_travel_for_as_long_as_the_table_says() -> None:
-    """A packet has the delay of the time at which it leaves; a lost one has none."""
+    """A packet has the delay of its departure's time; a lost packet has no delay."""
     sound = _worst([10 * MS, 10 * MS, 20 * MS, -1])
     assert sound.check == "forward: worst error of the delays of 3 packets, ns"
     assert (sound.value, sound.bound, sound.verdict) == (0, "0", Verdict.PASS)
@@ -36,14 +36,14 @@ def test_packets_travel_for_as_long_as_the_table_says() -> None:
 
 
 def test_a_nanosecond_off_fails() -> None:
-    """A packet that comes a nanosecond early or late fails the check by that nanosecond."""
+    """A packet that arrives 1 ns early or late fails the check with an error of 1 ns."""
     for off_ns in (-1, 1):
         found = _worst([10 * MS, 10 * MS + off_ns])
         assert (found.value, found.verdict) == (1, Verdict.FAIL)
 
 
 def test_no_packet_is_off() -> None:
-    """A link without departures has no wrong delay; a link with a constant one has no check."""
+    """A link without departures has no wrong delay; a constant delay has no check."""
     for connections in (0, 1):
         nothing = _worst([], connections)
         assert nothing.check == "forward: worst error of the delays of 0 packets, ns"

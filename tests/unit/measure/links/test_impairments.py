@@ -32,7 +32,7 @@ def _measured(
 
 
 def test_each_impairment_by_hand() -> None:
-    """A delay of 9 ms after 10 and 12 ms overtakes; a lost packet and an ACK do not count."""
+    """A packet with 9 ms of delay overtakes ones with 10 and 12; losses and ACKs do not count."""
     jitter, overtaking, copies = _measured([10, 13, -1, 15, 12], [1, 1, 1, 0, 0], 6)
     assert jitter == pytest.approx(1, rel=1e-12)
     assert overtaking == 0
@@ -43,9 +43,9 @@ def test_each_impairment_by_hand() -> None:
 
 
 def test_arrival_with_another_overtakes_nothing() -> None:
-    """Two data packets that arrive together, in their order, are in order; 0 is a valid time."""
+    """Two data packets that arrive at once, in their order, have no overtaking; time 0 is valid."""
     jitter, overtaking, copies = _measured([0, 3, 3], [1, 1, 1], 3)
-    assert jitter == pytest.approx(math.sqrt(2 / 3), rel=1e-12)  # of 0, 2 and 1 ms
+    assert jitter == pytest.approx(math.sqrt(2 / 3), rel=1e-12)  # deviation of 0, 2 and 1 ms
     assert (overtaking, copies) == (0, 0)
 
 

@@ -15,7 +15,7 @@ from twoway.measure.links.loss import check, deviations, link_loss
 
 
 def test_single_losses() -> None:
-    """110 lost packets of 10 000, with 100 expected, are one standard deviation too many."""
+    """110 losses of 10 000 packets, with 100 expected, are one standard deviation above."""
     alone = Loss(percent=1)
     share, length = deviations(alone, 0.011, 10_000, 1 / 0.99, 100)
     assert share == pytest.approx(0.001 / math.sqrt(0.01 * 0.99 / 10_000))
@@ -23,7 +23,7 @@ def test_single_losses() -> None:
 
 
 def test_bursts_widen_the_deviation() -> None:
-    """Bursts of 8 make the share's deviation 3.85 times as large; 25 bursts of 9.5 are one off."""
+    """The deviations of the share and of the bursts' length follow from their mean length, 8."""
     bursts = Loss(percent=1, burst_packets=8)
     share, length = deviations(bursts, 0.011, 10_000, 9.5, 25)
     correlated = 1 - 1 / 8 - 0.01 / 0.99 / 8
@@ -34,7 +34,7 @@ def test_bursts_widen_the_deviation() -> None:
 
 
 def test_no_losses() -> None:
-    """Without a burst there is no length to compare."""
+    """Without a burst no length can be compared."""
     assert math.isnan(deviations(Loss(percent=1, burst_packets=8), 0, 100, math.nan, 0)[1])
 
 
@@ -60,7 +60,7 @@ def _measured(
 
 
 def test_bursts_are_counted_from_their_first() -> None:
-    """Losses 1, 0, 1, 1, 0, 0 are half of the packets, in two bursts of 1.5."""
+    """Losses of 1, 0, 1, 1, 0, 0 are half of the packets, in two bursts of mean length 1.5."""
     found = _measured([True, False, True, True, False, False])
     assert found[:2] == (0.5, 1.5)
     assert np.isnan(found[2:]).all()
@@ -68,7 +68,7 @@ def test_bursts_are_counted_from_their_first() -> None:
 
 
 def test_only_data_that_had_its_time_counts() -> None:
-    """An ACK, and a packet under way when the captures end, count neither as sent nor as lost."""
+    """An ACK, and a packet still under way at the captures' end, count as neither sent nor lost."""
     found = _measured([True, False, True, True, True], payload=[9, 9, 9, 0, 9], under_way=1)
     assert found[:2] == (2 / 3, 1)
     assert np.isnan(_measured([True], payload=[0])).all()
@@ -100,7 +100,10 @@ def _checked(
 
 
 def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
-    """Each third of nine packets is lost or under way; other losses are six contradictions."""
+    """With `every: 3` each third packet is lost or under way; other losses contradict it.
+
+    Three wrong losses are six contradictions: three packets lost, three not lost.
+    """
     (row,) = _checked({"every": 3}, [*range(9)], [2, 5, 8])
     assert row.check == "forward: packets of 9 whose loss contradicts the count"
     assert (row.value, row.verdict) == (0, Verdict.PASS)
@@ -115,7 +118,7 @@ def test_losses_by_count_are_the_packets_that_the_count_names() -> None:
 
 
 def test_losses_by_schedule_have_the_chances_of_its_shares() -> None:
-    """None, then all, then half are lost; within 1 ms of a change and after traffic any may be."""
+    """A loss that the schedule's share excludes fails; within 1 ms of a change none is judged."""
     said = {"schedule": [[0, 0], [1, 100], [2, 50]]}
     times = [500, 999, 1000, 1001, 1500, 2000, 2001, 2500, STOP_NS // 10**6]
     (row,) = _checked(said, times, [3, 4, 6])

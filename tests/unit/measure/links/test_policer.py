@@ -26,7 +26,7 @@ def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLI
 
 
 def test_share_of_what_comes_in_the_steady_window() -> None:
-    """Two of four simultaneous packets are lost, none of the later; a window is half open."""
+    """The policer refuses two of four simultaneous packets; the steady window is half open."""
     assert _share(0, 6 * MS) == 2 / 5
     assert _share(0, 5 * MS) == 2 / 4
     assert _share(1, 6 * MS) == 0
@@ -57,7 +57,7 @@ def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
 
 
 def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
-    """Frames that the bucket refuses must be dropped, and the kernel must have counted as many.
+    """A frame that the bucket refuses must be dropped, and the kernel must count as many drops.
 
     A packet that the bucket passes may be dropped by the queue behind it.
     """
@@ -72,12 +72,12 @@ def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
 
 
 def test_no_policer_refuses_nothing() -> None:
-    """Without a policer the share is undefined."""
+    """Without a policer the share of refused packets is undefined."""
     assert math.isnan(_share(0, 6 * MS, policer=None))
 
 
 def test_drops_are_checked_where_times_are_exact() -> None:
-    """Without a policer, or on a clock that runs while the host works, there is no check."""
+    """Without a policer, or on a clock that runs while the host works, no check is made."""
     analysis = analysis_of(links={"forward": {"policer": POLICER}})
     assert check(analysis, "forward", queue_view(), ClockError(analysis)) == []
     assert check(analysis_of(), "forward", queue_view(), None) == []

@@ -21,12 +21,12 @@ def departures(kinds: str) -> Passage:
 
 
 def as_pairs(periods: BusyPeriods) -> list[tuple[int, int]]:
-    """Return start and segments of each."""
+    """Return start and number of segments of each busy period."""
     return list(zip(periods.start_ns.tolist(), periods.segments.tolist(), strict=True))
 
 
 def test_runs_of_data() -> None:
-    """A busy period is the data between two acknowledgements; the last of all is left out."""
+    """A busy period is the data between two ACKs; the run's last one is left out."""
     assert as_pairs(busy_periods(departures("aDDDaaDDaDa"), 0, 99)) == [(1, 3), (6, 2)]
 
 
@@ -45,7 +45,7 @@ def test_window_takes_starts() -> None:
 
 @given(st.text("Da", max_size=40), st.integers(0, 40), st.integers(0, 40))
 def test_by_grouping(kinds: str, start: int, stop: int) -> None:
-    """Start and length are those of the runs found by grouping the departures."""
+    """Starts and lengths equal those of runs found by grouping the departures."""
     runs = [list(group) for _, group in groupby(enumerate(kinds), key=lambda pair: pair[1])]
     found = [(run[0][0], len(run)) for run in runs[1:] if run[0][1] == "D"]
     found = [(at, length) for at, length in found if start <= at < stop]
@@ -62,7 +62,7 @@ def test_dropped_packets_separate_nothing() -> None:
     ("starts_s", "cycle_s"),
     [
         ([0, 1, 4], 2.0),
-        ([0, 1, 4, 5], 2.0),  # the odd one out would make it 5/3
+        ([0, 1, 4, 5], 2.0),  # with the fourth start the mean would be 5/3
         ([0, 1, 4, 5, 8], 2.0),
     ],
 )
@@ -94,7 +94,7 @@ def test_peaks_that_alternate() -> None:
 
 
 def test_idle_periods_have_an_end() -> None:
-    """A queue empty from 10 to 20 and from 35 to 70 ns idles twice; periods cut off do not count.
+    """A queue empty from 10 to 20 and 35 to 70 ns idles twice; periods cut off do not count.
 
     An instant between two packets is no idle period.
     """

@@ -13,7 +13,7 @@ from twoway.measure.metrics.goodput_by_second import goodput_by_second
 from twoway.measure.metrics.share import convergence_time, share_least
 
 S = 1_000_000_000
-KBIT = 125  # bytes
+KBIT = 125  # bytes of 1 kbit
 
 
 def sender(*kbit: int, start_s: float = 0, **fields: Any) -> Ends:
@@ -37,13 +37,13 @@ def of(analysis: Analysis, estimator: Any) -> list[list[float]]:
 
 
 def test_goodput_of_the_worst_and_the_best_second() -> None:
-    """The extremes are over whole seconds of the steady window, with silent ones."""
+    """The extremes are over whole seconds of the steady window; a second without data has 0."""
     analysis = run_of(sender(9, 4, 0, 6, 8), steady_s=0.5, stop_s=4.9)
     assert of(analysis, goodput_by_second) == [[0, 6e-3]]
 
 
 def test_seconds_before_a_start_and_behind_an_end_do_not_count() -> None:
-    """A connection has seconds from its start to its end; a transfer ends with its last data."""
+    """A connection's seconds go from its start to its end, a transfer's to its last data."""
     late = sender(0, 1, 5, 6, 7, start_s=1.5)
     early = sender(3, 2, 1, 0, 0, stop_ns=2 * S)
     done = sender(4, 5, 1, 0, 0, transfer_bytes=10 * KBIT)
@@ -52,7 +52,7 @@ def test_seconds_before_a_start_and_behind_an_end_do_not_count() -> None:
 
 
 def test_no_whole_second_has_no_value() -> None:
-    """In a run of less than a second all of these are undefined."""
+    """Without a whole second goodputs, shares, convergence and fairness are undefined."""
     analysis = run_of(sender(1), sender(1), stop_s=0.9)
     for estimator in (goodput_by_second, share_least, convergence_time):
         assert np.isnan(of(analysis, estimator)).all()
@@ -60,14 +60,14 @@ def test_no_whole_second_has_no_value() -> None:
 
 
 def test_the_least_share() -> None:
-    """A share is among the connections in the same queue; without goodput it is undefined."""
+    """A share is among the connections of one queue; without goodput it is undefined."""
     opposite = sender(9, 9, 9, 9, directions=["back"], direction="back")
     analysis = run_of(sender(1, 3, 0, 1), sender(3, 1, 0, 1), opposite, stop_s=4)
     assert of(analysis, share_least) == [[0.25], [0.25], [1]]
 
 
 def test_convergence_from_the_latest_start() -> None:
-    """Convergence takes from the second sender's start to the second from which shares are fair."""
+    """Convergence counts from the second sender's start to the first second of fair shares."""
     analysis = run_of(sender(100, 100, 90, 56, 54), sender(0, 0, 10, 44, 46, start_s=1.5))
     assert of(analysis, convergence_time) == [[2.5], [2.5]]
 
@@ -87,7 +87,7 @@ def test_alone_is_not_convergence() -> None:
 
 
 def test_jain_by_second() -> None:
-    """Two that alternate have the index 1/2 in each second, though their goodputs are equal."""
+    """Two connections that alternate have index 1/2 each second, though their means are equal."""
     analysis = run_of(sender(8, 0, 8, 0, 1), sender(0, 8, 0, 8, 1))
     assert jain_by_second(analysis.seconds).tolist() == [0.5, 0.5, 0.5, 0.5, 1]
     assert fairness_by_second.measure(analysis) == (0.5, 0.5)

@@ -13,12 +13,12 @@ from twoway.measure.metrics.clustering import clusters
 
 
 def _measured(order: str, window: int = 2) -> tuple[float, ...]:
-    """Return the metrics of packets in order: a of a connection, its FIN f, x of others."""
+    """Return the metrics of packets in order: `a` of a connection, its FIN `f`, `x` of others."""
     rows = range(len(order))
     payload = [int(name != "f") for name in order]
     passed = passage_of(rows, rows, payload)
     passed = replace(passed, packets=replace(passed.packets, flow=np.array([*order]) == "x"))
-    # At the start one segment and a window are sent; the first is acknowledged at once.
+    # A segment and a window are sent at the start; the segment is acknowledged at once.
     number = window + 1
     sent = packets(time_ns=[0] * number, seq=range(number), payload_bytes=[1] * number)
     mine = Ends(sent=sent, acks_in=packets(time_ns=[0], ack=[1]))
@@ -28,7 +28,7 @@ def _measured(order: str, window: int = 2) -> tuple[float, ...]:
 
 
 def test_clusters_by_hand() -> None:
-    """In xaaxaaax three of five a's follow an a, in two clusters of 2.5 on average."""
+    """In xaaxaaax three of five a's follow an a; the two clusters have 2.5 packets on average."""
     assert _measured("xaaxaaax") == pytest.approx((3 / 5, 5 / 2, 2 / (5 / 2)), rel=1e-12)
     assert _measured("xaaxaaax", window=5)[2] == pytest.approx(2)
     assert _measured("xaaxaaax", window=0)[2] == pytest.approx(2 / 5)

@@ -25,13 +25,13 @@ def _completions(*transfers: Ends) -> tuple[float, ...]:
 
 
 def test_a_repaired_hole_is_the_end() -> None:
-    """A transfer is complete when its last hole is filled, whatever came before."""
+    """A transfer is complete when its last hole is filled, whatever arrived earlier."""
     view = _transfer(300, [2000, 3000, 3500, 4000], [0, 200, 200, 100])
     assert _completion(view) == 3e-6
 
 
 def test_unlimited_or_unfinished_has_no_time() -> None:
-    """Without a size, with bytes missing, or with the last after the end there is no time."""
+    """A transfer without a size, with missing bytes, or completed after the end has no time."""
     for view in (
         _transfer(None, [2000], [0]),
         _transfer(300, [2000, 3000], [0, 100]),
@@ -41,7 +41,7 @@ def test_unlimited_or_unfinished_has_no_time() -> None:
 
 
 def test_all_transfers_together() -> None:
-    """If two of three transfers are complete, median and percentile are over these two."""
+    """With two of three transfers complete, median and percentile are over these two."""
     found = _completions(
         _transfer(100, [2000], [0]),
         _transfer(100, [4000], [0]),
@@ -60,7 +60,7 @@ def test_no_transfer_is_complete() -> None:
 
 
 def test_what_came_before_the_start_does_not_count() -> None:
-    """Bytes count from the start on: those of the instant before belong to no transfer."""
+    """Bytes that arrive before the start, or at that instant, belong to no transfer."""
     before, at = _transfer(100, [999, 5000], [0, 100]), _transfer(100, [1000, 5000], [0, 100])
     assert _completion(before) == 4e-6
     assert _completion(at) == 0
@@ -69,6 +69,6 @@ def test_what_came_before_the_start_does_not_count() -> None:
 
 
 def test_data_may_begin_anywhere() -> None:
-    """The number of the first byte, and a byte beyond the size, change nothing."""
+    """Sequence numbers may wrap, and a byte beyond the size changes nothing."""
     view = _transfer(150, [2000, 3000], [(1 << 32) - 100, 0])
     assert _completion(view) == 2e-6

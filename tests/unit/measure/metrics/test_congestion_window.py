@@ -12,7 +12,7 @@ HEADER = "# rtt: us\ntime_ns,source_port,cwnd,ssthresh,rtt_us\n"
 
 
 def _measured(folder: Path, rows: list[tuple[int, int, int]]) -> float:
-    """Return first's largest window, from samples of time in ms, port, window."""
+    """Return first's largest window, from samples of time (ms), port and window."""
     lines = [f"{START_NS + ms * 10**6},{port},{cwnd},-1,2500\n" for ms, port, cwnd in rows]
     (write_run(folder) / "sockets/tcp-info.csv").write_text(HEADER + "".join(lines))
     analysis = Analysis(folder)
@@ -21,7 +21,7 @@ def _measured(folder: Path, rows: list[tuple[int, int, int]]) -> float:
 
 
 def test_largest_window_of_the_steady_window(tmp_path: Path) -> None:
-    """The largest sample from 10 to 30 ms counts, not the warm-up's 90 or another's 50."""
+    """Only samples of that connection from 10 to 30 ms count towards the largest window."""
     rows = [(9, 40001, 90), (10, 40001, 8), (29, 40001, 7), (29, 40002, 50), (30, 40001, 70)]
     assert _measured(tmp_path, rows) == 8
 

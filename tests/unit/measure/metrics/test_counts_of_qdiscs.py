@@ -27,7 +27,7 @@ def _marked(folder: Path, before: Any, after: Any) -> float:
 
 
 def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
-    """Marks are counted from the start of traffic on, summed over the parts of a qdisc."""
+    """Marks count from the start of traffic, as the sum over a qdisc's parts."""
     dev = {"dev": "r1-eth1"}
     before = [{**dev, "marked": 2}, {**dev, "ecn_mark": 0}]
     after = [
@@ -39,12 +39,12 @@ def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
 
 
 def test_a_queue_without_such_a_count_has_no_marks(tmp_path: Path) -> None:
-    """A drop-tail queue has no count of marks, which differs from a count of 0."""
+    """A drop-tail queue has no count of marks; the metric is undefined, not 0."""
     assert np.isnan(_marked(tmp_path, [{"dev": "r1-eth1"}], [{"dev": "r1-eth1", "drops": 3}]))
 
 
 def test_a_program_runs_from_its_start_to_its_end() -> None:
-    """The run time is that of a program that ends by itself; others have none."""
+    """A program that ends by itself has a run time; others have none."""
     program = ProgramRun(
         name="a",
         host="h1",

@@ -34,7 +34,7 @@ NONE = packets(time_ns=[])
 def _view(
     sent_ns: list[int], arrived: dict[int, int], queued: tuple[int, ...] = ()
 ) -> DatagramView:
-    """Make a flow whose numbered packets arrive in the order of the given times, or not at all."""
+    """Make a flow whose numbered packets arrive in the order of the given times, or never."""
     in_order = sorted(arrived, key=lambda number: arrived[number])
     return join(
         FLOW,
@@ -85,7 +85,7 @@ def test_what_arrives_at_the_first_instant_arrives() -> None:
 
 
 def test_a_flow_of_which_nothing_arrives() -> None:
-    """Without an arrival all packets are lost; without a packet nothing is lost."""
+    """A flow without an arrival has lost all packets; one without a packet has lost none."""
     assert _measured(_view([0, 1], {}), 0, 2)[1] == 1
     assert np.isnan(_measured(_view([0, 1], {}), 0, 2)[2:]).all()
     assert np.isnan(_measured(_view([0], {0: 1}), 5, 9)[1:]).all()

@@ -12,7 +12,7 @@ from queue_columns import passage_of, queue_of
 from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.congestion_epochs import epoch_losses, queue_epochs
 
-# Drops in ns, two of them ACKs: with a round trip of 10 ns three epochs, of 3, 2 and 1.
+# Drop times in ns, two of them of ACKs: with a round trip of 10 ns, epochs of 3, 2 and 1.
 DROPS = packets(time_ns=[0, 4, 10, 30, 36, 100], payload_bytes=[9, 0, 9, 9, 0, 9])
 
 
@@ -24,14 +24,14 @@ def _analysis(drops: Packets) -> Analysis:
 
 
 def test_epochs_of_a_queue() -> None:
-    """A queue has three epochs, each of two drops with 2/3 of an ACK; with half the gap, five."""
+    """Three epochs have 2 drops and 2/3 of an ACK on average; half the gap makes five epochs."""
     analysis = _analysis(DROPS)
     found = queue_epochs.measure(analysis, analysis.queues["forward"])
     assert found == pytest.approx((3, 2, 2 / 3, 6 / 5, 50e-9), rel=1e-12)
 
 
 def test_losses_in_an_epoch() -> None:
-    """Four lost data packets in three epochs are 4/3 in each."""
+    """Four lost data packets in three epochs are 4/3 per epoch."""
     analysis = _analysis(DROPS)
     found = epoch_losses.measure(analysis, analysis.connections["0"])
     assert found == pytest.approx((4 / 3,), rel=1e-12)

@@ -13,13 +13,13 @@ def _largest(passed: Passage, steady_ns: int = 0, stop_ns: int = 100_000) -> flo
     return found
 
 
-# A link takes 1 us for a frame of 1 byte: three ACKs back to back, data, two 2 us apart.
+# A frame of 1 byte takes 1 us: three ACKs back to back, data, and two ACKs 2 us apart.
 LEFT_NS = [1_000, 2_000, 3_000, 9_000, 20_000, 22_000, 25_000]
 PAYLOAD = [0, 0, 0, 9, 0, 0, 0]
 
 
 def test_largest_bunch_of_a_queue() -> None:
-    """ACKs at most two of their times apart are one bunch; data between others ends it."""
+    """ACKs at most two ACK times apart are one bunch, which data ends."""
     assert _largest(passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD)) == 3
 
 
@@ -32,11 +32,11 @@ def test_bunches_are_those_of_the_steady_window() -> None:
 
 
 def test_the_smallest_ack_sets_the_distance() -> None:
-    """With ACKs of 1 and 3 bytes, as with SACK, those of a bunch are at most 2 us apart."""
+    """The smallest ACK sets a bunch's spacing: if it takes 1 us, ACKs 2 us apart are a bunch."""
     left_ns, sizes = [1_000, 3_000, 6_000], [1, 1, 3]
     assert _largest(passage_of([0] * 3, left_ns, [0] * 3, sizes)) == 2
 
 
 def test_no_acks_no_bunch() -> None:
-    """A queue that only data passes has a largest bunch of 0."""
+    """A queue with data only has a largest bunch of 0."""
     assert _largest(passage_of([0], [1_000])) == 0

@@ -15,10 +15,10 @@ S = 1_000_000_000
 @pytest.mark.parametrize(
     ("loss_s", "ends_s"),
     [
-        ([50, 150, 250], [150, 250]),  # each loss ends a congestion avoidance
+        ([50, 150, 250], [150, 250]),  # each loss ends a cycle
         ([50, 150, 155, 250, 255], [150, 250]),  # losses at 155 and 255 belong to slow start
-        ([55, 105, 155, 255, 305], [155, 255, 305]),  # cycles of 50 s count: half of the longest
-        ([150, 205, 300], [150, 300]),  # one of 55 s does not: less than half of 145 s
+        ([55, 105, 155, 255, 305], [155, 255, 305]),  # cycles of 50 s count, as half of the longest
+        ([150, 205, 300], [150, 300]),  # a cycle of 55 s does not: half of the longest is 72.5 s
         ([110, 210, 400], [110, 210]),  # the window includes its start, not its end
         ([120], [120]),
         ([], []),
@@ -27,7 +27,7 @@ S = 1_000_000_000
 def test_losses_after_the_longest_intervals_end_cycles(
     loss_s: list[int], ends_s: list[int]
 ) -> None:
-    """Losses from 110 s on count if they follow another by half the longest interval."""
+    """A loss ends a cycle if its interval is at least half the longest; losses from 110 s count."""
     loss_ns = np.array(loss_s, dtype=np.int64) * S
     assert cycle_ends(loss_ns, 0, (110 * S, 400 * S)).tolist() == [at * S for at in ends_s]
 
@@ -35,7 +35,7 @@ def test_losses_after_the_longest_intervals_end_cycles(
 def _sawtooth(
     monkeypatch: pytest.MonkeyPatch, loss_s: list[int], peak: int | None
 ) -> tuple[float, ...]:
-    """Return the metrics of a segment each second, on a link that takes half a second for one."""
+    """Return the metrics of one segment per second, on a link that takes half a second for it."""
     frame_bytes = 500
     arrived = packets(
         time_ns=[at * S for at in range(100)],
@@ -52,13 +52,13 @@ def _sawtooth(
 
 
 def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Losses at 10, 30 and 60 s are two cycles of 25 s, in which half of the link is used."""
+    """Losses at 10, 30 and 60 s make two cycles of 25 s on average, with half of the link used."""
     assert _sawtooth(monkeypatch, [10, 30, 60], 7) == pytest.approx((25, 0.5, 7), rel=1e-12)
     assert _sawtooth(monkeypatch, [10, 30], 7) == pytest.approx((20, 0.5, 7), rel=1e-12)
 
 
 def test_one_loss_is_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below two losses, period and efficiency are undefined; without data the peak is, too."""
+    """Fewer than two losses give no period and no efficiency, and no data gives no peak."""
     period, efficiency, peak = _sawtooth(monkeypatch, [10], 7)
     assert np.isnan([period, efficiency]).all()
     assert peak == 7

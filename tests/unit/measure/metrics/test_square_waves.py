@@ -35,7 +35,7 @@ def test_alternation_is_one_plateau() -> None:
 
 
 def test_plateaus_of_any_queue() -> None:
-    """Plateaus are those that a walk from packet to packet finds, for any queue."""
+    """For any queue, plateaus equal those that a packet-by-packet walk finds."""
     random = np.random.default_rng(3)
     for _ in range(50):
         packets = np.abs(np.cumsum(random.integers(-1, 2, 200)))
@@ -65,7 +65,7 @@ def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[flo
 
 
 def test_levels_of_plateaus() -> None:
-    """Plateaus of 5, 20, 8, 30, 4 and 13: 20 and 30 are above both neighbours, 8 and 4 below.
+    """Plateaus of 5, 20, 8, 30, 4 and 13: those of 20 and 30 are high, those of 8 and 4 low.
 
     The level of 50 lasts two transmissions and is no plateau; neither are stretches cut by the
     steady window.
@@ -75,7 +75,7 @@ def test_levels_of_plateaus() -> None:
 
 
 def test_plateaus_without_neighbours() -> None:
-    """The first and the last plateau are neither high nor low; without data there are none."""
+    """The first and the last plateau are neither high nor low; without data no plateau exists."""
     assert np.isnan(_plateau_levels([(20, 5), (50, 20), (90, 25), (130, 50), (170, 0)])).all()
     high, low = _plateau_levels([(20, 5), (50, 20), (90, 2), (130, 7)])
     assert high == 20
@@ -89,7 +89,7 @@ def test_plateaus_without_neighbours() -> None:
 
 
 def test_square_wave_period_to_a_bin() -> None:
-    """A square wave's period is found to a bin, not one of its multiples."""
+    """A square wave's period is found to within a bin, and not a multiple of it."""
     wave = square_wave(20, 3, 500_000_000, 50)
     bins = round(BINS / 50)
     assert period_s(wave, 0, 50_000_000_000) == pytest.approx(bins * 50 / BINS, rel=1e-12)
@@ -118,7 +118,7 @@ def test_constant_has_no_period() -> None:
 
 @pytest.mark.parametrize(("delay_ns", "index"), [(0, 1), (500, -1), (250, 0)])
 def test_synchronisation_in_phase_is_one(delay_ns: int, index: int) -> None:
-    """The index is 1 in phase, -1 half a cycle later, 0 a quarter later, each without error."""
+    """The index is 1 in phase, -1 half a cycle later and 0 a quarter later, each with error 0."""
     first = square_wave(9, 1, 500, 200)
     second = square_wave(30, 20, 500, 201, delay_ns - 1000)
     found, error = synchronisation(first, second, 0, 100_000)
@@ -132,11 +132,11 @@ def test_synchronisation_error() -> None:
     turned = np.where(first.time_ns < 50_000, first.packets, 10 - first.packets)
     found, error = synchronisation(first, Occupancy(first.time_ns, turned), 0, 100_000)
     assert found == pytest.approx(0, abs=1e-9)
-    assert error == pytest.approx(1 / 3)  # a deviation of sqrt(10/9), over sqrt(10)
+    assert error == pytest.approx(1 / 3)  # a deviation of sqrt(10/9), divided by sqrt(10)
 
 
 def test_two_queues_are_compared() -> None:
-    """With one queue or three the metrics of phase and of joint use are undefined."""
+    """Metrics of phase and of joint use exist only for two queues."""
     wave = queue_view(all_packets=square_wave(9, 0, 500, 200))
     metrics: tuple[Any, ...] = (queue_correlation, peak_ratio, phase, pendulum)
     for number in (1, 2, 3):

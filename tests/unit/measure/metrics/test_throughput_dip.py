@@ -13,7 +13,7 @@ S = 1_000_000_000
 
 
 def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = None) -> float:
-    """Return the dip of data at these times of a steady window that begins at 7 s."""
+    """Return the dip of data sent at these times, in a steady window that begins at 7 s."""
     sizes = frame_bytes or [104] * len(came_s)
     came_ns = [7 * S + round(at * S) for at in came_s]
     data = packets(time_ns=came_ns, payload_bytes=sizes, frame_bytes=sizes)
@@ -25,19 +25,19 @@ def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = N
 
 
 def test_the_worst_second() -> None:
-    """With 3, 1 and 2 segments in three seconds, the dip is 1/2: the mean of two to one."""
+    """With 3, 1 and 2 segments in three seconds the dip is 1/2: one segment, against two."""
     assert _dip([0, 0.5, 0.999999999, 1, 2, 2.9], 3) == pytest.approx(0.5, rel=1e-12)
     assert _dip([0, 1], 2) == 0
     assert _dip([0.1, 0.2], 2) == 1
 
 
 def test_sizes_are_those_on_the_link() -> None:
-    """A segment of 200 bytes on the link and one of 100 make a dip of a third."""
+    """A second of 200 bytes on the link and one of 100 make a dip of a third."""
     assert _dip([0.5, 1.5], 2, [204, 104]) == pytest.approx(1 / 3, rel=1e-12)
 
 
 def test_a_rest_of_a_second_is_left_out() -> None:
-    """The last 0.9 s of a window of 2.9 s do not count, though they have no packets."""
+    """An incomplete last second of the window does not count, though it has no packets."""
     assert _dip([0.5, 1.5], 2.9) == 0
 
 

@@ -1,4 +1,4 @@
-"""Windows over time: the law of their growth."""
+"""Congestion windows over time: how they grow."""
 
 import math
 from itertools import pairwise
@@ -24,7 +24,7 @@ def test_growth_has_its_exponent(power: float) -> None:
 
 
 def test_growth_from_half_is_slower() -> None:
-    """A window that grows evenly from half its peak has an exponent of about 0.3."""
+    """Linear growth from half the peak fits an exponent of about 0.3."""
     time_ns = np.arange(0, 100) * S
     grown = (500 + 500 * time_ns / (100 * S)).astype(np.int64)
     found = growth_exponent(Occupancy(time_ns, grown), np.array([0, 100 * S]))
@@ -50,7 +50,7 @@ def _with_window(window: list[int]) -> Ends:
 
 
 def test_pairs_of_many_windows() -> None:
-    """If there are too many connections to pair all, the first, the last and some between are."""
+    """If connections are too many, pairs of the first, the last and some between are correlated."""
     up, down = _with_window([1, 2, 1, 2]), _with_window([2, 1, 2, 1])
     few = [up] * (MOST - 1) + [down]
     correlated = (math.comb(MOST - 1, 2) - (MOST - 1)) / math.comb(MOST, 2)

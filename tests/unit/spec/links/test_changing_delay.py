@@ -22,7 +22,7 @@ def _profile(names: tuple[str, str] = ("forward", "reverse"), **fields: Any) -> 
 
 
 def test_a_schedule_is_a_table_of_delays() -> None:
-    """The delay's hop has the table in ns, and ten times the packets of its longest delay."""
+    """The link has a table in ns, and a queue for ten times the packets of the longest delay."""
     profile = _profile()
     assert profile_problems(profile) == []
     shaper = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))[1]
@@ -54,13 +54,13 @@ def test_a_schedule_is_a_table_of_delays() -> None:
     ],
 )
 def test_contradictory_delay_names_its_field(fields: dict[str, Any], sentence: str) -> None:
-    """Each mistake is a sentence that names field and value."""
+    """Each mistake is refused with its field and value."""
     found = profile_problems(_profile(**fields))
     assert any(problem.startswith(f"directions.forward{sentence}") for problem in found), found
 
 
 def test_a_delay_of_several_queues_is_refused() -> None:
-    """If two clients' packets share a delay, their order cannot be known."""
+    """If two clients share a changing delay, the order of their packets is unknown: refused."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     found = placement_problems(_profile(("down", "up")), graph)
     assert "directions.down.delay: takes a direction with one queue, and with delays" in found[0]

@@ -44,7 +44,7 @@ def test_a_schedule_is_a_table_of_rates(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
-    """Lines of one time are one step; the last line is time 0 of the next lap."""
+    """Lines with one time are one step; the last line's time is time 0 of the next lap."""
     (tmp_path / "cell").write_text("0\n3\n3\n5\n10\n10\n")
     link = _direction(tmp_path, {"mahimahi": "cell"})
     rate = link.elements.find(Rate)
@@ -56,7 +56,7 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
 
 
 def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
-    """A lap has grants for 1500 bytes; the rate is their mean, the peak that of a full ms."""
+    """A lap has enough grants for 1500 bytes; the rate is their mean, the peak the busiest ms."""
     link = _direction(tmp_path, {"grants": {"every_ms": 0.3, "bytes": 400}})
     rate = link.elements.find(Rate)
     assert rate is not None
@@ -67,7 +67,7 @@ def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
 
 
 def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
-    """A message has at most 2000 steps; changes add the others, and all are read back."""
+    """A message has at most 2000 steps, so a long trace has several; all steps are read back."""
     (tmp_path / "cell").write_text("".join(f"{ms}\n" for ms in range(9000)))
     shaper = _shaper(_load(tmp_path, {"mahimahi": "cell"}))
     parts = [shaper.arguments[2], *(line.split()[-1] for line in shaper.inner)]
@@ -104,7 +104,7 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
 def test_contradictory_rate_names_its_field(
     tmp_path: Path, rate: dict[str, Any], sentence: str
 ) -> None:
-    """Each mistake is a sentence that names field and value."""
+    """Each mistake is refused with its field and value."""
     with pytest.raises(SpecError) as caught:
         _load(tmp_path, rate)
     assert any(sentence in problem for problem in caught.value.problems), caught.value.problems

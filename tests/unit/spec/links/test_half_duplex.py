@@ -33,7 +33,7 @@ def _load(folder: Path, shared: dict[str, Any], **reverse: Any) -> Profile:
 
 
 def test_both_ends_are_on_one_medium(tmp_path: Path) -> None:
-    """Each end has its rate, overhead and limit; both name medium, gap and turn."""
+    """Each end has its rate, overhead and limit, and both have one medium, gap and turn."""
     profile = _load(tmp_path, {"gap_us": 16.004}, rate_mbit=5.000001, overhead_bytes=-14)
     shapers = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))
     queues = [" ".join((*s.arguments, *s.home)) for s in shapers if s.arguments[0] == "medium"]
@@ -46,7 +46,7 @@ def test_both_ends_are_on_one_medium(tmp_path: Path) -> None:
 
 
 def test_each_link_is_a_medium() -> None:
-    """Links are numbered, and the queues at both ends of one share its number and namespace."""
+    """Links are numbered; the queues at a link's two ends share its number and namespace."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 3})
     places = media(graph)
     for direction in ("down", "up"):
@@ -112,14 +112,14 @@ def test_what_a_half_duplex_link_excludes(
 def test_wrong_medium_names_its_field(
     tmp_path: Path, shared: dict[str, Any], sentence: str
 ) -> None:
-    """Each mistake is a sentence that names field and value."""
+    """Each mistake is refused with its field and value."""
     with pytest.raises(SpecError) as caught:
         _load(tmp_path, shared)
     assert [p for p in caught.value.problems if sentence in p], caught.value.problems
 
 
 def test_an_axis_sets_what_both_directions_share(tmp_path: Path) -> None:
-    """A path `profile.half_duplex.FIELD` leads to the profile's own field."""
+    """An axis on `profile.half_duplex.FIELD` sets the profile's own field."""
     axis = {"set": ["profile.half_duplex.turn_packets"], "to": [1, 3]}
     document = {**SMALL, "profile": "half-duplex", "matrix": {"turn": axis}}
     document |= {"stack": {"mtu_bytes": 1500}}

@@ -28,7 +28,7 @@ def _profile(**fields: Any) -> Profile:
     ],
 )
 def test_netem_is_told(given: dict[str, Any], said: str) -> None:
-    """The delay's netem has them; a rate that takes no time keeps packets in order."""
+    """The delay's netem has each impairment; a rate of 100 Tbit/s keeps packets in order."""
     profile = _profile(impairments=given)
     assert profile_problems(profile) == []
     shaper = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))[1]
@@ -36,7 +36,7 @@ def test_netem_is_told(given: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_read_back() -> None:
-    """Jitter in s and shares must read back as they were set."""
+    """The kernel must report jitter in s, and shares of reordered and copied packets, as set."""
     given = {"jitter_ms": 4, "jitter_reorders": True, "reorder_percent": 1, "duplicate_percent": 2}
     impairments = _profile(impairments=given).directions["forward"].elements.find(Impairments)
     assert impairments is not None
@@ -72,7 +72,7 @@ def test_what_is_read_back() -> None:
     ],
 )
 def test_contradictory_impairment_names_its_field(fields: dict[str, Any], sentence: str) -> None:
-    """Each mistake is a sentence that names field and value."""
+    """Each mistake is refused with its field and value."""
     found = profile_problems(_profile(**fields))
     wanted = f"directions.forward.impairments{sentence}"
     assert any(problem.startswith(wanted) for problem in found), found

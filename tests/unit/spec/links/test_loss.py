@@ -28,12 +28,12 @@ def test_single_losses() -> None:
 
 
 def test_small_shares_are_read_back_as_netem_has_them() -> None:
-    """A share of netem's is a 32-bit number: 0.001 % differs in the sixth digit."""
+    """A share of 0.001 % reads back as 1.00001e-05, because netem keeps it in 32 bits."""
     assert Loss(percent=0.001).readback() == ((("options", "loss-random", "loss"), 1.00001e-05),)
 
 
 def test_bursts_keep_the_share() -> None:
-    """Bursts of 4, entered with probability e and left with 1/4, lose e / (e + 1/4)."""
+    """Bursts of 4 begin with probability e and end with 1/4; the share lost is e / (e + 1/4)."""
     loss = Loss(percent=20, burst_packets=4)
     enter, leave = loss.chances()
     assert leave == 0.25
@@ -48,7 +48,7 @@ def test_bursts_keep_the_share() -> None:
 
 
 def test_one_in_a_number_is_counted_by_an_action() -> None:
-    """The kernel's counter drops every N-th packet, and netem none."""
+    """With `every: N` a tc action drops each N-th packet, and netem drops none."""
     loss = Loss(every=4)
     assert (loss.arguments, loss.readback(), loss.share, loss.mean_burst) == ((), (), 0.25, 1)
     assert loss.lines("r1-eth0") == (
@@ -85,7 +85,7 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
     ],
 )
 def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], problem: str) -> None:
-    """A share, a count and a schedule exclude each other, and each has its own fields."""
+    """A loss has one of percent, every and schedule, and only the fields that belong to it."""
     direction = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8, "loss": loss}
     profile = Profile.model_validate(
         {"schema": 1, "title": "t", "directions": {"forward": direction}}
@@ -94,7 +94,7 @@ def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], proble
 
 
 def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
-    """The first share of netem is set before the traffic, and changed until it ends."""
+    """The first share is set before the traffic, and tc changes it until the traffic ends."""
     loss = {"schedule": [[0, 0], [0.5, 2.5]], "repeat_s": 0.8}
     plan = build_plan(load_point(str(_experiment(tmp_path, loss, 1.5))))
     queues = (s for s in plan.setup if isinstance(s, Check) and "tc" in s.run)
@@ -110,7 +110,7 @@ def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
 
 
 def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
-    """A schedule with more changes than a run's processes allow is refused, with a number."""
+    """A schedule of more than 1000 changes is refused, with their number."""
     loss = {"schedule": [[0, 0], [0.001, 1]], "repeat_s": 0.002}
     load_point(str(_experiment(tmp_path, loss, 1)))
     with pytest.raises(SpecError) as caught:
@@ -131,7 +131,7 @@ def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
 
 
 def test_a_count_is_of_one_place() -> None:
-    """If a direction has delays at two places, its losses cannot be counted."""
+    """A direction with delays at two places cannot lose packets by count."""
     line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
     directions = {"forward": line | {"loss": {"every": 9}}, "reverse": line}
     profile = Profile.model_validate({"schema": 1, "title": "t", "directions": directions})

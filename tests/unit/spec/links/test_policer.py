@@ -22,7 +22,7 @@ def _document(**fields: Any) -> dict[str, Any]:
 
 
 def test_tc_is_told() -> None:
-    """The bucket is on egress of the queue's interface, and accepts frames of any size."""
+    """The bucket is on egress of the queue's interface, and takes frames of any size."""
     profile = Profile.model_validate(_document())
     assert profile_problems(profile) == []
     shaper = compile_profile(profile, load_topology(TOPOLOGIES / "two_node.py", {}))[0]
@@ -47,13 +47,13 @@ def test_tc_is_told() -> None:
     ],
 )
 def test_unmeasurable_policer_is_refused(fields: dict[str, Any], sentence: str) -> None:
-    """A policer that could not be measured, or not be set, is refused in a sentence."""
+    """A policer whose drops could not be measured, or that tc cannot set, is refused."""
     found = profile_problems(Profile.model_validate(_document(**fields)))
     assert [problem.partition("forward")[2].startswith(sentence) for problem in found[:1]] == [True]
 
 
 def test_a_bucket_smaller_than_a_packet_is_refused(tmp_path: Path) -> None:
-    """A bucket that never holds a full frame would drop every one of them."""
+    """A bucket smaller than a full frame would drop every full frame, and is refused."""
     small = {"rate_mbit": 8, "burst_bytes": 9193}
     (tmp_path / "tight.yml").write_text(yaml.safe_dump(_document(policer=small)))
     path = write_experiment(tmp_path, {**SMALL, "profile": "tight"})

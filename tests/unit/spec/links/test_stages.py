@@ -21,7 +21,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "copies": {"impairments": {"duplicate_percent": 1}},
     "half_duplex": {},
 }
-# All others exclude each other.
+# Each feature's partners; any other pair excludes each other.
 TOGETHER = {
     "policer": {"rate", "cell_bytes", "delay", "loss", "impairments", "copies"},
     "rate": {"delay", "loss", "impairments", "copies"},
@@ -48,13 +48,13 @@ def _problems(*names: str) -> list[str]:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_each_stands_alone(name: str) -> None:
-    """A link may have any one of them."""
+    """A link may have any one of these features."""
     assert _problems(name) == []
 
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(FEATURES, 2)], ids="-".join)
 def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
-    """Two features combine if they are of different stages; a second of one stage is refused."""
+    """Two features combine if TOGETHER lists them, and any other pair is refused."""
     one, other = pair
     assert (not _problems(*pair)) == (other in TOGETHER.get(one, ()))
 
@@ -76,5 +76,5 @@ def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
     ],
 )
 def test_the_first_says_why(names: list[str], sentences: list[str]) -> None:
-    """Each refused field is named once, with the reason of the first of its stage."""
+    """Each refused field is named once, with the reason that the stage's first field gives."""
     assert _problems(*names) == [f"directions.forward{sentence}" for sentence in sentences]

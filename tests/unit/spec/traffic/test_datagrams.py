@@ -51,19 +51,19 @@ def _write(folder: Path, *flows: dict[str, Any], **fields: Any) -> Path:
 def test_wrong_datagram_flow_names_its_field(
     fields: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    """Each mistake is a sentence with its field and value."""
+    """Each mistake is refused with its field and value."""
     (found,) = problems_of(str(_write(tmp_path, fields)))
     assert found.startswith(problem)
 
 
 def test_names_are_of_one_thing(tmp_path: Path) -> None:
-    """A UDP flow, a TCP flow and a program may not share a name."""
+    """A UDP flow, a TCP flow and a program must have different names."""
     path = _write(tmp_path, {}, {}, flows=SMALL["flows"])
     assert problems_of(str(path)) == ['datagrams.1.name: "udp" is used twice']
 
 
 def test_a_source_is_told_all(tmp_path: Path) -> None:
-    """The source's options are the payload, interval, times, process and pauses of its flow."""
+    """The source's options are the flow's payload, interval, times, process and pauses."""
     pauses = {"mean_on_s": 0.1, "mean_off_s": 0.2}
     flow = {"arrivals": "poisson", "on_off": pauses, "seed": 7, "stop_s": 1, "start_s": 0.5}
     plan = build_plan(load_point(str(_write(tmp_path, flow))))
@@ -102,7 +102,7 @@ def test_frames_of_a_film_keep_its_mean_rate(tmp_path: Path) -> None:
 def test_a_theory_says_where_it_holds(
     flows: list[dict[str, Any]], problem: str, tmp_path: Path
 ) -> None:
-    """The closed forms are for a flow that is alone in one queue, does not pause, and fits."""
+    """The closed forms need a flow without pauses that is alone in one queue and fits the link."""
     row = {"metric": "datagram_delay.udp", "value": "theory", "tolerance": 0, "why": "a test"}
     path = _write(tmp_path, *flows, theory="datagrams", predictions=[row])
     (found,) = problems_of(str(path))

@@ -1,4 +1,4 @@
-"""Films and transfers are drawn by their papers' rules, from a seed."""
+"""Films and transfers are drawn by their papers' rules from a seed."""
 
 import statistics
 
@@ -21,7 +21,7 @@ def span(seconds: float) -> Span:
 
 
 def test_a_kind_is_a_file() -> None:
-    """Each kind of traffic, found by its file alone, is a field of a flow; one is allowed."""
+    """Each file of traffic adds its field to a flow, and the field selects the file's class."""
     assert [*kinds()] == ["rate_mbit", "film", "transfer", "transfers"]
     values = {"rate_mbit": 3, "film": FILM, "transfer": {"bytes": 9}, "transfers": TRANSFERS}
     ends = {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}
@@ -31,7 +31,7 @@ def test_a_kind_is_a_file() -> None:
 
 
 def test_a_constant_rate_counts_headers() -> None:
-    """At 3 Mbit/s a packet of 1500 bytes is written each 4 ms, as a segment of 1460."""
+    """At 3 Mbit/s a packet of 1500 bytes, with a segment of 1460, is written every 4 ms."""
     rate = kinds()["rate_mbit"](3)  # type: ignore[call-arg] # pydantic's
     assert rate.source_options(span(1)) == ["interval 4000000", "sizes 1460"]
     assert rate.packet_mbit(span(1)) == 3
@@ -46,7 +46,7 @@ def test_a_film_is_larger_with_headers() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 70, 10_000])
 def test_film_has_its_mean_rate(seconds: float) -> None:
-    """Frames of a film of any length add up to the mean rate, each rounded to a byte."""
+    """The frames of a film of any length add up to its mean rate, each rounded to a byte."""
     film = Film.model_validate(FILM)
     sizes = film.frame_bytes(seconds)
     assert len(sizes) == seconds * 25
@@ -54,7 +54,7 @@ def test_film_has_its_mean_rate(seconds: float) -> None:
 
 
 def test_film_varies_as_it_says() -> None:
-    """Over a long film the coefficient of variation is 0.97 and the largest frame 6.7 means."""
+    """A long film has a coefficient of variation of 0.97 and a largest frame of 6.7 means."""
     sizes = Film.model_validate(FILM).frame_bytes(10_000)
     mean = statistics.mean(sizes)
     assert statistics.pstdev(sizes) / mean == pytest.approx(0.97, abs=0.02)
@@ -62,7 +62,7 @@ def test_film_varies_as_it_says() -> None:
 
 
 def test_film_is_of_groups() -> None:
-    """Within a group the first frame is six times a B frame, and every third one twice."""
+    """In a group the first frame is six times a B frame, and every third frame twice."""
     group = Film.model_validate(FILM).frame_bytes(10)[:12]
     ratios = [size / group[1] for size in group]
     assert ratios == pytest.approx([6, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1], rel=1e-3)
@@ -79,7 +79,7 @@ def test_transfers_are_poisson_and_exponential() -> None:
 
 
 def test_another_seed_is_another_series() -> None:
-    """A seed always gives the same series, and another seed another."""
+    """One seed always gives one series, and another seed gives another."""
     films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
     assert films[0] == films[1] != films[2]
     arrivals = [
@@ -90,7 +90,7 @@ def test_another_seed_is_another_series() -> None:
 
 @pytest.mark.slow
 def test_sizes_of_three_distributions() -> None:
-    """Sizes are equal, exponential or Pareto's, with the given mean, for equal arrivals."""
+    """Sizes are equal, exponential or Pareto with one mean; arrivals are the same."""
     long = span(10_000)
     drawn = {
         sizes: Transfers.model_validate({**TRANSFERS, "sizes": sizes, "shape": shape}).arrivals(
@@ -102,7 +102,7 @@ def test_sizes_of_three_distributions() -> None:
     assert starts[0] == starts[1] == starts[2]
     sizes = {name: np.array([size for _, size in each]) for name, each in drawn.items()}
     assert (sizes["constant"] == 50_000).all()
-    # Standard deviations of one size, in means: 1, and 1 / sqrt(a (a - 2)) for Pareto's shape a.
+    # Standard deviations over the mean: 1, and 1 / sqrt(a (a - 2)) for Pareto's shape a.
     for name, deviation in (("exponential", 1), ("pareto", 3**-0.5)):
         error = 4 * deviation / len(sizes[name]) ** 0.5
         assert sizes[name].mean() == pytest.approx(50_000, rel=error)
