@@ -1,7 +1,8 @@
 """The cost of a packet with 10, 100 and 1000 flows: a guest's wall time per packet.
 
-CUBIC flows in one direction over 1 Gbit/s, ten for each pair of hosts. The difference of two
-lengths of a run is traffic alone; packets are those of the bottleneck's capture, data and ACKs.
+CUBIC flows in one direction over 1 Gbit/s, ten for each pair of hosts. The wall time of traffic is
+the difference of a longer and a shorter run; the packets, data and ACKs, are counted in the
+bottleneck's capture.
 """
 
 import math

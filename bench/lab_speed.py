@@ -2,9 +2,9 @@
 
 Each worker stands for a host with one processor: it is pinned to one, and gets a part of it (a
 control group's quota) so small that the workers that share a processor, the scheduler and the
-command that waits for them do not compete. Workers share caches, which hosts do not: when one
-worker is measured, two others sweep something else. So all workers are equal, and none is faster
-because it is alone.
+command that waits for them do not compete. Workers share caches, which hosts do not: while one
+worker is measured, two others sweep something else, so that a single worker is not faster because
+it is alone.
 """
 
 import math

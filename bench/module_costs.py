@@ -2,8 +2,8 @@
 
 The guest is user-mode Linux with the host's clock: one processor, on which spinlocks are empty. The
 four processors are QEMU's, with Debian's packaged kernel: spinlocks are taken, and nothing else
-runs. If QEMU emulates them, its nanoseconds are not a processor's, and the ratios compare numbers
-of instructions and of exits to the emulator: compare columns.
+runs. If QEMU emulates them, its nanoseconds are not a processor's: the ratios then compare numbers
+of instructions and of exits to the emulator.
 """
 
 import json
@@ -82,8 +82,7 @@ def _read(folder: Path) -> dict[str, list[float]]:
 def _show(machine: str, costs: Mapping[str, Sequence[float]]) -> None:
     """Print ns per packet, and the ratio to one netem with a rate.
 
-    "-" stands for a phase in which too many packets did otherwise than the phase demands, such as
-    to wait.
+    "-" stands for a phase whose packets too often did not do what the phase demands, such as wait.
     """
     ns = {name: statistics.median(values) for name, values in costs.items()}
     print(f"\n{machine}: ns per packet, and times {YARDSTICK!r}")

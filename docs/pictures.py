@@ -37,7 +37,8 @@ ASSETS = ROOT / "docs/assets"
 MAKES_A_RUN = "A spec becomes a plan, a backend runs it"
 JUDGES_A_RUN = "The run is measured, the report judges"
 TITLE_RUN = "kalampoukas-5.2"
-# Blue and orange that are legible on the ground of their theme; axes and text; GitHub's ground.
+# For each theme: a blue and an orange that are legible on its background; the colours of axes and
+# text; GitHub's background.
 LOOKS = {
     "light": {"lines": ("#0072b2", "#d55e00"), "ink": "#1f2328", "ground": "#ffffff"},
     "dark": {"lines": ("#56b4e9", "#e69f00"), "ink": "#e6edf3", "ground": "#0d1117"},
@@ -47,7 +48,7 @@ TERMINALS = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
 VIEW_S = (2.0, 2.0724)
 MOST_MB = 1.2
 TERMINAL_COLUMNS = 120
-# rich's own, without its fonts from another host.
+# rich's SVG loads fonts from another host: these rules are removed.
 _FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 # Draws on a canvas, with the first and the second colour of lines.

@@ -81,7 +81,7 @@ def _claims() -> list[str]:
 
 
 def _sharpness() -> list[str]:
-    """Count what the predictions say, and what is predicted of the testbed apart."""
+    """Count predictions by sharpness; those about the testbed have a table of their own."""
     papers = [path.stem for path in sorted((RESULTS / "numbers").glob("*.csv"))]
     of_paper = {row["point"]: name for name in papers for row in _rows(f"numbers/{name}.csv")}
     columns = (
@@ -154,7 +154,7 @@ def _witness() -> list[str]:
 
 
 def _spread() -> list[str]:
-    """Give the spread of each result over seeds or starts, by the findings that are over them."""
+    """Make the table of each result's spread over seeds or starts, from findings over these."""
     numbers = [row for path in (RESULTS / "numbers").glob("*.csv") for row in _rows(str(path))]
     measured = {(row["point"], row["metric"]): row["measured"] for row in numbers}
     lines = [
@@ -191,7 +191,7 @@ def _spread() -> list[str]:
 
 
 def _median_interval(values: list[float]) -> tuple[float, float]:
-    """Find the sorted values between which the median of all is, with a chance of 95 % and more."""
+    """Find the two sorted values that enclose the median with at least 95 % confidence."""
     outside, rank, count = 1, 0, len(values)
     while 2 * (outside + comb(count, rank + 1)) <= 0.05 * 2**count:
         rank += 1

@@ -50,7 +50,7 @@ _REFERENCES = (
     "Reference: [experiments](reference/experiment.md), [link profiles](reference/profile.md), "
     "[commands](reference/twoway.md), [metrics](metrics.md)"
 )
-# The part that every reader of a format looks for comes first.
+# The parts of a schema to describe first, because every reader looks for them.
 _FIRST_PARTS = {"profile": ("Direction",)}
 _COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
 

@@ -11,7 +11,7 @@ __all__ = ["Run", "Sweep", "load", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what Python programs call when they ask for it: commands start without it."""
+    """Load the Python interface on first use: commands start without it."""
     if name in __all__:
         return getattr(import_module("twoway.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

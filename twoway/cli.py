@@ -24,7 +24,7 @@ EXIT_HELP = (
     "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
 )
 # Objects between two collections of garbage. Loading makes many objects that stay: with Python's
-# 700, collections take 4 % of the processor time from the command to a read experiment.
+# default of 700, collections take 4 % of the processor time until an experiment is read.
 _COLLECTED_AFTER = 50_000
 # Each is a module of twoway.commands with HELP, add_arguments and run.
 COMMANDS = (
@@ -53,8 +53,8 @@ COMMANDS = (
     "build",
     "schema",
 )
-# Modules of twoway.commands.lab likewise: commands for the playbooks, on the controlling machine
-# and on lab hosts.
+# Modules of twoway.commands.lab, with HELP, add_arguments and run, too: commands for the playbooks,
+# on the controlling machine and on lab hosts.
 LAB_COMMANDS = (
     "bundle",
     "pack",
@@ -98,7 +98,7 @@ def _main() -> int:
         return 0
     except OSError as error:
         _drop_output()  # the rest of the buffer cannot be written either
-        name = error.filename2 or error.filename  # a renaming reports its target
+        name = error.filename2 or error.filename  # the error of a renaming names its target
         complain(f"{name}: {error.strerror}" if name else str(error))
         return 1
     except KeyboardInterrupt:
@@ -130,7 +130,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add(subparsers: Any, package: str, names: Sequence[str], words: Sequence[str]) -> None:
-    """Add subcommands: in full the one that is called, with only their help if none is."""
+    """Add subcommands: the called one in full; if none is called, all with their help only."""
     named = words[0] if words and words[0] in names else ""
     for name in names:
         if named and name != named:

@@ -115,7 +115,8 @@ def _in_sandbox(
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     words += ["--dev", "/dev", "--size", str(shm_mib << 20), "--perms", "1777"]
     words += ["--tmpfs", _SHM]
-    if ROOT.is_relative_to("/usr"):  # ROOT gets another name, and overlayfs takes only one
+    # The program sees ROOT at another path, and overlayfs takes a folder only once: hide ROOT here.
+    if ROOT.is_relative_to("/usr"):
         words += ["--tmpfs", str(ROOT)]
     for inside, outside in places.items():
         words += ["--dir", str(Path(inside).parent), "--ro-bind", str(outside), inside]
@@ -192,10 +193,11 @@ def _with_filters() -> list[str]:
 def own_processes() -> list[str]:
     """Return the command prefix for the first process of a namespace of processes.
 
-    When that process ends, the kernel first ends all others of the namespace: whoever has waited
-    for the command has waited for all. The sandbox is a namespace inside it; it neither sees nor
-    reaches its first process, nor unshare, which ends with twoway and ends the namespace with it.
-    The namespace has its own /proc, in which bubblewrap looks for processes by their numbers in it.
+    When that process ends, the kernel first ends all others of the namespace: a caller that has
+    waited for the command has waited for all of them. The sandbox is a namespace inside it; it
+    neither sees nor reaches its first process, nor unshare, which ends with twoway and ends the
+    namespace with it. The namespace has its own /proc, in which bubblewrap looks for processes by
+    their numbers in it.
     """
     words = ["setpriv", "--pdeathsig", "KILL"]
     words += ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child=KILL"]

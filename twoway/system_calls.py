@@ -55,7 +55,7 @@ _NOT, _EQUAL, _MASKED = 1, 4, 7
 _CLONE_NAMESPACES = 0x7E020000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _AF_UNIX = 1
-# A process is traced only if it asked for it, and none outlives its parent against its setting.
+# A process may not attach to another to trace it, nor undo that it is killed with its parent.
 _PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _INT = 0xFFFFFFFF

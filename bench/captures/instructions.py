@@ -1,7 +1,8 @@
 """`make bench OF=instructions`: counts that other work of the machine does not change.
 
 valgrind counts the instructions of each command, start-up included, on a generated capture of
-PACKETS packets, beside the counts that KEPT has of the last commit. --keep adds those of this one.
+PACKETS packets, beside the counts of the last commit in the file KEPT. --keep adds the counts of
+this commit.
 
     instructions.py [--keep]
 """
@@ -23,7 +24,7 @@ GENERATOR = HERE.parents[1] / "capture-analysis/tests/support/traffic_generator.
 PACKETS = 200_000
 COMMANDS = ("flows", "metrics", "match")
 LOSS = 1.1  # far above what memory addresses change in numpy's paths, 1 %
-# As for users: with the bytecode of modules already written.
+# The bytecode of modules is written before the measurement, as it is for users.
 _ENVIRONMENT = ("env", "-u", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED=0")
 
 Counts = dict[str, int]
@@ -54,7 +55,7 @@ def count(folder: Path) -> Counts:
     """
     near, far, totals = folder / "near.pcap", folder / "far.pcap", folder / "totals"
     run([sys.executable, GENERATOR, "--packets", str(PACKETS), near, far])
-    # cachegrind counts as callgrind does, in 0.6 of its time.
+    # cachegrind gives callgrind's counts, in 0.6 of its time.
     grind = ["valgrind", "-q", "--tool=cachegrind", "--cache-sim=no"]
     grind += [f"--cachegrind-out-file={totals}"]
     found = {}
@@ -73,9 +74,9 @@ def compare(found: Counts, commit: str, before: Counts) -> str:
     """Write a table of millions of instructions, and name what lost more than a tenth.
 
     Args:
-        found: of each command, now.
-        commit: the last that was kept.
-        before: its counts; nan is printed for a command without.
+        found: the counts now, by command.
+        commit: the last commit that was kept.
+        before: its counts; a command without a count is printed as nan.
     """
     lines = [f"{'instructions, millions':<24} {commit or 'before':>12} {'now':>8} {'ratio':>7}"]
     for name, now in found.items():

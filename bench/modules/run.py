@@ -2,10 +2,10 @@
 
     run.py FOLDER SHARE # FOLDER has the built benchmark module; SHARE of the packets: 1 is all
 
-The program writes /mnt/run/bench.json: name to a list of nanoseconds, one per round. It needs a
-real clock. A packet has one byte on a channel and passes at once in the phases "pass" and "drop",
-and is the only one under way in the phase "wait". All other qdiscs are treated likewise: first at
-their highest rate, then slow.
+The program writes /mnt/run/bench.json: name to a list of nanoseconds, one per round. The benchmark
+needs a real clock. In the phases "pass" and "drop" a packet has one byte on its channel and passes
+at once; in the phase "wait" it is the channel's only packet. Other qdiscs are measured in the same
+phases: first at their highest rate, then at a slow one.
 """
 
 import json
@@ -32,8 +32,8 @@ ACKS = 2_000_000
 DUE_MS = {1: 5, 10: 5, 100: 17, 1000: 17}
 FRAME_BITS = 480
 CONTROLS = ("vegas", "fast100")
-# Largest share of packets with another outcome than intended, by the intended one: the clock is
-# slow, a bucket starts full, and a flow's first packet never waits.
+# By the intended outcome of packets: the largest share with another outcome. Some have it because
+# the clock is slow, a bucket starts full, or a flow's first packet never waits.
 MOST_OFF = {"pass": 0.1, "drop": 0.1, "wait": 0.3}
 
 
@@ -130,7 +130,7 @@ def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
                 off = max(
                     abs(got / count - n) for got, n in zip((waits, drops), expected, strict=True)
                 )
-                # A figure is not comparable if the packets did otherwise than the phase demands.
+                # A figure is not comparable if too many packets did not do what the phase demands.
                 yield f"{phase} {name} {channels}", cost if off <= MOST_OFF[phase] else math.nan
             sh("/mnt/bin/dtm pool del bench")
     for name in CONTROLS:

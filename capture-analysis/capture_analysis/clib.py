@@ -174,7 +174,7 @@ def load() -> ctypes.CDLL:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
-        if "failed to map" in str(error):  # ld.so's words
+        if "failed to map" in str(error):  # ld.so's message
             raise AnalysisError(
                 f"the C library of capture-analysis finds no memory: {error}\n\n"
                 "hint: allow more address space (ulimit -v)"

@@ -64,7 +64,7 @@ def captures_for(definition: Definition) -> str:
 
 def defined(estimator: Estimated) -> Iterator[Definition]:
     """Yield the definitions of the quantities that an estimator returns."""
-    for scope in ("per_direction", "per_way", "per_pair", "per_capture"):
+    for scope in ("per_direction", "per_path_direction", "per_pair", "per_capture"):
         yield from getattr(estimator, scope, ())
 
 

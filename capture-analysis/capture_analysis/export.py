@@ -15,7 +15,7 @@ from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, Tracker
 
 # Columns that readers of the file could not interpret: addresses, names and nulls replace them.
 _REPLACED = ("flow", "half", "marks", "kind")
-# Tracked columns with -1 for "none", and the columns of options that a packet may lack.
+# Tracked columns in which -1 means "none", and the columns of options that a packet may lack.
 _NONE_IS_NEGATIVE = ("ack_bytes", "gap_ns", "rtt_ns")
 _NEEDS_MARK = {
     "ts_value": Mark.TIMESTAMPS,

@@ -54,11 +54,9 @@ class Bins:
         return self.low + (self.high - self.low) // 2
 
     def quantile(self, q: float) -> int | None:
-        """Return the quantile q: the middle of a bin.
+        """Return the quantile q, the middle of a bin; None without values.
 
-        It is the lowest bin up to which a share q of the values lies.
-
-        None without values. The definition is numpy's "inverted_cdf".
+        The bin is the lowest up to which a share q of the values lies: numpy's "inverted_cdf".
         """
         if not len(self):
             return None

@@ -31,7 +31,7 @@ _MOST_LINES = 20
 # Limit of a file that a build writes, and of its output.
 _MOST_BYTES = 64 << 20
 _LIMITS = ("prlimit", f"--fsize={_MOST_BYTES}")
-# Our own modules take seconds, and minutes on an emulated processor.
+# Our own modules take seconds to build, and minutes on an emulated processor.
 LONGEST_S = 600
 
 

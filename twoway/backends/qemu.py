@@ -50,9 +50,10 @@ from twoway.progress import Steps
 Accelerator = Literal["kvm", "icount", "tcg"]
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 PROGRAM = "qemu-system-x86_64"
-# Memory besides the plan's, MiB: of a stock kernel, and of the run's artifacts.
+# Memory besides the plan's, MiB: for a stock kernel, and for the run's artifacts.
 _KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
-# QEMU's own memory besides its guest's, up to a gigabyte of it translated code; /dev/shm. MiB.
+# QEMU's own memory besides its guest's, MiB: up to a gigabyte is translated code. Size of /dev/shm,
+# MiB.
 _OWN_MIB, _SHM_MIB = 3072, 64
 _KVM = Path("/dev/kvm")
 # KVM boots this kernel within two seconds, or not at all.

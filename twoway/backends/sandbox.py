@@ -109,9 +109,8 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
 def own_core() -> Iterator[list[str]]:
     """Reserve a processor, so that one guest's processes wake no others.
 
-    Yields: the command prefix that pins a process to it. It is empty, and the kernel's scheduler
-    decides, if all processors are taken or
-        the cache is not ours to write to.
+    Yields: the command prefix that pins a process to it. The prefix is empty, and the kernel's
+        scheduler decides, if all processors are taken or the cache is not ours to write to.
     """
     for core in sorted(os.sched_getaffinity(0), reverse=True):
         with contextlib.ExitStack() as stack:
@@ -164,7 +163,7 @@ def live(
     finally:
         refused = remove_special_files(home)
         if home != folder:
-            if (home / PLAN).is_file():  # a copy
+            if (home / PLAN).is_file():  # the guest's copy of the plan
                 (home / PLAN).unlink()
             refused += take_over(home, folder)
     refuse_full_disk(folder)
@@ -264,7 +263,7 @@ def _read_if_left(folder: Path, name: str) -> str | None:
 def guest_status(folder: Path) -> str | None:
     """Read the exit status of the guest's runner; None if the guest died before the runner ended.
 
-    The guest's process may still abort while it powers off, which ends nothing of the run.
+    The guest's process may still abort while it powers off; the run has ended before that.
     """
     status = _read_if_left(folder, "exit-status")
     return status and status.strip()

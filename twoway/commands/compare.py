@@ -78,7 +78,7 @@ def _compare_cards(args: argparse.Namespace) -> int:
 
 
 def _lines(document: "Comparison") -> list[str]:
-    """Say what differs, the first of each kind; then what is the same."""
+    """List the first differences of each kind, then the equal parts."""
     lines = [f"{number}: {run}" for number, run in enumerate(document.runs)]
     for title, rows in (("parameters", document.parameters), ("metrics", document.metrics)):
         lines.append(f"{title} that differ: {len(rows)}" if rows else f"all {title} are the same")

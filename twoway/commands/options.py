@@ -206,7 +206,7 @@ def results_folder(args: argparse.Namespace) -> Path:
 
 
 def run_again(args: argparse.Namespace, name: str) -> str:
-    """Write the command that runs a point as this command line did."""
+    """Write the command that runs a point with this command line's options."""
     usual = {"results": results(), "backend": "uml", "kernel": None}
     given = {option: getattr(args, option, value) for option, value in usual.items()}
     options = [

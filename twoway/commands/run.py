@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         )
     point = load_point(names[0])
     refuse_lost_references([point])
-    # The guest has another processor meanwhile.
+    # This overlaps with the guest, which has another processor.
     Thread(target=_prepare_report, daemon=True).start()
     backend = find_backend(args.backend, args.kernel)
     folder = run_watched(point, backend, results_folder(args))

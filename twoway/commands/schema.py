@@ -48,7 +48,7 @@ def _schema(kind: str) -> Any:
 
 
 def _without_steps(schema: Any) -> Any:
-    """Remove the steps of fractions: an editor's binary 20.1 is no multiple of 1e-6."""
+    """Remove `multipleOf` of fractions: to an editor, 20.1 in binary is no multiple of 1e-6."""
     if isinstance(schema, list):
         return [_without_steps(each) for each in schema]
     if isinstance(schema, dict):

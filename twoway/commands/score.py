@@ -140,7 +140,7 @@ def _card(
 
 
 def _is_kernel(name: str) -> bool:
-    """Tell whether a name is a kernel's, as `--kernel` has it, and no card's or column's."""
+    """Tell whether a name is that of a kernel, as for `--kernel`, not of a card or column."""
     return name in ("guest", "newest") or (Path(name).expanduser() / "Kconfig").is_file()
 
 
@@ -151,7 +151,7 @@ def _beside(before: "Card") -> "Callable[[Card], CardComparison]":
 
 
 def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComparison]":
-    """Read what a card is compared with, before its runs may write over it.
+    """Read the card or column to compare with, before runs may overwrite it.
 
     Raises: UsageError if it is neither a column nor a card.
     """

@@ -37,7 +37,7 @@ class Way(Record):
 
 
 class FoundFlow(Record):
-    """A flow in the captures that the experiment does not declare, such as a program's."""
+    """A captured flow that the experiment does not declare, such as a program's."""
 
     name: str = Field(description="both ends, that of the first packet first")
     protocol: str = Field(description="tcp, udp, icmp, or the protocol's number in IP")

@@ -52,8 +52,7 @@ def read_json(content: str | bytes) -> Any:
     """Read untrusted JSON.
 
     Raises: ValueError with a phrase if the text is not JSON, is nested too deep for Python, or has
-    a number
-        that 64 bits do not hold.
+        a number that 64 bits do not hold.
     """
     try:
         return json.loads(content, parse_int=_whole, parse_float=_fraction)
@@ -102,8 +101,7 @@ class Document(Record):
         """Read a document.
 
         Raises: OSError if it cannot be read; ValueError with a sentence that names the file if the
-        document
-            is not JSON, of another schema or does not fit its own.
+            document is not JSON, of another schema or does not fit its own.
         """
         try:
             with open_run_file(path.parent, path.name) as file:

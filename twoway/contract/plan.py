@@ -355,9 +355,11 @@ class Plan(Document):
         default=(), description="steps between boot and traffic, in order"
     )
     recorders: tuple[Program, ...] = Field(
+        default=(), description="recorders of DTM channels, from before traffic to its end"
+    )
+    captures: tuple[Capture, ...] = Field(
         default=(), description="captures, from before traffic to its end"
     )
-    captures: tuple[Capture, ...] = Field(default=(), description="likewise")
     sinks: tuple[Program, ...] = Field(default=(), description="they receive datagrams")
     sources: tuple[Annotated[Observe | Program, Field(discriminator="kind")], ...] = Field(
         default=(), description="the observer, and programs that send and receive"

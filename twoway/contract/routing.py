@@ -44,7 +44,7 @@ class Routes:
 
     @cached_property
     def _by_length(self) -> dict[_Length, dict[int, str]]:
-        """Interfaces by prefix, without the bits behind it, by length."""
+        """Interfaces by length of prefix, then by the prefix's own bits."""
         found: dict[_Length, dict[int, str]] = {}
         for text, interface in self.ways.items():
             network = ip_network(text)

@@ -20,8 +20,8 @@ class Bounds(Record):
         default=None,
         description="the largest difference from the value; for a claim, its precision",
     )
-    at_least: float | None = Field(default=None, description="instead of a value, a bound")
-    at_most: float | None = Field(default=None, description="likewise")
+    at_least: float | None = Field(default=None, description="a lower bound, in place of a value")
+    at_most: float | None = Field(default=None, description="an upper bound, in place of a value")
 
 
 class Statement(Bounds):

@@ -41,7 +41,7 @@ class PredictionRow(Prediction, Judged):
 
     @property
     def printed_holds(self) -> bool | None:
-        """True if the paper's formula is as near to the measurement; None without the formula."""
+        """True if the paper's formula is within the tolerance, too; None without the formula."""
         if self.printed is None or self.value is None:
             return None
         said = Bounds(value=self.printed, tolerance=self.tolerance)
@@ -61,7 +61,7 @@ class FindingRow(Finding, Judged):
 
 
 Row = PredictionRow | ClaimRow | FindingRow
-# The name of a prediction of the testbed itself in counts of rows.
+# Counts of rows have predictions of the testbed itself under this name.
 TESTBED_CHECK = "testbed check"
 _KINDS: dict[type, str] = {
     PredictionRow: "prediction",
@@ -120,7 +120,7 @@ class Verdicts(Document):
 
     @property
     def differs(self) -> bool:
-        """True if a row that fails no run has another number than was said, and no explanation."""
+        """True if a row that fails no run differs from its statement without explanation."""
         seen = {Verdict.CONTRADICTED, Verdict.UNEXPLAINED, Verdict.CHANGED}
         return any(row.verdict in seen for row in self.rows)
 

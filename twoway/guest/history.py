@@ -109,7 +109,7 @@ class History:
             (Path(scratch) / "Makefile").write_text(self.git("show", f"{commit}:Makefile"))
             try:
                 recipe = recipe_of(flavour_of(Path(scratch)))
-            except UsageError as error:  # a branch of an older repository
+            except UsageError as error:  # the tree is too old, or no kernel
                 reason = str(error).removeprefix(f"{scratch}: ")
                 raise BuildError(f"{commit[:12]}: {reason}") from error
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}

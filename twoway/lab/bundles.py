@@ -124,7 +124,8 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
     # nothing is built.
     modules = _key(path for path in files if KERNEL_MODULES in path.parents)
     (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
-    # Compile now: the user of the experiments may not write bytecode there, and root's would stay.
+    # Compile now: the user who runs experiments may not write bytecode there, and bytecode that
+    # root writes later would stay.
     compileall.compile_dir(to, quiet=1)
 
 

@@ -111,8 +111,8 @@ def agreement(
 def latest_ns(queue: Queue, slots: Slots, passed: Passage, late_ns: int) -> IntArray:
     """Compute the latest time at which each packet can have reached a channel.
 
-    It is `late_ns` after the packet's capture, and before its transmission and all later ones
-    began.
+    A packet arrives at most `late_ns` after its capture, and before its own and all later
+    transmissions begin.
 
     Returns: shape (n,), ns.
     """
@@ -164,7 +164,7 @@ def _decisions(
 ) -> tuple[dict[int, _Seen], int]:
     """List the kernel's decisions by the number of their sample.
 
-    Returns: the decisions, and the number of others: at no sample's end, or two at one end.
+    Returns: the decisions; the number of decisions that came at no sample's end, or second at one.
     """
     seen: dict[int, _Seen] = {}
     astray = 0
@@ -276,7 +276,7 @@ class Followed:
             self.estimate = leading or self.estimate
             self._centre()
             return leading is not None
-        if leading is None:  # any decision would have been seen, so there was none
+        if leading is None:  # every decision would have been recorded, so there was none
             low, high = self.estimate
             most = self.upper.high + max(self._rate.grain_kbit * 1000 - 1, 0)
             if not (self._holds_slots and self._held.maybe):

@@ -456,7 +456,7 @@ class Analysis:
         return drops, Lanes(lanes_of(drops))
 
     def keeps_spacing(self, connection: Connection) -> bool:
-        """Tell whether ACKs keep their spacing after they leave their queues."""
+        """Tell whether ACKs keep the spacing with which they leave their queues."""
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
         return not any(link and link.elements.has(Delay, Impairments) for link in links)
 
@@ -499,7 +499,7 @@ class Analysis:
         )
 
     def _longest_service_ns(self, view: QueueView) -> int:
-        """Compute the time of a queue's largest frame; on a half-duplex link, with one back."""
+        """Compute the time of a queue's largest frame; in half duplex with one of the other end."""
         largest = int(view.passed.packets.frame_bytes.max(initial=0))
         medium = medium_of(self.run)
         if medium is None:

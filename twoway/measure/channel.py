@@ -149,7 +149,7 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
 
 
 def decisions_ns(ticks: IntArray, slots: Slots) -> IntArray:
-    """Compute the times for which the ends of samples decide; shape (k,), as `ticks`."""
+    """Compute when the decisions at the ends of samples apply; shape (k,), as `ticks`."""
     since_start = [decision_ns(int(tick) - slots.start_ns, slots.options) for tick in ticks]
     return slots.start_ns + np.array(since_start, dtype=np.int64)
 

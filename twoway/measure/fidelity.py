@@ -24,7 +24,7 @@ from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 # packets are not confused.
 RESOLVED_SHARE = 0.5
 HALF_A_SEGMENT = "half of a segment's transmission time"
-# Share of a source's time that it may spend without data or window, though it did not ask for that.
+# Largest share of a source's time without data or window, if the experiment does not ask for that.
 LIMITED_SHARE = 0.01
 # A link that is busy for less than this share of the time could have carried waiting data.
 IDLE_LINK = 0.5
@@ -55,7 +55,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
 
 
 def _of_links(check: str, *arguments: Any) -> list[FidelityRow]:
-    """Carry out the checks of that name of all elements that have one."""
+    """Carry out a check, by its name, in all link elements that have it."""
     found = (getattr(module, check, None) for module in modules_of(links))
     return [row for each in found if each for row in each(*arguments)]
 
@@ -92,7 +92,7 @@ def _service_times(
 
     The tolerance is 1 ns, because netem cuts each transmission time to whole ns; after an idle time
     HTB may send a byte too early. After the end of traffic, sinks may answer late data with resets.
-    These look all alike, so it cannot be decided which of them a queue dropped.
+    Resets look alike, so it cannot be decided which of them a queue dropped.
     """
     if error:
         off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
@@ -248,8 +248,8 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
 def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Check that no buffer limited a source, by TCP_INFO at its end.
 
-    Fixed windows and FAST's alpha limit the source by design. So does the receiver's window where
-    the experiment sets it, or its buffer.
+    Fixed windows and FAST's alpha limit the source by design. So does the receiver's window if the
+    experiment sets that window or the receiver's buffer.
     """
     connection, stack = view.connection, analysis.run.manifest.experiment.stack
     asked = connection.window_packets or connection.alpha_packets

@@ -97,12 +97,12 @@ class Occupancy:
         return Occupancy(self.time_ns[rows], self.packets[rows])
 
     def rows(self, start_ns: int, stop_ns: int) -> slice:
-        """Find the rows of the steps from one time until before another."""
+        """Find the rows of the steps from a start until before a stop."""
         first, stop = np.searchsorted(self.time_ns, (start_ns, stop_ns)).tolist()
         return slice(first, stop)
 
     def peak(self, start_ns: int, stop_ns: int) -> int:
-        """Find the highest occupancy from one time until before another.
+        """Find the highest occupancy from a start until before a stop.
 
         The level on entry counts.
         """

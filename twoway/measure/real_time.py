@@ -102,7 +102,7 @@ class ClockError:
             if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
                 return math.inf
         if unit == "s":
-            # Each of the round trips that a time spans is longer by what the host adds.
+            # The host lengthens each of the round trips within the measured time.
             trips = max(1.0, abs(measured) * 1e9 / self._base_rtt_ns)
             return trips * self.round_trip_ns / 1e9
         if unit in {"packets", "acks", "segments"}:
@@ -152,15 +152,15 @@ def spacing_errors_ns(view: ConnectionView) -> IntArray:
 
 
 def spacing_error_ns(view: ConnectionView) -> int:
-    """Bound 99 % of `spacing_errors_ns`, by size."""
+    """Bound the size of 99 % of `spacing_errors_ns`."""
     return quantile(np.abs(spacing_errors_ns(view)))
 
 
 def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
     """Bound by how much ACKs arrive closer than a transmission time, ns.
 
-    The bound adds two errors: ACKs leave their queue too close together, and on the path from the
-    queue one is later than the next.
+    The bound adds two errors: ACKs leave their queue too close together, and the path behind the
+    queue delays one ACK more than the next.
     """
     late_ns = _acks_late_ns(analysis, view)
     apart_ns = int(late_ns.max() - late_ns.min()) if len(late_ns) else 0
@@ -242,7 +242,7 @@ def _from(analysis: Analysis, direction: str, directions: Sequence[str]) -> list
 def _start_late_ns(view: ConnectionView) -> int:
     """Compute the lateness of a connection's first data; 0 if it sends none."""
     late_ns = view.sent.time_ns[view.sent.payload_bytes > 0] - view.connection.start_ns
-    late_ns = late_ns[late_ns >= 0]  # the byte before the start samples a round trip
+    late_ns = late_ns[late_ns >= 0]  # a byte before the start only samples the round trip
     return int(late_ns.min()) if len(late_ns) else 0
 
 
@@ -255,7 +255,7 @@ def _spread_ns(analysis: Analysis, view: ConnectionView) -> float:
 def _lateness_ns(queues: Sequence[QueueView], arrived: Packets) -> IntArray:
     """Compute the lateness of packets on arrival, after queues and propagation.
 
-    The host is not to blame for the time in a later queue, which its captures show.
+    The time in a later queue, which captures show, does not count as the host's.
 
     Args:
         queues: the queues in the order in which the packets pass them.

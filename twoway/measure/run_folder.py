@@ -215,7 +215,7 @@ class Run:
         come in there may leave elsewhere.
         """
         packets = self.capture(interface)
-        if queue.ways_out is None:  # an older run, with a router that had one way out
+        if queue.ways_out is None:  # an older run, whose router had one interface for its packets
             if self.manifest.captures[interface] == "inout":
                 raise AnalysisError(
                     f"{interface}: captured in both directions, by an older version"

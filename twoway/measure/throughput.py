@@ -35,8 +35,8 @@ def new_payload(data: Packets) -> IntArray:
     first, end = _byte_ranges(data)
     if (first[1:] >= end[:-1]).all():  # no byte came twice
         return data.payload_bytes
-    # All bytes between two neighbouring edges arrived with the same segments; the first of these
-    # brought them.
+    # All bytes between two neighbouring edges are in the same segments; the first of these brought
+    # them.
     edges = merged(first, end)
     begin, stop = np.searchsorted(edges, first), np.searchsorted(edges, end)
     rows = np.arange(len(data))

@@ -7,10 +7,12 @@ from twoway.contract.network import Connection
 from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
 from twoway.spec.point import Point
 
-# The first is the initial size of a send buffer: a large one is refilled in few, large copies. It
-# is full from the first nanosecond, so all buffers of endless connections share the second.
+# The first is the initial size of a send buffer: a large buffer is refilled in few, large copies.
+# The second is the memory that the buffers of all endless connections share, because they are full
+# from the first nanosecond.
 LEAST_SEND_BUFFER_BYTES, LEAST_SEND_BUFFERS_BYTES = 1 << 20, 1 << 26
-# The least for each connection: a hundred segments, at twice this in the kernel.
+# The least send buffer of a connection: the kernel doubles it, and it then holds a hundred
+# segments.
 SMALLEST_SEND_BUFFER_BYTES = 1 << 16
 LEAST_RECEIVE_BUFFER_BYTES = 1 << 24
 # The names of the queues of the data, and of those of the ACKs, in order.
@@ -30,7 +32,7 @@ def send_buffer_bytes(point: Point, connection: Connection) -> int:
 
 
 def _endless_buffer_bytes(connections: int) -> int:
-    """Compute the least SO_SNDBUF of each of some endless connections."""
+    """Compute the least SO_SNDBUF of each endless connection."""
     share = LEAST_SEND_BUFFERS_BYTES // connections
     return max(SMALLEST_SEND_BUFFER_BYTES, min(LEAST_SEND_BUFFER_BYTES, share))
 
@@ -51,7 +53,7 @@ def receive_buffer_bytes(point: Point) -> int:
 
 
 def most_buffer_bytes(receive_buffer_bytes: int) -> int:
-    """Return the limit of all buffers, with those that the kernel tunes."""
+    """Return the limit of each buffer, including those that the kernel tunes."""
     return max(2 * receive_buffer_bytes, 2 * LEAST_RECEIVE_BUFFER_BYTES)
 
 
@@ -80,8 +82,8 @@ def _open_paths(point: Point) -> Counter[Path]:
 def _path_packets(point: Point, path: Path) -> int:
     """Estimate the packets on a path with full queues.
 
-    These are the data in queues, and the data that their slowest link sends in a round trip. ACKs
-    wait in full queues, too: of data, or of ACKs if no data passes there.
+    These are the data in queues, and the data that their slowest link sends in a round trip. ACKs,
+    too, wait in full queues: behind data, or behind ACKs if no data passes there.
     """
     directions, stack = point.profile.directions, point.experiment.stack
     placed = {queue.name: directions[queue.direction] for queue in point.graph.placed_queues}

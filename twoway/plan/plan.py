@@ -21,7 +21,7 @@ from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
 from twoway.spec.point import Point
 
-# Guest memory, MiB: of the system, and the most that each of the others may take.
+# Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
 
 

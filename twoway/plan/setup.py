@@ -186,7 +186,7 @@ def _accepts_with(point: Point, node: str) -> str | None:
     """Return the control that a receiver of DCTCP needs where there is ECN; None for any other.
 
     DCTCP's SYN has a mark of ECN itself, which no other receiver takes, and its receiver echoes
-    each packet's mark (RFC 8257). It holds for every connection that the host accepts
+    each packet's mark (RFC 8257). The control holds for every connection that the host accepts
     (docs/decisions/0062).
     """
     controls = {each.congestion_in_kernel for each in point.connections if each.to == node}

@@ -17,7 +17,7 @@ from twoway.spec.links.dtm import Channel, pool_nodes
 from twoway.spec.links.half_duplex import media
 from twoway.spec.shaper import Shaper
 
-# The smallest frame: a delay queue holds more of these than of any other.
+# The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
 # A delay queue must never drop: its limit is ten times the most packets within the delay.
 _DELAY_LIMIT_MARGIN = 10

@@ -23,7 +23,7 @@ PROGRESS_REPORTS = 400
 
 def observer(point: Point, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
-    # Each sends on a connection, in the stack's version of IP if only a program makes connections.
+    # The hosts that send on connections. Programs are assumed to use the stack's version of IP.
     own_ip = point.experiment.stack.ip
     senders = [(c.from_, ip_version(c.source)) for c in point.connections]
     senders += [(flow.from_, own_ip) for flow in point.datagrams]

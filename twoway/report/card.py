@@ -25,7 +25,7 @@ from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
 
 CARD = "card.json"
-# The beginning of the reason why a cell of QUIC has no number: a program stands in the row.
+# The beginning of the reason why a cell of QUIC has no number: a program cannot run the row.
 NOT_FOR = "not for a program: "
 # Shares of the best value: a number above the first is as good as the best, one below the second
 # is poor.
@@ -117,7 +117,7 @@ def make_card(
         columns: the controls, in order.
         experiments: the rows with their runs.
         failed: the reason why a point has no run, by the point's id.
-        without: the reasons why rows cannot be asked of a control, by control and row.
+        without: the reasons why a control cannot run rows, by control and row.
     """
     runs: dict[str, list[Result]] = {}
     for experiment in experiments:
@@ -184,7 +184,7 @@ def _spots(row: str, results: Sequence[Result]) -> Iterator[Spot]:
 
 
 def _without_run(row: str, asked: Row, columns: Sequence[str]) -> Line:
-    """Make the line of a row that no run shows: each cell says why."""
+    """Make the line of a row without a run: each cell has the reason."""
     return Line(
         row=row,
         at="",
@@ -333,7 +333,7 @@ def card_table(card: Card) -> list[str]:
 
 
 def printed_table(card: Card) -> list[str]:
-    """Format what is in print beside a card's numbers: a line each, after a line of titles."""
+    """Format printed statements beside a card's numbers: a line each, after a line of titles."""
     rows = [
         (
             f"{line.situation(card.suite)} {line.at}: {line.metric}",

@@ -1,7 +1,7 @@
 """Two cards of a suite beside each other: the cells that differ.
 
-Cells are the same if they have the same number, or none. A column that one card alone has is named,
-and compared with nothing.
+Cells are the same if they have the same number, or none. A column that only one card has is named,
+but not compared.
 """
 
 from typing import Literal
@@ -118,7 +118,7 @@ def _pair(here: Line, other: Line, control: str, beside: str) -> CellPair:
 
 
 def comparison_table(found: CardComparison) -> list[str]:
-    """Say what differs, the cells first, then how much is the same."""
+    """List the differences, the cells first, then write how much is the same."""
     rows = [
         (
             f"{each.row.removeprefix(f'{found.suite}-')} {each.at}: {each.metric}",

@@ -1,4 +1,4 @@
-"""Which control harms which: goodput beside another compared with alone.
+"""Which control harms which: goodput beside another control compared with goodput alone.
 
 The harm is that of report/harm.py: 0 if nothing changes, 1 if all is lost. The diagonal is what a
 control does to itself, with which RFC 9743 and Ware and others compare.
@@ -62,7 +62,7 @@ def _harm(
     alone = _value(cells, (rows.alone, at, "goodput.flow"), harmed)
     if harmed == by:
         beside = _value(cells, (rows.itself, at, "goodput.other"), harmed)
-    else:  # the suite's own columns are the `other`; another control is the flow under test
+    else:  # columns of the suite run as `other`, other controls as the flow under test
         beside = _value(cells, (rows.beside, f"other {harmed}, {at}", "goodput.other"), by)
         if beside is None:
             beside = _value(cells, (rows.beside, f"other {by}, {at}", "goodput.flow"), harmed)

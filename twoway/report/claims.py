@@ -186,17 +186,17 @@ class Sharpness:
 
     @property
     def median(self) -> float | None:
-        """The median share of its tolerance that one uses; None without any."""
+        """The median share of the tolerance that predictions use; None without predictions."""
         return median(self.used) if self.used else None
 
     @property
     def slack(self) -> int:
-        """Number that use less than a twentieth of their tolerance."""
+        """Number of predictions that use less than a twentieth of their tolerance."""
         return sum(each < _LITTLE for each in self.used)
 
     @property
     def printed_fails(self) -> int:
-        """Number for which the paper's formula fails."""
+        """Number of predictions for which the paper's formula fails."""
         return self.printed.count(False)
 
 

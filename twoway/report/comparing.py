@@ -1,7 +1,8 @@
 """Comparing runs: parameters, metrics, and the first packet at which captures differ.
 
-Packets are equal if they have the same time, direction, length, flags and window, and sequence
-numbers since the start of their connection: initial ones are random, and other kernels draw others.
+Packets are equal if they have the same time, direction, length, flags and window, and the same
+sequence numbers relative to the connection's first: first numbers are random, and differ between
+kernels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

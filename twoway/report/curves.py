@@ -24,7 +24,7 @@ _DECADES = 1000
 # Palette index of a paper's numbers: black, seen on any line.
 PRINTED = 6
 
-# Experiments with a figure whose points do not lie along one axis of the sweep.
+# Figures of their own, by experiment: their points do not lie along one axis of the sweep.
 _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_region}
 
 

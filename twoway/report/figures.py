@@ -72,7 +72,7 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
 def _round_trips(analysis: Analysis) -> tuple[float, float]:
     """Choose the window of detailed views of many connections, s after traffic's start.
 
-    Such connections have busy periods too short for a packet of each in every one.
+    The busy periods of such runs are too short to hold a packet of each connection.
     """
     run = analysis.run
     stop_ns = run.steady_ns + DETAIL_ROUND_TRIPS * analysis.longest_round_trip_ns

@@ -1,12 +1,13 @@
 """Harm: the loss of a connection beside others compared with being alone.
 
-    harm = (x - y) / x where more is better, such as goodput harm = (y - x) / y where less is
-    better, such as a round trip
+    harm = (x - y) / x    where more is better, such as goodput
+    harm = (y - x) / y    where less is better, such as a round trip
 
 x is the metric's value alone, y beside others (Ware, Mukerjee, Seshan, Sherry 2019, "Beyond Jain's
 Fairness Index"): 0 if nothing changes, 1 if all is lost, negative if the connection gains. A sweep
 computes it for each point from the point with the connection alone: a point that differs in one
-axis only, with the same connection, links and stack. The harm at the point alone is 0.
+axis only, with the same connection, links and stack. At the point with the connection alone the
+harm is 0.
 """
 
 import math
@@ -102,7 +103,7 @@ def _has_one_connection(manifest: Manifest) -> bool:
 
 
 def _is_alone(manifest: Manifest, connection: Connection, there: Manifest) -> bool:
-    """Tell whether a run with one connection is this run without the others."""
+    """Tell whether a run with one connection equals this run without its other connections."""
     axes = [axis for axis, value in manifest.point.items() if there.point.get(axis) != value]
     (other,) = there.connections
     return (

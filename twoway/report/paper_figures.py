@@ -274,7 +274,7 @@ def _picture(
 
 
 def _levels_of(asked: Redrawn) -> list[str]:
-    """List the levels to draw; the picture of goodput already has them, as payload."""
+    """List the levels to draw; none for the picture of goodput, which has them already."""
     return [] if asked.picture == "goodput" else asked.levels
 
 

@@ -34,7 +34,7 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
         analysis = Analysis(folder)
         metrics = compute(analysis).model_copy(update={"analysis": revision()})
     except AnalysisError:
-        # Files that the folder had before; a run without captures has no others.
+        # Remove an earlier report, unless the captures were left out: it could not be made again.
         for name in () if without_captures(folder) else (VERDICTS, METRICS, PAGE):
             (folder / name).unlink(missing_ok=True)
         raise

@@ -16,7 +16,7 @@ from twoway.report.results import Experiment, Result
 
 PAGE = "index.html"
 TABLES = (CSV, PARQUET)
-# Figures of every sweep, unless a statement is about the family.
+# Families of metrics that every sweep draws; families with statements have figures of their own.
 _USUAL = (
     "goodput",
     "utilisation",

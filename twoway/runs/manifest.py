@@ -38,7 +38,7 @@ from twoway.spec.point import Point, spec_document, spec_hash
 REVISION_FILE = "REVISION"
 # File that a run's process keeps locked while it lives.
 LOCK = "lock"
-# Files of a run that no analysis reads, or only this module.
+# Files of a run that only this module reads, if any code does.
 _UNLISTED = ("exit-status", "sockets/progress.json", CLOCKS, LOCK)
 _TOOLS = {
     "iproute2": ["ip", "-V"],
@@ -210,8 +210,8 @@ def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:
 def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     """List the artifacts of a plan.
 
-    Raises: RunError if one is missing, or if there is a file that the plan does not make: the files
-        that later steps write into the folder must be theirs.
+    Raises: RunError if one is missing, or if there is a file that the plan does not make: a guest
+        must not write the files of later steps.
     """
     expected = [packed_name(capture.interface) for capture in plan.captures]
     expected += [program.stdout for program in plan.programs if program.stdout]

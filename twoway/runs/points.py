@@ -28,7 +28,7 @@ def refuse_lost_references(points: Iterable[point.Point]) -> None:
 def reference_problems(point: point.Point) -> Iterator[str]:
     """List problems of the runs that a point's claims refer to.
 
-    A run or metric may not exist; an explaining run may differ in more than it removes.
+    Such a run or metric may be missing, and an explaining run may differ in more than it removes.
     """
     for claim in point.claims:
         differs = claim.differs

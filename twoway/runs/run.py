@@ -166,7 +166,7 @@ def kept_run(
         try:
             manifest = read_manifest(folder)
         except ValueError as error:
-            if (folder / MANIFEST).exists():  # broken, or of another version; else a partial run
+            if (folder / MANIFEST).exists():  # broken or of another version; not partial
                 say(f"not kept: {error}", markup=False, wrong=True)
             continue
         if manifest.identity != wanted:

@@ -68,8 +68,8 @@ def shared_runs(file: Path) -> list[Path]:
     They are never put into the results: a sweep would keep them as its own.
 
     Returns: the runs' folders.
-    Raises: ArchiveError if the file is incomplete, or the disk is full; then nothing is
-        left then.
+    Raises: ArchiveError if the file is incomplete, or the disk is full; nothing is left
+        then.
     """
     with file.open("rb") as opened, TemporaryFile() as packed:
         target = cache() / "shared" / digest_of(opened)

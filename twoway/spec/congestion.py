@@ -57,7 +57,7 @@ CONTROLS = {
     "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
     **dict.fromkeys(KERNELS_OWN, Control()),
 }
-# Of a parameter: as in the fields of a flow.
+# The largest value of a parameter, as in the fields of a flow.
 _MOST_VALUE = 65535
 # Every field of a flow that is a control's parameter.
 PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))

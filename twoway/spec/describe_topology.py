@@ -160,11 +160,11 @@ def _commands(topo: Any) -> tuple[list[tuple[str, str]], dict[str, str]]:
 def main() -> None:
     """Print the description of the topology that the arguments name."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # standard output is for the answer; the topology's own prints go elsewhere
+    os.dup2(2, 1)  # standard output is for the answer; the topology's prints go to standard error
     path, name, parameters = sys.argv[1:]
     try:
         document = described(path, name, json.loads(parameters))
-        answer = json.dumps(document, separators=(",", ":"))  # the answer may have a mebibyte
+        answer = json.dumps(document, separators=(",", ":"))  # at most a mebibyte
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's

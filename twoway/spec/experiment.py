@@ -26,7 +26,7 @@ from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaim
 from twoway.spec.traffic.registry import kinds
 from twoway.spec.traffic.traffic import Span, Traffic
 
-# Without spaces and quotes, which the kernel interprets in a module's parameters.
+# No spaces and quotes: the kernel interprets these in a module's parameters.
 ModuleValue = Annotated[
     str, text(r"^[A-Za-z0-9_.,:+-]+$", "of letters, digits and _ . , : + -", most=256)
 ]
@@ -266,7 +266,7 @@ class Flow(TrafficFields):
 
     @property
     def traffics(self) -> dict[str, Traffic]:
-        """The kinds of traffic given instead of unlimited data, by field: one at most."""
+        """The traffic given instead of unlimited data, by its field; at most one."""
         values = {name: getattr(self, name) for name in kinds()}
         return {name: value for name, value in values.items() if value is not None}
 

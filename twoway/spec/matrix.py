@@ -31,8 +31,8 @@ Label = (
 AxisValues = Mapping[str, Value]
 
 _MOST_POINTS = 10_000
-# A path of `set:` that starts so leads into the link profile: to a direction, or to the part that
-# both share.
+# A path of `set:` that starts with one of these leads into the link profile: to a direction, or to
+# the part that both directions share.
 PROFILE, _SHARED = "profile.", "half_duplex."
 
 
@@ -99,7 +99,7 @@ def find_point(where: str, matrix: Matrix, name: str) -> AxisValues:
 
 
 def find_points(where: str, matrix: Matrix, name: str) -> list[AxisValues]:
-    """Find the points with the values in a name, such as both with "window=8" in any "delay".
+    """Find the points with the values in a name: "window=8" finds them for each "delay".
 
     Args:
         where: the experiment's file, for errors.
@@ -118,7 +118,7 @@ def find_points(where: str, matrix: Matrix, name: str) -> list[AxisValues]:
 
 
 def _no_point(where: str, matrix: Matrix, asked: str) -> SpecError:
-    """Say which points there are instead."""
+    """Return the error that names the points that exist."""
     if not matrix:
         return SpecError([f'{where}: no point "{asked}"'], "there are none: there is no matrix")
     axes = (
@@ -186,7 +186,7 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
     # deepcopy keeps directions that share a YAML anchor one object; separate them here.
     document = copy.deepcopy(document)
     directions = document.get("directions")
-    if isinstance(directions, dict):  # validation refuses the rest
+    if isinstance(directions, dict):  # validation refuses other types
         document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
     for path, value in values.items():
         if path.startswith(PROFILE):

@@ -63,9 +63,9 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
 
 
 def _without_place(profile: Profile, graph: Graph) -> list[str]:
-    """List elements behind the queue of directions for which the topology has no place.
+    """List elements behind a queue for which the topology has no place.
 
-    Their place is the delay of the same direction. A direction without queues is not built.
+    Such an element acts at the delay of its direction. A direction without queues is not built.
     """
     problems = []
     taken: dict[str, str] = {}
@@ -91,9 +91,9 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
 
 
 def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> list[str]:
-    """List delays behind the last queue on the path of a flow.
+    """List delays behind a flow's last queue that belong to another direction than that queue.
 
-    That queue's direction measures everything its packets meet behind it.
+    Everything behind that queue is measured as a part of the queue's direction.
     """
     queued = {i.name: name for name, placed in graph.queues.items() for i in placed}
     delayed = {i.name: name for name, placed in graph.delays.items() for i in placed}

@@ -178,7 +178,8 @@ def point_names(name: str, seeds: int | None = None) -> list[str]:
 
     Args:
         name: an id or a file; with "@" and values of some axes, the points that have them.
-        seeds: how many repetitions of each; by default as the file says, and none of a point.
+        seeds: number of repetitions of each point; by default as the file says, but none of a named
+            point.
 
     Raises: SpecError if there is no such experiment or point, or its file has problems.
     """

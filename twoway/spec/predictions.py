@@ -91,7 +91,7 @@ def metric_problems(experiment: Experiment, point: AxisValues, known: list[str])
 
 
 def _complete(claim: Claim, name: str, point: AxisValues) -> Claim:
-    """Complete the runs that a claim refers to with this point's axes."""
+    """Complete the names of the runs that a claim refers to by this point's values."""
     against = claim.against and full_run(claim.against, name, point)
     differs = claim.differs
     if differs and differs.explained_by:

@@ -20,7 +20,7 @@ _FIRST_PORT = 4433
 # connection has 100 streams at once: 2 GB, more than any row's line carries.
 _BYTES = 20_000_000
 _STREAMS = 100
-# The client starts after the server, which listens within that time.
+# The client starts later than the server by this time, within which the server listens.
 _LATER_S = 0.001
 # Fields of a flow that a download over QUIC has, too.
 _KNOWN = {"name", "from", "to", "congestion", "start_s", "stop_s"}
@@ -33,7 +33,7 @@ exec gtlsserver --quiet --mime-types-file=/dev/null --cc=$CC {host} {port} key c
 
 
 def is_quic(control: str) -> bool:
-    """Tell whether a control's name is of QUIC, and of no kernel."""
+    """Tell whether a control is QUIC's, not a kernel's."""
     return control.startswith(PREFIX)
 
 

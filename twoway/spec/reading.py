@@ -119,7 +119,8 @@ def _unknown_paths(
         steps = {step for step in each["loc"] if isinstance(step, str)}
         place = {step for step in steps if not _OF_UNION.match(step)}
         for path in paths:
-            # The place has a flow's index where the path has its name.
+            # The error's place has no names of flows: it has their indices, which are left out
+            # here.
             if place <= {"directions", *path.split(".")}:
                 found[path] = f"{path}: unknown field{_suggestion(each, model)}"
     return found

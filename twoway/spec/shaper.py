@@ -32,7 +32,7 @@ class Shaper:
     home: tuple[str, ...] = ()
 
     def in_namespace(self, node: str) -> "Shaper":
-        """Join a pool or medium in a node's namespace, which tc must name if it is another's."""
+        """Join a pool or medium in a node's namespace; tc must name another node's namespace."""
         if node == self.interface.node:
             return self
         return replace(self, home=("netns", node))

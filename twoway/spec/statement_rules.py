@@ -128,7 +128,7 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
 
 
 def _over_problem(finding: Found, experiment: Experiment) -> str | None:
-    """Find a contradiction in a finding over an axis, whose points it has all of."""
+    """Find a contradiction in a finding over an axis, which must have all points of that axis."""
     axis = experiment.matrix.get(str(finding.over))
     if axis is None:
         return f'.over: no axis "{finding.over}" in matrix'

@@ -212,8 +212,8 @@ class Claimed(Statement):
         default=None,
         description="half of the value's last digit, or the accuracy of reading a figure",
     )
-    at_least: float | None = Field(default=None, description="instead of a value, a bound")
-    at_most: float | None = Field(default=None, description="likewise")
+    at_least: float | None = Field(default=None, description="a lower bound, in place of a value")
+    at_most: float | None = Field(default=None, description="an upper bound, in place of a value")
     against: Run | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here minus the metric "

@@ -24,7 +24,7 @@ from twoway.spec.reading import load_experiment, read_document, validated
 
 # Limit for all files of a suite's folder together.
 _MOST_BYTES = 16 << 20
-# Fields with statements on the suite's own columns; another control has no statements.
+# Fields with statements, which are about the suite's own columns only.
 _SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
 
 
@@ -122,8 +122,8 @@ def _problems(path: Path, columns: Sequence[str]) -> list[str]:
 def control_of(name: str) -> tuple[str, OwnModule | None]:
     """Return a control's name, and its module if it is a C file or a folder.
 
-    A control of a family has its parameter in its name: "fast30" has alpha_packets 30. One of QUIC
-    is "quic-cubic": a program's.
+    A control of a family has its parameter in its name: "fast30" has alpha_packets 30. A control of
+    QUIC, such as "quic-cubic", is a program's.
 
     Raises: SpecError if the file is no module or does not register exactly one control; UsageError
         if there is no such control.
@@ -157,8 +157,8 @@ def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Pat
         module: the module that registers the control; None if the kernel has it.
         to: a folder to make.
 
-    Returns: the experiments, in the suite's order; for a program's control those of the rows that
-        a program can stand in.
+    Returns: the experiments, in the suite's order; for a program's control only the rows that a
+        program can run.
     Raises: SpecError if the suite has a file of the module's name.
     """
     _write(to, {name: file.read_bytes() for name, file in _files(suite.folder)})
@@ -182,7 +182,7 @@ def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Pat
 
 
 def rows_without(suite: ReadSuite, control: str) -> dict[str, str]:
-    """List the rows that cannot be asked of a control, each with the reason."""
+    """List the rows that a control cannot run, each with the reason."""
     if not is_quic(control):
         return {}
     reasons = {file.stem: why_not(read_document(file), AXIS) for file in suite.files}

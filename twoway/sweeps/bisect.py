@@ -21,7 +21,7 @@ from twoway.sweeps.sweep import measured
 
 # Possible differences of two runs, the most important first; "end": one of them did not end well.
 Sign = Literal["end", "verdicts", "metrics", "packets"]
-# Git quotes the word from 2.55 on.
+# Git quotes the word "bad" from version 2.55 on.
 _FOUND = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit$", re.MULTILINE)
 
 

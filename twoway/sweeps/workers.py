@@ -95,7 +95,7 @@ def _process() -> ProcessPoolExecutor:
 
 def _begin() -> None:
     """Prepare this process for its points."""
-    gc.freeze()  # what is loaded stays: `give_back_memory` need not look at it after each point
+    gc.freeze()  # loaded objects stay: `give_back_memory` need not search them after each point
     _end_with_parent()
 
 

@@ -9,8 +9,8 @@ before and behind it:
 Mini-cycle k of slow start sends a burst of 2^k, so the smallest of the S_i, S_B, is reached in the
 mini-cycle n_B with 2^(n_B - 1) < S_B <= 2^n_B, at a window of W_B = 2^(n_B - 1) + S_B/2.
 
-The paper approximates 2^n_B by 2B, and replaces 2^(n'_B - 1) by 2B', whereas its own result, B' >
-(mu T + B)/4, replaces 2^n'_B. All rates have the same unit.
+The paper approximates 2^n_B by 2B. It says that it replaces 2^(n'_B - 1) by 2B', but its result, B'
+> (mu T + B)/4, follows from replacing 2^n'_B. All rates have the same unit.
 """
 
 import math

@@ -171,7 +171,8 @@ def slots_for(estimate: int, channel: Channel) -> int:
     """Compute the slots for an estimate, bit/s, within the channel's bounds.
 
     The formula is the second half of the paper's algorithm. At a constant rate the slots of the
-    last decision stay; it fell while the estimate was within half a corridor of the rate.
+    last decision stay; the allocator made that decision while the estimate was within half a
+    corridor of the rate.
     """
     rate = channel.rate
     assert rate

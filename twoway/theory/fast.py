@@ -65,7 +65,7 @@ class Equilibrium:
 
     Attributes:
         queueing_s: q, queueing delay of both directions together.
-        is_bottleneck: by direction; both may be one.
+        is_bottleneck: by direction; both may be bottlenecks.
         rates: packets/s of each flow.
         data_share: by direction, share of the link's rate taken by data, the paper's (8), (9).
         ack_share: by direction, share taken by ACKs.

@@ -76,9 +76,9 @@ def stretches(
 def delays(
     flows: tuple[int, int], capacity_bit: tuple[float, float], ack_share: float
 ) -> tuple[float, float]:
-    """Compute the time that a bit of every flow takes, by direction.
+    """Compute the time that one bit of every flow takes in each direction.
 
-    ACKs count. The longer of both times is 1/C(n, m), s/bit.
+    The times include ACKs. The longer one is 1/C(n, m), s/bit.
     """
     forward, backward = flows
     return (

@@ -18,8 +18,8 @@ from fractions import Fraction
 
 from twoway.theory.packet_model import Sender
 
-# Whether Lemma 2 alternates from the start, or from the first time that the window limits the
-# queue.
+# Number of steps of Lemma 2 after which the queue alternates: it does so from the start, or once
+# the window has limited it.
 _CLIPPED_ONCE = 4
 
 

@@ -32,7 +32,7 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
 
 
 def tests_testbed(theory: str, metric: str) -> bool:
-    """Tell whether a theory's value of a metric is a setting of the profile: a test of the testbed.
+    """Tell whether a theory's value of a metric only repeats the profile, and so tests the testbed.
 
     Such a theory lists the families of these metrics in TESTBED.
     """

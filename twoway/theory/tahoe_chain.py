@@ -28,7 +28,8 @@ from twoway.theory.tahoe.timers import LinuxTimer
 
 _INFINITE = 1 << 30
 _DUPLICATES = 3
-# Linux's timer wheel has steps of 64 ms for timers of 0.512 to 4.096 s, and rounds up: half a step.
+# Linux's timer wheel has steps of 64 ms for timers of 0.512 to 4.096 s, and rounds up: on average a
+# timer is late by half a step.
 _LATENESS_NS = 32_000_000
 
 

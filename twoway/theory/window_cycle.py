@@ -8,8 +8,8 @@ round trip of T without queueing, and a queue that overflows when the window rea
     avoidance, full  W^2 grows by 2 mu t, W > mu T      mu t packets
 
 In addition to their model, a loss is noticed after a round trip, and the packets then in flight
-take another to arrive. In both the link is busy if it was full, so that slow start begins from a
-window of 2.
+take another to arrive. During both round trips the link is busy if it was full, so slow start
+begins from a window of 2.
 """
 
 import math

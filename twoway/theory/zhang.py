@@ -3,7 +3,7 @@
 After Zhang, Shenker and Clark (1991), sections 3.1, 4.2 and 4.3.3.
 
 Windows w1 >= w2 and the pipe P are in data packets; queues count ACKs, and the packet in service.
-ACKs and hosts take no time here, where not said otherwise.
+ACKs and hosts take no time here, unless stated otherwise.
 """
 
 import math

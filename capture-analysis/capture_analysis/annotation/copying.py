@@ -23,8 +23,8 @@ _BYTE_ORDER = 0x1A2B3C4D
 # Lengths and limits as in clib/pcap.c and clib/pcapng.c.
 _BLOCK, _LONGEST_BLOCK = 12, 64 << 20
 _LONGEST_FRAME = 262_144
-_PACKET_BYTES = 28  # of a packet block, before the frame
-_RESOLUTION, _CHECK_SEQUENCE = 9, 13  # options of an interface
+_PACKET_BYTES = 28  # length of a packet block before its frame
+_RESOLUTION, _CHECK_SEQUENCE = 9, 13  # codes of an interface's options
 _MODIFIED = 0xA1B2CD34
 _ANY_LENGTH = b"\xff" * 8
 

@@ -90,7 +90,7 @@ class Events(Notebook):
         self._found[key] = (count + len(rows), both[largest])
 
     def of(self, direction: int, flows: FlowTable) -> list[Group]:
-        """Return a direction's events by kind, those of each kind by time."""
+        """Return a direction's events grouped by kind, in time order."""
         return [
             Group(_title(note, why, count, len(rows)), list(_events(rows, note, direction, flows)))
             for (mine, note, why), (count, rows) in sorted(self._found.items())

@@ -23,7 +23,8 @@ from capture_analysis.metrics.transfer_limits import (
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind, Repair
 
-# A queue stands from this share of the shortest round trip on, and is empty below the other one.
+# Multiples of the shortest round trip: a queue stands from the first on, and is empty below the
+# second.
 _QUEUE, _NO_QUEUE = 1.2, 1.1
 # Time without data counts as idle from this share of the round trip on.
 _IDLE = 0.5
@@ -77,9 +78,9 @@ class Bunches:
 
 
 class Ahead:
-    """Counts data packets that came back to back before each packet from one end of the path.
+    """Counts the data packets back to back right before each packet from one end of the path.
 
-    Those before another pure ACK do not count.
+    A pure ACK or a longer gap restarts the count.
     """
 
     def __init__(self) -> None:
@@ -108,12 +109,12 @@ class Ahead:
 
 
 class Waiting:
-    """Finds times without data that are a good part of a round trip, with their main cause."""
+    """Finds times without data of at least _IDLE round trips, with their main cause."""
 
     def __init__(self, notes: Notebook) -> None:
         self._notes, self._limits, self._sent = notes, TransferLimits(), Previous()
-        # Time since the last data by cause; then the times whose cause the next data decides, the
-        # last for held ACKs.
+        # Time since the last data: a column for each cause, then two whose cause the next data
+        # decides. The last column has the time for which ACKs were held.
         self._open = LaneArray(np.add, 0, CAUSES + 2)
 
     def add(self, block: Block) -> None:
@@ -123,7 +124,7 @@ class Waiting:
             return
         view, rows = waits.view, np.arange(len(waits.ns))
         spent = np.zeros((len(rows), CAUSES + 2), dtype=np.int64)
-        # A cause of -1 is the column before the last.
+        # A cause of -1 selects the column before the last.
         spent[rows, np.where(waits.cause < 0, CAUSES, waits.cause)] = waits.ns - waits.held_ns
         held = np.where(waits.cause == RECEIVER, ACKS, CAUSES + 1)
         spent[rows, held] += waits.held_ns

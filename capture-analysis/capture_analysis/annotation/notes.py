@@ -61,7 +61,7 @@ class Note(IntEnum):
     QUEUE = 3
     """On the ACK that shows it: round trip, and its minimum, ns."""
     NO_QUEUE = 4
-    """Likewise."""
+    """On the ACK that shows it: round trip, and its minimum, ns."""
 
 
 def say(note: Note, first: int, second: int) -> str:

@@ -27,7 +27,8 @@ RESOLUTION_NS = 1000
 ALWAYS_NS = -(1 << 62)
 _STEPS_AT_MOST = 16
 _CANDIDATES = 8
-# Intervals left out before and after a step; a larger margin must widen the gap by this factor.
+# Intervals to leave out before and after a step; a larger margin is taken only if it widens the gap
+# by this factor.
 _MARGINS = (0, 1, 2, 4, 8, 16, 32)
 _MARGIN_GAIN = 1.01
 
@@ -41,7 +42,7 @@ class Line:
         at_ns: the time for which the offset is given.
         offset_ns: the difference at that time.
         drift: ns per ns.
-        drift_uncertainty: lines with a smaller difference of drift fit as well.
+        drift_uncertainty: the largest difference of drift between this line and another that fits.
         shortest_ns: shortest delay from A to B and from B to A; None if not seen.
     """
 
@@ -122,7 +123,7 @@ def fit(envelope: Envelope) -> Clock:
         line = _line(corridor, ALWAYS_NS, 0.0, 0.0, 0.0)
         how = "one clock: no packet contradicts it, and no drift fits better"
         return Clock((line,), how, max(each or 0.0 for each in line.shortest_ns))
-    lines = tuple(_both_ways(p, p.start_ns if k else ALWAYS_NS) for k, p in enumerate(parts))
+    lines = tuple(_both_directions(p, p.start_ns if k else ALWAYS_NS) for k, p in enumerate(parts))
     gaps = [sum(each or 0.0 for each in line.shortest_ns) for line in lines]
     how = "estimated: the shortest delays of both directions are assumed to be equal"
     return Clock(lines, how, max(gaps) / 2)
@@ -154,7 +155,7 @@ def _line(
     )
 
 
-def _both_ways(corridor: Corridor, from_ns: int) -> Line:
+def _both_directions(corridor: Corridor, from_ns: int) -> Line:
     above, below = corridor.above_points, corridor.below_points
     _, low, high = widest_gap(above, below)
     # Of the slopes that leave the same gap, take the one that keeps most delays constant.

@@ -12,7 +12,8 @@ from capture_analysis.columns import BoolArray, IntArray
 
 FloatArray = NDArray[np.float64]
 
-# ns per ns: no oscillator in use is worse, and kernels slew a clock by at most half of it.
+# The largest drift, ns per ns: no oscillator in use drifts more, and kernels slew a clock by at
+# most half of it.
 MOST_DRIFT = 1e-3
 # Least number of intervals to compare on each side of a step.
 _WINDOW = 4
@@ -97,8 +98,8 @@ class Corridor:
             (self.bounds.below_at, self.bounds.below, self.has_below),
         ):
             points = self._points(at[has], bound[has])
-            half = max(len(points) // 2, 1)
-            run, rise = (points[half:] - points[:-half]).T
+            apart = max(len(points) // 2, 1)
+            run, rise = (points[apart:] - points[:-apart]).T
             slopes.append(rise[run > 0] / run[run > 0])
         found = np.concatenate(slopes)
         return float(np.median(found)) if len(found) else 0.0

@@ -164,7 +164,7 @@ class Block:
         """Shape (acks,): gaps of ACKs when sent, by their time stamps, ns; -1 if unknown."""
         acks = self.acks
         stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
-        stamp = acks["ts_value"] * stamped - ~stamped  # -1 without a gap
+        stamp = acks["ts_value"] * stamped - ~stamped  # -1: no time stamp
         before = self._stamps.of(acks.directions, acks.starts, stamp)
         ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
         known = stamped & (before >= 0) & (ticks >= 0)
@@ -174,16 +174,16 @@ class Block:
 
     @cached_property
     def back_to_back_ns(self) -> FloatArray:
-        """Shape (acks,): the longest gap between an ACK and the one before if back to back.
+        """Shape (acks,): the longest gap before an ACK that counts as back to back.
 
-        It is BUNCH_SERVICE_TIMES of its own transmission times; NaN if no rate is known.
+        The gap is BUNCH_SERVICE_TIMES times the ACK's transmission time; NaN if no rate is known.
         """
         longest = self.acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         return np.asarray(longest * self.acks["frame_bytes"])
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): True if an ACK came back to back with the one before of its direction."""
+        """Shape (acks,): True if an ACK came back to back with its direction's previous ACK."""
         gap_ns = self.acks["gap_ns"]
         close: BoolArray = (gap_ns >= 0) & (gap_ns <= self.back_to_back_ns)
         return close

@@ -8,10 +8,10 @@ from capture_analysis.columns import IntArray
 UNITS_NS = (
     100_000_000, 15_625_000, 10_000_000, 4_000_000, 1_000_000, 100_000, 10_000, 1_000, 100
 )  # fmt: skip
-# Share of steps that must be multiples of a unit; those of a finer clock are multiples by chance in
+# Share of steps that must be multiples of a unit; a finer clock's steps are multiples by chance in
 # 1 of 10.
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
-# Number of parts of the steps: one part suffices to exclude most units.
+# Steps are tested in this number of parts, because the first part excludes most units.
 _PARTS = 32
 # A step is common if it has this share of the first steps, which are a sample.
 _COMMON, _SAMPLE = 0.01, 4096
@@ -20,9 +20,9 @@ _COMMON, _SAMPLE = 0.01, 4096
 def clock_resolution_ns(time_ns: IntArray) -> int:
     """Return the coarsest unit that divides the steps from packet to packet.
 
-    If many packets share few times, it is the shortest step; 1 if there are too few packets. One
-    step in a hundred may be odd, unless the common steps are multiples of a larger unit: then a
-    link paces them, as in virtual time, and the odd ones show the clock.
+    With fewer than _LEAST_STEPS steps it is the shortest step if many packets share each time, else
+    1. One step in a hundred may be odd, unless the common steps are multiples of a larger unit:
+    then a link paces the packets, as in virtual time, and the odd steps show the clock.
     """
     steps = np.diff(time_ns)
     steps = steps[steps != 0]

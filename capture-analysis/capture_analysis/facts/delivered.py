@@ -1,10 +1,11 @@
 """A path's delivery: the most data that passed in a window of time.
 
-No bottleneck is slower than that. Both data and the data that its ACKs acknowledge are counted and
-the smaller count is taken. Data may be sent into a queue faster than it empties, and ACKs that
-waited acknowledge at one instant data that took longer to arrive, but not both over a window that
-is long compared with the round trips and with the delay that queues add. An ACK that fills a hole
-acknowledges data that had arrived long before: it is left out.
+A bottleneck is at least as fast as the delivery. Both data and the data that its ACKs acknowledge
+are counted, and the smaller count is taken. Data may be sent into a queue faster than the queue
+empties, and ACKs that waited may acknowledge at one instant data that took longer to arrive. Both
+cannot happen over a window that is long compared with the round trips and with the delay that
+queues add. An ACK that follows the filling of a hole acknowledges data that had arrived long
+before: it is left out.
 """
 
 from dataclasses import replace
@@ -20,8 +21,8 @@ from capture_analysis.facts.lanes import LaneArray, starts_of
 if TYPE_CHECKING:
     from capture_analysis.facts.blocks import Block, View
 
-# The shortest window: in round trips; in multiples of the delay that queues add; and the longest
-# window by the second rule, as a share of the direction's time.
+# A window lasts at least this number of round trips, and this multiple of the delay that queues
+# add, but by the second rule at most this share of the direction's time.
 _ROUND_TRIPS, _WAITS, _OF_TIME = 5, 20, 1 / 8
 _MOST_SHIFT = 36
 # If a link seems to transmit for more than this share of the time, its rate is wrong.
@@ -31,7 +32,7 @@ LINK_SOURCES = RateSource.GIVEN, RateSource.LINK_DATA, RateSource.LINK_ACKS
 
 
 class Delivered:
-    """The most that each direction, and all of one side together, delivered over a window.
+    """The most that each direction, and all directions of one side together, delivered in a window.
 
     Args:
         facts: the facts of the connections on which the windows depend.
@@ -39,11 +40,11 @@ class Delivered:
 
     def __init__(self, facts: Facts) -> None:
         shift = int(facts.delivery_shift.max(initial=LEAST_SHIFT))
-        # By direction: the window of its last packet, and the bytes in it so far; for data, for
-        # ACKs.
+        # By direction, for data and for ACKs: the window of the last packet, and the bytes in it so
+        # far.
         self._last = tuple(LaneArray(np.maximum, -1, 2) for _ in range(2))
-        # By direction: most bytes of frames, and of payload acknowledged, in a window; for all,
-        # both.
+        # By direction: the most bytes in a window, then all bytes; each of frames, and of payload
+        # acknowledged.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
         # Bytes of each side's frames, then bytes of each side's payload that were acknowledged.
@@ -88,7 +89,7 @@ class Delivered:
         self._together.merge(other._together)  # noqa: SLF001 - the same class
 
     def least_bit(self, facts: Facts) -> tuple[FloatArray, FloatArray]:
-        """Return the least rate of each direction's link, bit/s, each of shape (directions,).
+        """Return two lower bounds of the rate of each direction's link, bit/s, each (directions,).
 
         Returns: from the direction alone, and from all connections in that direction.
         """
@@ -117,12 +118,12 @@ class Delivered:
         return _lesser(all_bits, (all_bits - first) / np.maximum(active_ns, 1))
 
     def _bits(self, facts: Facts) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the bits of a byte counted, of all, and of what passes first; (2, directions)."""
+        """Return bits per byte, all bits, and bits sent before a window; (2, directions)."""
         rows = np.arange(len(facts))
         # Payload acknowledged stands for the frames of its segments.
         frames = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
         bits = np.stack((np.full(len(facts), 8.0), 8 * frames))
-        # The first bytes of a window were transmitted before it.
+        # The first frame in a window was transmitted before the window began.
         first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
         first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
         return bits, bits * np.stack([each.at(rows) for each in self._all]), first
@@ -165,8 +166,8 @@ def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bo
     A given rate stays: round trips in standing queues may be many times the shortest, by which
     windows are measured, and ACKs that waited together then acknowledge more in a window than was
     transmitted in it. A rate below a direction's delivery over its time without pauses, which may
-    be shorter than a window, becomes a guess. Utilisation above MOST_UTILISATION still has no
-    value.
+    be shorter than a window, becomes a guess. A utilisation above MOST_UTILISATION is undefined in
+    any case.
 
     All connections share a link if its rate was found from all of them or given for all, or if they
     have the same two hosts.

@@ -33,8 +33,9 @@ LEAST_SHIFT = 27
 
 # Segments of this share of the largest are nearly full.
 NEARLY_FULL = 0.8
-# Largest payload that a network carries in one frame, if no MSS was announced: longer ones were
-# merged. Smallest size that a host must accept (RFC 9293): shorter segments are no bulk transfer.
+# The first is the largest payload of a frame, used if no MSS was announced: longer segments were
+# merged. The second is the size that every host must accept (RFC 9293): connections with shorter
+# segments are no bulk transfer.
 _LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
 
 

@@ -17,8 +17,8 @@ from capture_analysis.facts.facts import (
 )
 from capture_analysis.facts.rates import Modes, modes
 
-# `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
-# times unless ACKs are compressed.
+# The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
+# data's transmission times unless ACKs are compressed.
 _PEAK = 0.5
 # A mode with a smaller share of the gaps is not even a guess.
 _LEAST_SHARE = 0.05
@@ -29,8 +29,9 @@ _TICKS = 10
 # A guess of more than this multiple of the delivery is discarded: the pace within an aggregate, and
 # that of ACKs that waited together, looks like a rate.
 _MOST_UNUSED = 10
-# Two segments last 46 times as long as their ACK on an equal link, 4 times as long on a link of a
-# tenth.
+# A rate from ACKs is doubted if less than this share of it is delivered. On a link as fast as the
+# data's, two segments take 46 times as long as their ACK; on a link with a tenth of the rate, about
+# 4 times as long.
 _LEAST_USED = 0.25
 
 
@@ -163,7 +164,7 @@ class _Choice:
         return facts.without_rates(beyond | copied)
 
     def opposite_if_unknown(self, facts: Facts) -> Facts:
-        """Guess that a link is like the opposite one, if it carried no more than that."""
+        """Guess the opposite link's rate for a link that carried no more than that."""
         guess = np.isnan(facts.rate_bit) & (MOST_UTILISATION * facts.ack_rate_bit >= self._own_bit)
         rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
         source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)

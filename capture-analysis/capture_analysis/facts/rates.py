@@ -10,15 +10,16 @@ from capture_analysis.facts.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000
-# A bottleneck's rate is at least the mean rate; 5 % less, because the ends round the mean up.
+# A bottleneck's rate is at least the mean rate, less 5 % because the ends round the mean up.
 _BELOW_MEAN = 0.95
-# A true mode has at least this share of the gaps, and more if there are few: random gaps have a
-# tenth within AGREES of some rate now and then, and chance adds up to 2 / sqrt(n) for n gaps
+# A true mode has at least this share of n gaps, and 2 / sqrt(n) more. Among random gaps, a tenth
+# sometimes lies within AGREES of some rate, and chance adds up to 2 / sqrt(n)
 # (metrics/bottleneck_rate.py; tests/facts/test_false_alarms.py).
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
 # A mode stands out if this share of the gaps within _NEIGHBOURHOOD of the rate lies within AGREES.
 _NEIGHBOURHOOD, _MODE_SHARE = 0.2, 0.5
-# A pace without this many pauses may be the application's; a pause is a multiple of the pace.
+# A pace with fewer pauses may be the application's; a pause lasts at least this multiple of the
+# pace.
 _PAUSES, _PAUSE = 3, 2.0
 # Number of gaps in a row that are alike by more than chance.
 EVEN = 16

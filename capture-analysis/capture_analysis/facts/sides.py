@@ -1,6 +1,6 @@
 """Assign the ends of connections to two sides of the tap.
 
-Connections between the same hosts are found, too.
+The module also finds connections between the same hosts.
 """
 
 import numpy as np

@@ -136,13 +136,13 @@ def _handshake(block: Block, directions: int) -> IntArray:
     third_ns = _first_after(block, whole, half[whole])
     loop_ns = np.stack((answered[whole] - asked[whole], third_ns - answered[whole]))
     good = (loop_ns >= 0).all(axis=0) & (third_ns != NEVER)
-    for loop, of_half in zip(loop_ns, (half[whole], half[whole] ^ 1), strict=True):
-        loops[(2 * whole + of_half)[good]] = loop[good]
+    for loop, sender in zip(loop_ns, (half[whole], half[whole] ^ 1), strict=True):
+        loops[(2 * whole + sender)[good]] = loop[good]
     return loops
 
 
 def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
-    """Find the time at which a half of each given connection first sent without SYN."""
+    """Find the time of the first packet without SYN from one half of each connection."""
     packets = block.packets
     rows = np.flatnonzero((packets.flags & FLAG_SYN) == 0)[::-1]
     lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]

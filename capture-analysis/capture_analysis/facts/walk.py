@@ -64,7 +64,7 @@ class Walk:
 
 
 class Chains:
-    """Rows of four numbers that directions take and free, chained by the last one.
+    """Rows of four numbers that directions take and free, linked by the last number.
 
     Laid out as struct ca_all_coming in clib/afar.h, and as struct ca_all_holes in
     clib/receiving.h.
@@ -74,7 +74,7 @@ class Chains:
         self._rows, self._free, self._taken = np.zeros((0, 4), dtype=np.int64), -1, 0
 
     def walk(self, block: "Block", function: str, directions: int, sums: int, most: int) -> None:
-        """Call a function with a block, both addresses, and room for `most` rows more."""
+        """Call a function of the library with sums, rows, and room for `most` more rows."""
         rows = len(self._rows)
         if rows - self._taken < most:
             more = np.zeros((most + rows, 4), dtype=np.int64)

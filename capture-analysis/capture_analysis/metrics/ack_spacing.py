@@ -116,12 +116,13 @@ class SpacingRatio(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
+        for crossings, gaps in zip(step.crossings, step.ack_gaps, strict=True):
             if len(crossings.acks):
                 self._take(crossings, gaps)
 
     def _take(self, crossings: Crossings, gaps: "AckGaps") -> None:
-        acks, defined = crossings.acks, gaps.sent_ns > self.facts.resolution_ns[crossings.way]
+        acks = crossings.acks
+        defined = gaps.sent_ns > self.facts.resolution_ns[crossings.path_direction]
         known, compressed = gaps.sent_ns >= 0, gaps.compressed & defined
         ratio = np.maximum(gaps.arrived_ns[defined], 0) * _PARTS // gaps.sent_ns[defined]
         self._ratios.add(acks.direction[defined], ratio)

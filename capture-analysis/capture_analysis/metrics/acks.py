@@ -4,7 +4,7 @@
 
 Unit 1. Duplicates are those of RFC 5681, section 2, and ACKs with a SACK block. ACKs that are
 neither of new data nor duplicates acknowledge nothing new: they are window updates, reordered, or
-answers to probes. ACKs on data segments are none of these. The ratio is 1 with an ACK for each
+answers to probes. ACKs that data segments carry do not count. The ratio is 1 with an ACK for each
 segment, about 0.5 with delayed ACKs, less if ACKs are thinned or an offload merges segments before
 the tap.
 

@@ -61,7 +61,7 @@ class BusyPeriods(FromPair):
 
     title = "Busy periods"
     picture = "queue"
-    per_way: ClassVar[Sequence[Definition]] = (
+    per_path_direction: ClassVar[Sequence[Definition]] = (
         BUSY_PERIODS,
         BUSY_PERIOD_SEGMENTS,
         BUSY_PERIOD_MAX,
@@ -77,57 +77,60 @@ class BusyPeriods(FromPair):
         self._last_ack = [False, False]
         self._cycles = Histogram()
         self._starts = [np.zeros(0, dtype=np.int64)] * 2
-        # Per direction: when its first busy period starts, and the latest one that follows it by an
-        # even number.
+        # By direction: start of the first busy period, and start of the latest one that an even
+        # number of periods separates from the first.
         self._first = [0, 0]
         self._even = [0, 0]
         self._count = [0, 0]
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, finder in zip(step.ways, self._finders, strict=True):
+        for crossings, finder in zip(step.crossings, self._finders, strict=True):
             self._take(crossings, finder)
 
     def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
-        way, rows = crossings.way, crossings.arrived
+        direction, rows = crossings.path_direction, crossings.arrived
         rows = where(rows, rows["kind"] != Kind.CONTROL)
         if not len(rows):
             return
         data = is_data(rows)
-        joined = data & ~np.concatenate(([self._last_ack[way]], ~data[:-1]))
-        self._last_ack[way] = not data[-1]
-        lane = np.full(len(rows), way)
+        joined = data & ~np.concatenate(([self._last_ack[direction]], ~data[:-1]))
+        self._last_ack[direction] = not data[-1]
+        lane = np.full(len(rows), direction)
         streaks = finder.add(lane, joined, rows["second_ns"].copy(), data.astype(np.int64))
-        self._add(way, streaks)
+        self._add(direction, streaks)
 
-    def _add(self, way: int, streaks: Streaks) -> None:
+    def _add(self, direction: int, streaks: Streaks) -> None:
         """Count busy periods.
 
         A streak without data is a single ACK and left out.
         """
         streaks = streaks.where(streaks.total > 0)
-        self._sizes.add(way, streaks.total)
-        self._largest[way] = max(self._largest[way], int(streaks.total.max(initial=0)))
-        if len(streaks.lane) and not self._count[way]:
-            self._first[way] = int(streaks.first_ns[0])
-        even = streaks.first_ns[self._count[way] % 2 :: 2]
-        self._even[way] = int(even[-1]) if len(even) else self._even[way]
-        self._count[way] += len(streaks.lane)
-        starts = np.concatenate((self._starts[way], streaks.first_ns))
-        self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
-        self._starts[way] = starts[-2:]
+        self._sizes.add(direction, streaks.total)
+        largest = int(streaks.total.max(initial=0))
+        self._largest[direction] = max(self._largest[direction], largest)
+        if len(streaks.lane) and not self._count[direction]:
+            self._first[direction] = int(streaks.first_ns[0])
+        even = streaks.first_ns[self._count[direction] % 2 :: 2]
+        self._even[direction] = int(even[-1]) if len(even) else self._even[direction]
+        self._count[direction] += len(streaks.lane)
+        starts = np.concatenate((self._starts[direction], streaks.first_ns))
+        self._cycles.add(direction, np.maximum(starts[2:] - starts[:-2], 0) // 2)
+        self._starts[direction] = starts[-2:]
 
     @override
-    def of_way(self, way: int) -> Values:
-        median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
+    def of_path_direction(self, direction: int) -> Values:
+        median = self._sizes.quantile(0.5, direction)
+        cycle = self._cycles.quantile(0.5, direction)
         return {
-            BUSY_PERIODS: self._count[way],
+            BUSY_PERIODS: self._count[direction],
             BUSY_PERIOD_SEGMENTS: _TOO_FEW if median is None else median,
-            BUSY_PERIOD_MAX: self._largest[way],
-            BUSY_PERIOD_CYCLE: _TOO_FEW if cycle is None else self._cycle_s(way),
+            BUSY_PERIOD_MAX: self._largest[direction],
+            BUSY_PERIOD_CYCLE: _TOO_FEW if cycle is None else self._cycle_s(direction),
             BUSY_PERIOD_CYCLE_MEDIAN: _TOO_FEW if cycle is None else cycle / 1e9,
         }
 
-    def _cycle_s(self, way: int) -> float:
-        """Compute the mean time from start to start over an even number."""
-        return (self._even[way] - self._first[way]) / ((self._count[way] - 1) // 2 * 2) / 1e9
+    def _cycle_s(self, direction: int) -> float:
+        """Compute the mean time from start to start over an even number of busy periods."""
+        cycles = (self._count[direction] - 1) // 2 * 2
+        return (self._even[direction] - self._first[direction]) / cycles / 1e9

@@ -4,13 +4,13 @@
 
 An ACK of bytes that the tap has not seen proves that they passed elsewhere or that the capture
 missed them: it dropped packets, or saw one of several paths. A hole is an ACK that is the first to
-acknowledge such bytes. Bytes that are captured after their ACK count, too: an interface with
-several queues writes so. Answers of an old connection to a SYN do not count, and only the last 64
-holes of a half are known. Wireshark's "ACKed unseen segment" is an ACK beyond the highest byte
-seen; here the bytes before that count as well.
+acknowledge such bytes. Bytes that are captured only after their ACK count, too: captures of an
+interface with several queues have such an order. Answers of an old connection to a SYN do not
+count, and only the last 64 holes of a half are known. Wireshark's "ACKed unseen segment" is an ACK
+beyond the highest byte seen; here the bytes before that count as well.
 
-Self-check: if no packet is missing, all three are 0. Otherwise the missing packets are missing in
-goodput, shares of links, rates, retransmissions, losses and limits, too.
+Self-check: if no packet is missing, all three metrics are 0. Otherwise goodput, shares of links,
+rates, retransmissions, losses and limits lack the missing packets, too.
 
 Vantage: any.
 """

@@ -82,9 +82,9 @@ class EventsByTimeStamps(FromOne):
 
     The time stamps option shows when ACKs were sent; its tick is C_s, and C_r = 1 ns. A gap of at
     most a tick continues a run if the ACKs came back to back (see ack_bunches), and is counted in
-    `compression_undefined`. With a tick of 1 ms most gaps at 100 Mbit/s and above are such: runs
-    are bunches then, and only bunches sent over more than two ticks can be events. With a tick of 1
-    us (Linux: route feature tcp_usec_ts) there are nearly none.
+    `compression_undefined`. With a tick of 1 ms most gaps at 100 Mbit/s and above are at most a
+    tick: runs are bunches then, and only bunches sent over more than two ticks can be events. With
+    a tick of 1 us (Linux: route feature tcp_usec_ts) hardly any gap is that short.
 
     Vantage: near the data's sender, behind the queue of the ACKs; before the queue its effect is
     missing. A time stamp is taken when the ACK is made, before any queue of its host.
@@ -174,25 +174,27 @@ class EventsBetweenTaps(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
+        for crossings, gaps, finder in zip(
+            step.crossings, step.ack_gaps, self._finders, strict=True
+        ):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
     def _take(self, crossings: Crossings, gaps: "AckGaps", finder: StreakFinder) -> None:
-        acks, way = crossings.acks, crossings.way
-        joined = gaps.compressed & (gaps.sent_ns > self.facts.resolution_ns[way])
+        acks, path_direction = crossings.acks, crossings.path_direction
+        joined = gaps.compressed & (gaps.sent_ns > self.facts.resolution_ns[path_direction])
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK
         values = (gaps.sent_ns * joined, gaps.arrived_ns * joined, gaps.acked_bytes, duplicate)
-        self._count(finder.add(acks.direction, joined, acks["first_ns"], values), way)
+        self._count(finder.add(acks.direction, joined, acks["first_ns"], values), path_direction)
 
     @override
     def finish(self) -> None:
-        for way, finder in enumerate(self._finders):
-            self._count(finder.finish(), way)
+        for path_direction, finder in enumerate(self._finders):
+            self._count(finder.finish(), path_direction)
 
-    def _count(self, streaks: Streaks, way: int) -> None:
-        sent_ns = streaks.total[0] - self.facts.resolution_ns[way]
-        arrived_ns = streaks.total[1] + self.facts.resolution_ns[1 - way]
+    def _count(self, streaks: Streaks, path_direction: int) -> None:
+        sent_ns = streaks.total[0] - self.facts.resolution_ns[path_direction]
+        arrived_ns = streaks.total[1] + self.facts.resolution_ns[1 - path_direction]
         event = arrived_ns < COMPRESSED_BELOW * sent_ns
         streaks, xi = streaks.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
         self._xi.add(streaks.lane, xi)

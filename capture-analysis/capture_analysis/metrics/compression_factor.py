@@ -97,17 +97,17 @@ class FactorAtTap(FromOne):
     """Compression factors of each direction's ACKs, with their bound.
 
     One capture does not show when ACKs were sent: their data is assumed to have come back to back,
-    s_i - s_{i-1} = (acked bytes' transmission time on the data's bottleneck). So an ACK that was
-    sent later than that and shrank to no less is not seen as compressed. L are IP packets, the
-    smallest size that a link can send: with link headers the bound is lower.
+    s_i - s_{i-1} = (acked bytes' transmission time on the data's bottleneck). An ACK that was sent
+    later, and whose gap shrank to no less than that, is not seen as compressed. Sizes are those of
+    IP packets, the least that a link can send: with link headers the bound is lower.
 
     Vantage: near the data's sender, behind the queue of the ACKs.
 
     An ACK closer to the one before than L_ack / C_ack was not sent by a link of that rate
     (`acks_too_close`): the capture's time stamps are batched (interrupt moderation, offload), the
     rate is estimated too low, or the tap is before the ACKs' bottleneck, where the factor only
-    shows the receiver's sending. Gaps of 0 have no factor and are counted (`acks_tied`). The
-    factors are no better than the rates.
+    shows how the receiver sent. Gaps of 0 have no factor and are counted (`acks_tied`). The factors
+    are no more accurate than the rates.
     """
 
     title = "Compression factor"
@@ -124,7 +124,8 @@ class FactorAtTap(FromOne):
 
     def __init__(self) -> None:
         self.factors = Histogram()
-        # Counts of ACKs of new data that follow another ACK: tied, too close.
+        # Among ACKs of new data that follow another ACK: counts of tied ACKs, and of ACKs too
+        # close.
         self._counts = LaneArray(np.add, 0, 2)
 
     @override
@@ -188,9 +189,9 @@ def _least_gap_ns(facts: Facts) -> FloatArray:
 class FactorBetweenTaps(FromPair):
     """Compression factors of ACKs sent back to back, with their bound.
 
-    Back to back: at most 1.05 transmission times apart for each segment acknowledged. Transmission
-    times are measured between the taps, on packets that waited (path_facts.py). ACKs that arrive in
-    one instant have no factor and are counted.
+    ACKs were sent back to back if they are at most 1.05 transmission times of data apart for each
+    segment acknowledged. Transmission times are measured between the taps, on packets that waited
+    (path_facts.py). ACKs that arrive in one instant have no factor and are counted.
     """
 
     title = "Compression factor"
@@ -207,26 +208,29 @@ class FactorBetweenTaps(FromPair):
     def start(self) -> None:
         self._factors = Histogram()
         self._most = LaneArray(np.maximum, 0)
-        # Factors, those tied, those above the bound; segments acknowledged by ACKs with a factor.
+        # Counts of factors, of tied ACKs, of factors above the bound, and of segments that ACKs
+        # with a factor acknowledged.
         self._counts = LaneArray(np.add, 0, 4)
-        self._way_of = LaneArray(np.maximum, -1)
+        self._path_direction_of = LaneArray(np.maximum, -1)
 
-    def _bound(self, way: int) -> float | None:
+    def _bound(self, path_direction: int) -> float | None:
         """Return the bound for ACKs of one segment in one direction; None if unknown."""
-        data_ns, ack_ns = self.facts.ways[1 - way].data_ns, self.facts.ways[way].ack_ns
+        data_ns = self.facts.directions[1 - path_direction].data_ns
+        ack_ns = self.facts.directions[path_direction].ack_ns
         return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
-            bound = self._bound(crossings.way)
+        for crossings, gaps in zip(step.crossings, step.ack_gaps, strict=True):
+            bound = self._bound(crossings.path_direction)
             if bound is not None and len(crossings.acks):
                 self._take(crossings, gaps, bound)
 
     def _take(self, crossings: Crossings, gaps: "AckGaps", bound: float) -> None:
-        acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
+        acks, data = crossings.acks, self.facts.directions[1 - crossings.path_direction]
         sent, arrived = gaps.sent_ns, gaps.arrived_ns
-        payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
+        ack_bytes = self.facts.directions[crossings.path_direction].ack_bytes
+        payload = max(data.data_bytes - ack_bytes, 1)
         segments = np.maximum(-(-gaps.acked_bytes // payload), 1)
         longest = BACK_TO_BACK * (data.data_ns or 0.0) * segments
         compressed = (sent > 0) & (sent <= longest)
@@ -244,12 +248,14 @@ class FactorBetweenTaps(FromPair):
         sums = (compressed, tied, above, segments * compressed)
         counts = np.stack([acks.sum(each) for each in sums], axis=1)
         self._counts.add(acks.directions, counts)
-        self._way_of.add(acks.directions, np.full(len(acks.directions), crossings.way))
+        self._path_direction_of.add(
+            acks.directions, np.full(len(acks.directions), crossings.path_direction)
+        )
 
     @override
     def of_direction(self, direction: int) -> Values:
-        way = self._way_of.of(direction)
-        bound = self._bound(way) if way >= 0 else None
+        path_direction = self._path_direction_of.of(direction)
+        bound = self._bound(path_direction) if path_direction >= 0 else None
         if bound is None:
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
         count, tied, above, segments = (int(n) for n in self._counts.of(direction))

@@ -6,14 +6,14 @@
              be sent: dT_r + C_r < 0.75 (dT_s - C_s)   (compression_events; Paxson 1997)
 
     1  compressed      shrunk >= 0.05
-    0  not compressed  both shares < 0.02; or only faster is not, and by their time stamps the
-                       receiver had held at least 0.9 of the ACKs of these runs (held_acks)
+    0  not compressed  both shares < 0.02; or only shrunk < 0.02, and time stamps show that the
+                       receiver held at least 0.9 of the ACKs in the faster runs (held_acks)
     -  cannot be told  otherwise
 
-The verdict needs (`one_capture/evidence.py`, which other numbers on ACKs need, too)
+The verdict needs this evidence (`one_capture/evidence.py`; other numbers on ACKs need it, too):
 
-* a tap that ACKs reach after a part of their path: not within a tenth of the round trip from the
-  data's receiver, and a place about which handshake and data agree by at least half;
+* a tap not within a tenth of the round trip from the data's receiver, so that ACKs reach it after a
+  part of their path; handshake and data agree by at least half about the tap's place;
 * 30 ACKs of new data or more (LEAST_ACKS);
 * segments: most have at least 0.8 of the largest size, and the largest is no larger than the
   receiver announced. Merged segments (offload) hide how their data were spaced;
@@ -51,9 +51,9 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
-# Shares of ACKs: below the first none are compressed, from the second on many are.
+# Shares of ACKs: below the first the ACKs are not compressed, from the second on they are.
 NOTABLE_SHARE, COMPRESSED_SHARE = 0.02, 0.05
-_HELD_SHARE = 0.9  # of the faster ACKs: the rate's spacing holds, and ticks do not decide
+_HELD_SHARE = 0.9  # if the receiver held this share of the faster ACKs, they are not compressed
 
 COMPRESSION_VERDICT = Definition(
     "compression_verdict",
@@ -99,8 +99,8 @@ class Shares:
 
     Attributes:
         faster: in runs that acknowledge faster than data can arrive.
-        held: in those of these runs that the receiver held.
-        shrunk: in runs that shrank by their time stamps; None without these.
+        held: in faster runs that the receiver held.
+        shrunk: in runs that shrank by their time stamps; None without time stamps.
     """
 
     faster: float
@@ -122,7 +122,7 @@ class CompressionVerdict(FromOne):
 
     def __init__(self) -> None:
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
-        # Counts of ACKs in runs: of faster ones, of those of them that were held, of shrunk ones.
+        # Counts of ACKs: in faster runs, in faster runs that were held, in runs that shrank.
         self._in_runs = LaneArray(np.add, 0, 3)
 
     @override

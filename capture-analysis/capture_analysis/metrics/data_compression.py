@@ -56,8 +56,9 @@ class DataCompression(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, finder in zip(step.ways, self._finders, strict=True):
-            if len(crossings.arrived) and self.facts.ways[crossings.way].data_ns is not None:
+        for crossings, finder in zip(step.crossings, self._finders, strict=True):
+            data_ns = self.facts.directions[crossings.path_direction].data_ns
+            if len(crossings.arrived) and data_ns is not None:
                 self._take(crossings, finder)
 
     def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
@@ -67,25 +68,26 @@ class DataCompression(FromPair):
         arrived = data["second_ns"]
         before = self._previous.of(data.directions, data.starts, arrived)
         gap = np.where(before == -1, -1, arrived - before)
-        needed = data["frame_bytes"] * (self.facts.ways[crossings.way].ns_per_byte or 0.0)
+        ns_per_byte = self.facts.directions[crossings.path_direction].ns_per_byte or 0.0
+        needed = data["frame_bytes"] * ns_per_byte
         joined = (gap >= 0) & (gap < COMPRESSED_BELOW * needed)
         values = (gap * joined, (needed * joined).astype(np.int64))
-        self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
+        self._count(finder.add(data.direction, joined, arrived, values), crossings.path_direction)
 
     @override
     def finish(self) -> None:
-        for way, finder in enumerate(self._finders):
-            self._count(finder.finish(), way)
+        for path_direction, finder in enumerate(self._finders):
+            self._count(finder.finish(), path_direction)
 
-    def _count(self, streaks: Streaks, way: int) -> None:
-        taken = streaks.total[0] + self.facts.resolution_ns[1 - way]
+    def _count(self, streaks: Streaks, path_direction: int) -> None:
+        taken = streaks.total[0] + self.facts.resolution_ns[1 - path_direction]
         streaks = streaks.where(taken < COMPRESSED_BELOW * streaks.total[1])
         found = np.stack((np.ones_like(streaks.rows), streaks.rows), axis=1)
         self._events.add_rows(streaks.lane, found)
 
     @override
     def of_direction(self, direction: int) -> Values:
-        if all(way.data_ns is None for way in self.facts.ways):
+        if all(each.data_ns is None for each in self.facts.directions):
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
         events, packets = (int(n) for n in self._events.of(direction))
         return {DATA_COMPRESSION_EVENTS: events, DATA_COMPRESSION_PACKETS: packets}

@@ -1,8 +1,8 @@
 """ACKs that were bunched already when the receiver sent them.
 
 A bunch that the receiver made is not the work of a queue on the ACKs' path; Paxson (1997) calls it
-receiver compression and counts it apart. ACKs sent faster than their data can have come through the
-data's bottleneck were held.
+receiver compression and counts it apart. If ACKs were sent faster than their data can have passed
+its bottleneck, they were held.
 """
 
 from collections.abc import Sequence
@@ -132,7 +132,7 @@ class BunchesByCause(FromOne):
 
 
 class HeldAcks(FromPair):
-    """Runs of ACKs sent closer together than their data can have come.
+    """Runs of ACKs sent closer together than their data can have arrived.
 
         s_i - s_{i-1} < 0.75 * (transmission time of the data that ACK i acknowledges)
 
@@ -155,15 +155,18 @@ class HeldAcks(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
+        for crossings, gaps, finder in zip(
+            step.crossings, step.ack_gaps, self._finders, strict=True
+        ):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
     def _take(self, crossings: Crossings, gaps: "AckGaps", finder: StreakFinder) -> None:
-        acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
+        acks, data = crossings.acks, self.facts.directions[1 - crossings.path_direction]
         if data.data_ns is None:
             return
-        payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
+        ack_bytes = self.facts.directions[crossings.path_direction].ack_bytes
+        payload = max(data.data_bytes - ack_bytes, 1)
         least = COMPRESSED_BELOW * data.data_ns / payload * gaps.acked_bytes
         held = (gaps.sent_ns >= 0) & (gaps.sent_ns < least)
         self._count(finder.add(acks.direction, held, acks["first_ns"], gaps.acked_bytes))
@@ -179,7 +182,7 @@ class HeldAcks(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        if all(way.data_ns is None for way in self.facts.ways):
+        if all(each.data_ns is None for each in self.facts.directions):
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
         events = (int(n) for n in self._events.of(direction))
         return dict(zip(self.per_direction, events, strict=True))

@@ -2,14 +2,14 @@
 
 The ACKs at the tap reach the sender later, and the data at the tap was sent earlier. Both delays
 together are the loop from the tap to the sender and back; a tenth of it and 1 ms are added for
-variation. With ACKs delayed by that much the packets are in the order in which the sender had them.
+variation. With ACKs delayed by that much, packets are in the order in which the sender saw them.
 The time from one to the next has the first cause that holds:
 
-    recovery data is missing below the data seen receive window a full segment more would exceed the
-    window that the receiver announced sender otherwise: the sender held back, by its congestion
-    window or because its
-                       application had nothing to send; only a capture near the sender distinguishes
-                       these
+    recovery        data is missing below the data seen
+    receive window  a full segment more would exceed the window that the receiver announced
+    sender          otherwise: the sender held back, by its congestion window or because its
+                    application had nothing to send; only a capture near the sender distinguishes
+                    these
 
 Self-check: the shares sum to 1. If queues add more to the loop than the tenth, full windows look
 like a sender that holds back. Without the handshake the scale of windows is unknown.
@@ -34,7 +34,7 @@ from capture_analysis.one_capture.tally import Tally
 
 RECOVERY, RECEIVER, SENDER = range(3)
 CAUSES = 3
-_KEPT = 7  # numbers in struct ca_afar of clib/afar.h
+_KEPT = 7  # length of struct ca_afar in clib/afar.h
 NOT_FAR = "captured near the data's sender, or at an unknown place"
 
 AFAR_RECOVERY = Definition(
@@ -68,7 +68,7 @@ class LimitsFromAfar(FromOne):
     def __init__(self) -> None:
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._kept = LaneArray(np.maximum, -1, _KEPT)
-        self._coming = Chains()  # ACKs on their way to the sender
+        self._coming = Chains()  # ACKs between tap and sender
 
     @override
     def add(self, block: Block) -> None:

@@ -104,10 +104,10 @@ RECOVERY_SYNCHRONISATION = Definition(
 class Recoveries(FromOne):
     """Clusters of segments that are sent again or come late, and connections that recover together.
 
-    Vantage: any. One capture shows not a loss but its repair: a round trip later, or a timeout
-    later, which is then a cluster of its own; reordering looks alike. Therefore these metrics have
-    other names. Clusters are further apart than the longest round trip at the tap. Only the first
-    million such segments count.
+    Vantage: any. One capture shows a loss only by its repair, a round trip or a timeout later; a
+    repair after a timeout is a cluster of its own. Reordering looks like a repair. Therefore these
+    metrics have other names than those of losses. Clusters are further apart than the longest round
+    trip at the tap. Only the first million such segments count.
     """
 
     title = "Recoveries"
@@ -190,14 +190,14 @@ class Loss(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings, opposite in (step.ways, step.ways[::-1]):
+        for crossings, opposite in (step.crossings, step.crossings[::-1]):
             sent = crossings.sent
             here = sent["first_ns"] != ABSENT
             _count(self._offered, where(sent, here))
             _count(self._missed_first, where(sent, ~here))
             gone = where(sent, sent["second_ns"] == ABSENT)
             gone = where(gone, ~is_data(gone))
-            lost, missed = self._holes[crossings.way].add(crossings, opposite)
+            lost, missed = self._holes[crossings.path_direction].add(crossings, opposite)
             _count(self._missed, missed)
             _count(self._lost, gone)
             self._lose(lost)
@@ -255,7 +255,7 @@ class Loss(FromPair):
 
 
 def _together(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> float | str:
-    """Compute the mean share of the other directions in an epoch.
+    """Compute the mean over epochs of the share of the other directions that lose, too.
 
     Args:
         epochs: the epochs.

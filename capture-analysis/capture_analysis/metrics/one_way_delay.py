@@ -68,7 +68,7 @@ class OneWayDelay(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings in step.ways:
+        for crossings in step.crossings:
             for kind, view in enumerate((crossings.data, crossings.acks)):
                 self._take(view, kind)
 

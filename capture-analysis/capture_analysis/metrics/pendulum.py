@@ -85,8 +85,8 @@ class LinksAtTap(FromOne):
     """Both links' transmissions as if both links were at the tap.
 
     Vantage: at the bottleneck. The index of the queues needs both ends of the path. Here both
-    directions are as the tap sees them, shifted in time by the path between it and the bottleneck,
-    which may hide a pendulum or make one. Therefore the names differ (`tap_`).
+    directions are as the tap sees them. The path between tap and bottleneck shifts them in time,
+    which may hide a pendulum or show a false one. Therefore the names begin with `tap_`.
 
     A link is busy for a packet's transmission time with each data segment and each pure ACK in its
     direction, of all connections; packets that come faster wait. Bins are 2^k ns, 131 us or more
@@ -129,7 +129,7 @@ class LinksAtTap(FromOne):
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
         shares = self._series.shares()
         busy = shares.busy
-        half = busy >= 0.5
+        is_busy = busy >= 0.5
         if busy.shape[1] < LEAST_BINS or not busy.any():
             why = "too short, or no rate for the links"
             return dict.fromkeys(self.per_capture, why)
@@ -141,8 +141,8 @@ class LinksAtTap(FromOne):
             TAP_PENDULUM_INDEX: "a link is always idle or always busy"
             if still
             else float(np.corrcoef(busy[0], busy[1])[0, 1]),
-            TAP_BOTH_BUSY: float(half.all(axis=0).mean()),
-            TAP_NEITHER_BUSY: float((~half).all(axis=0).mean()),
+            TAP_BOTH_BUSY: float(is_busy.all(axis=0).mean()),
+            TAP_NEITHER_BUSY: float((~is_busy).all(axis=0).mean()),
             UTILISATION: float(busy[main].mean()),
             UTILISATION_OPPOSITE: float(busy[1 - main].mean()),
             TAP_PENDULUM_BIN: shares.width_ns / 1e6,
@@ -167,7 +167,7 @@ class Pendulum(FromPair):
 
     @override
     def start(self) -> None:
-        # Sums over time of 1, x, y, x x, y y, x y; x, y: busy or not (0, 1), or the lengths.
+        # Sums over time of 1, x, y, x x, y y and x y, where x and y are busy (0 or 1), or lengths.
         self._busy, self._length = np.zeros(6), np.zeros(6)
         self._active = ActiveTime()
         self._parts: tuple[list[Levels], list[Levels]] = ([], [])

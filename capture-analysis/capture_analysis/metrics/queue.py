@@ -75,7 +75,7 @@ class QueueOccupancy(FromPair):
 
     title = "Queue between the taps"
     picture = "queue"
-    per_way: ClassVar[Sequence[Definition]] = (
+    per_path_direction: ClassVar[Sequence[Definition]] = (
         QUEUE_PEAK,
         QUEUE_MEAN,
         QUEUE_PEAK_BYTES,
@@ -92,16 +92,17 @@ class QueueOccupancy(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for queue, levels, crossings in zip(self._queues, step.levels, step.ways, strict=True):
+        for queue, levels, crossings in zip(self._queues, step.levels, step.crossings, strict=True):
             if levels is not None and levels.until_ns > levels.time_ns[0]:
                 queue.add(levels)
-            queue.transmit(crossings, self.facts.ways[crossings.way].propagation_ns)
+            facts = self.facts.directions[crossings.path_direction]
+            queue.transmit(crossings, facts.propagation_ns)
 
     @override
-    def of_way(self, way: int) -> Values:
-        queue = self._queues[way]
+    def of_path_direction(self, direction: int) -> Values:
+        queue = self._queues[direction]
         if not queue.duration_ns:
-            return dict.fromkeys(self.per_way, NO_QUEUE)
+            return dict.fromkeys(self.per_path_direction, NO_QUEUE)
         period = queue.oscillation.period_ns()
         return {
             QUEUE_PEAK: queue.peak,

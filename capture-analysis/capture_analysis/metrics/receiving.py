@@ -1,7 +1,7 @@
 """Receiving: reordering, delayed ACKs and reads, as a capture near the receiver shows them.
 
-Late data fill a hole. Data sent again because of it come no sooner after the hole was seen than the
-loop from the tap to the sender and back takes; a tenth less is allowed for:
+Late data fill a hole. Late data that were sent again come at least one loop after the hole was
+seen: the time from the tap to the sender and back, here less a tenth:
 
     reordered_segments = late segments that came sooner: a later one overtook them on the path
     repaired_segments  = late segments that came no sooner: lost before the tap, and sent again
@@ -10,10 +10,10 @@ loop from the tap to the sender and back takes; a tenth less is allowed for:
     unread_max         = largest shortfall of the announced window from its widest so far
     window_shut        = time for which less than a full segment of window was announced / all
 
-Units: 1, and bytes. Of the holes of a direction the sixteen newest are known; late data of others
-are of neither kind. Data reordered by more than the loop count as sent again. A receiver whose
-window counts its own overhead announces less than it has free, so that unread_max is a bound.
-Delays include those of a tap that is not on the receiver's host itself.
+Units: 1, and bytes. Only a direction's sixteen newest holes are known; late data of other holes are
+of neither kind. Data reordered by more than the loop count as sent again. A receiver whose window
+counts its own overhead announces less than it has free, so that unread_max is a bound. Delays
+include those of a tap that is not on the receiver's host itself.
 
 Self-check: reordered and repaired segments are at most `late_segments`.
 
@@ -37,8 +37,8 @@ from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
-_KEPT, _UNREAD = 8, 7  # numbers in struct ca_receiving of clib/receiving.h, and a place there
-_SUMS = 7  # numbers in struct ca_received
+_KEPT, _UNREAD = 8, 7  # length of struct ca_receiving in clib/receiving.h, and index of `unread`
+_SUMS = 7  # length of struct ca_received
 NOT_NEAR_RECEIVER = "not captured near the data's receiver"
 NO_DELAYS = "no ACK of data that the capture has"
 NO_WINDOWS = "fewer than two ACKs"

@@ -50,7 +50,7 @@ class Reordering(FromPair):
 
     @override
     def add(self, step: Step) -> None:
-        for crossings in step.ways:
+        for crossings in step.crossings:
             self._take(crossings)
 
     def _take(self, crossings: Crossings) -> None:
@@ -58,8 +58,8 @@ class Reordering(FromPair):
         if not len(view):
             return
         sent = view["first_ns"]
-        # Running maximum of the sending times per half: an offset of `apart` keeps the halves
-        # apart.
+        # Running maximum of the sending times of each half; an offset of `apart` separates the
+        # halves.
         base = int(sent.min())
         rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
         apart = int(sent.max()) - base + 1

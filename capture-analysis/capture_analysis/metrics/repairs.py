@@ -2,9 +2,9 @@
 
 Each retransmission has one kind, the first that holds:
 
-    spurious all of it had been acknowledged before time-out it begins a repair after 0.2 s without
-    a packet of its direction fast it begins a repair, and a duplicate ACK or a SACK block had
-    reported a gap since
+    spurious    all of it had been acknowledged before
+    time-out    it begins a repair after 0.2 s without a packet of its direction
+    fast        it begins a repair, and a duplicate ACK or a SACK block has reported a gap since
                 anything new was acknowledged
     other       it begins a repair otherwise: a tail loss probe, or ACKs that the capture lacks
 
@@ -12,12 +12,12 @@ A repair lasts until everything is acknowledged that had been sent when it began
 again in it have its kind. 0.2 s is Linux's shortest timer: an earlier time-out counts as other, and
 a sender that pauses before it repairs counts as a time-out. `timeouts` (transfer_limits) counts the
 silences themselves. After RFC 5681, RFC 6675 and RFC 8985; Wireshark's "fast retransmission" is
-only the first of a repair, within 20 ms of at least the second duplicate ACK, and its "spurious" is
-the one here.
+only the first of a repair, within 20 ms of at least the second duplicate ACK, and its "spurious"
+means the same as here.
 
 `duplicates_told` counts ACKs whose first SACK block lies below their number: the receiver already
-had the bytes (RFC 2883). It shows spurious retransmissions whose ACK was still on its path, which
-are in the other kinds.
+had the bytes (RFC 2883). It also shows retransmissions that were spurious because the ACK was still
+on its path; `spurious` lacks these, the other kinds have them.
 
 Self-check: the four kinds sum to `retransmissions`.
 

@@ -1,17 +1,17 @@
 """Standing queue: the share of time in which a queue on the path never emptied.
 
-Near the data's sender a queue shows in round trips. Elsewhere it shows in the time from the stamp
-that the sender gives a segment to its passing: only its growth is known. Delays are taken in groups
-of sixteen, because delayed ACKs and receivers that look for data now and then make some of them
-long, hardly ever all. If even the shortest of sixteen exceeds the shortest so far by a fifth of the
-path's round trip and 1 ms, a queue stood meanwhile. Near the sender a queue also stood if that
-delay exceeds the handshake's round trip and the time from one segment to the next by as much:
+Near the data's sender a queue shows in round trips. Elsewhere it shows in the time from a segment's
+time stamp to its passing of the tap; only the growth of that time is known. Delays are taken in
+groups of sixteen: delayed ACKs, and receivers that poll now and then, lengthen some of the delays,
+but hardly ever all sixteen. If even the shortest of sixteen exceeds the shortest so far by a fifth
+of the path's round trip and 1 ms, a queue stood meanwhile. Near the sender a queue also stood if
+that delay exceeds the handshake's round trip and the time from one segment to the next by as much:
 
     standing_queue = time of groups in which a queue stood / time of all but the first
 
-Unit 1. In a silence only one round trip counts as time with a queue. The first sixteen delays have
-the path without the queue, which they build. With time stamps, two of their ticks and a ten
-thousandth of the time, by which clocks may drift apart, are added. The queue may hold others'
+Unit 1. In a silence only one round trip counts as time with a queue. The first sixteen delays show
+the path without the queue, because they build it. With time stamps, the threshold grows by two
+ticks and by a ten thousandth of the time, for clocks that drift apart. The queue may hold others'
 packets; by round trips it may be on the ACKs' path. A link whose queue stands is busy all the time:
 it is full, whatever its rate. A queue that was never empty in the capture, from the handshake on,
 is not seen.
@@ -33,8 +33,8 @@ from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-TOGETHER = 16  # of clib/standing.c
-_KEPT = 10  # numbers of a direction in struct ca_standing of clib/standing.h, the results last
+TOGETHER = 16  # delays in a group, as in clib/standing.c
+_KEPT = 10  # length of struct ca_standing in clib/standing.h, the results last
 NO_STAMPS = "not captured near the data's sender, and its time stamps' tick is not known"
 TOO_FEW = f"fewer than {2 * TOGETHER} delays"
 

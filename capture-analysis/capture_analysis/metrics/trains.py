@@ -1,14 +1,15 @@
 """Trains of data at the tap, and their regularity.
 
-A train is a maximal run of at least three data segments; each follows the one before
-within its own transmission time on the bottleneck (and 5 %: AGREES): the link was never idle and
-sent nothing else of length. The cycle is the time from the start of one train to the start of the
-next; regularity is the share of cycles within 5 % of their median.
+A train is a maximal run of at least three data segments. Each follows the one before within its own
+transmission time on the bottleneck (and 5 %: AGREES), so the link was never idle in between, and
+sent nothing else of notable length. The cycle is the time from the start of one train to the start
+of the next; regularity is the share of cycles within 5 % of their median.
 
-One capture shows busy periods (see busy_periods) as trains, which ACKs separate, however
-short. Vantage: behind the data's queue; there they are the same where clusters of ACKs take longer
-than 5 % of a segment. Near the sender a train is a burst that the sender emits. Where connections
-share the bottleneck their segments alternate, and the trains of one connection are short.
+In one capture, trains show the busy periods (see busy_periods), which ACKs separate however short
+they are. Vantage: behind the data's queue; there trains are busy periods if clusters of ACKs take
+longer than 5 % of a segment's time. Near the sender a train is a burst that the sender emits. Where
+connections share the bottleneck their segments alternate, and the trains of one connection are
+short.
 """
 
 from collections.abc import Sequence

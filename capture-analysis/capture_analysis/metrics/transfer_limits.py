@@ -3,17 +3,17 @@
 The time from a direction's first packet to its last is divided at each of its packets, data and
 pure ACKs. Each part belongs to the first cause that holds:
 
-    loss recovery the next data is sent again, or data sent before the last
+    loss recovery      the next data is sent again, or data sent before the last
                        retransmission is not acknowledged yet
-    receive window a full segment more would exceed the window that the receiver announced
-    application nothing is outstanding; or the next data comes neither within delta of an ACK
-                       nor of data before it, or there is none
-    send buffer the data before had PSH, the last data written, and three ACKs or
-                       more came since, which released nothing
-    congestion window otherwise: data waits for an ACK ACK compression the part of a wait for either
-    window by which the ACK's gap to the one
-                       before grew since both were sent, minus a tick of their time stamps: a queue
-                       on the ACKs' path held it, from which the ACKs behind it come compressed
+    receive window     a full segment more would exceed the window that the receiver announced
+    application        nothing is outstanding; or the next data comes more than delta after the
+                       last ACK and the last data; or there is no next data
+    send buffer        the last data had PSH, and three ACKs or more came since, which released
+                       nothing: the application had written no more
+    congestion window  otherwise: data waits for an ACK
+    ACK compression    the part of a wait for either window by which the ACK's gap grew since both
+                       ACKs were sent, minus a tick of their time stamps: a queue on the ACKs'
+                       path held the ACK, and the ACKs behind it leave that queue compressed
 
 delta = a tenth of the round trip, at least 1 ms. Self-check: the shares sum to 1. `timeouts` counts
 retransmissions that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002, who have
@@ -100,10 +100,10 @@ class Waits:
 
     Attributes:
         view: data packets and pure ACKs.
-        ns: time since the packet before of the direction.
-        held_ns: part of it for which an ACK was held on its way.
-        cause: cause of the rest; -1 if the next data decide it. RECEIVER is RECOVERY if the next
-            data are sent again.
+        ns: time since the direction's previous packet.
+        held_ns: the part of `ns` for which an ACK was held on its path.
+        cause: cause of the rest; -1 if the next data decide it. RECEIVER becomes RECOVERY if the
+            next data are sent again.
         by_next: cause that a data packet gives to the time before it.
         is_data: True if the packet carries payload.
         again: True if the payload was sent again or came late.
@@ -139,10 +139,10 @@ class TransferLimits(FromOne):
     )
 
     def __init__(self) -> None:
-        # Time by cause; time whose cause the next data decides (held ACKs apart); time-outs.
+        # Time by cause; then times whose cause the next data decides, without and with held ACKs.
         self._ns = LaneArray(np.add, 0, CAUSES)
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
-        # Time with a full window: recovery if the next data are sent again.
+        # Time with a full window, which counts as recovery if the next data are sent again.
         self._open_full = LaneArray(np.add, 0)
         self._timeouts = LaneArray(np.add, 0)
         self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
@@ -243,7 +243,7 @@ class TransferLimits(FromOne):
         return found
 
     def _recovering(self, view: View, is_data: BoolArray, again: BoolArray) -> BoolArray:
-        """Mark packets before which data sent before a retransmission was outstanding."""
+        """Mark packets sent while data from before a retransmission was outstanding."""
         before = self._acked.at(view.directions) < self._again.at(view.directions)
         sent_end = np.where(is_data, view["seq_bytes"] + view["payload_bytes"], -1)
         sent = self._highest(view, self._sent, sent_end)
@@ -323,9 +323,9 @@ class TransferLimits(FromOne):
 
 
 def _held_ns(block: Block) -> IntArray:
-    """Compute for each packet the growth of an ACK's gap since it was sent, ns.
+    """Compute by how much the gap of each ACK grew after it was sent, ns.
 
-    0 for other packets and if unknown; a lower bound, because a tick is subtracted.
+    It is 0 for other packets and if unknown; a lower bound, because a tick is subtracted.
     """
     acks, held_ns = block.acks, np.zeros(len(block.direction), dtype=np.int64)
     sent_ns, gap_ns = block.sent_gap_ns, acks["gap_ns"]

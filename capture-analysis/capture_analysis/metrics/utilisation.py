@@ -24,7 +24,7 @@ from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
-# From this share of the time on an even pace other than the link's leaves its rate in doubt.
+# A link's rate is in doubt if packets came at another even pace for this share of the time.
 _MOST_OTHER_PACE = 0.25
 OTHER_PACE = "packets came evenly at a slower pace, too: the link's rate may have changed"
 TOO_SHORT = "sent into the link's queue faster than the link carries, and too short to tell"

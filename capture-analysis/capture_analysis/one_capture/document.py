@@ -97,10 +97,10 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
     """Describe a connection for JSON; count reasons for nulls in `undefined`."""
     found = named_flow(measured.capture.flows, number)
     found |= {"facts": facts(measured, number), "limits": {}}
-    for half, way in enumerate(("forward", "backward")):
+    for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half
         if not measured.tally.payload.of(direction):
-            found[way] = None
+            found[name] = None
             continue
         metrics: dict[str, Any] = {}
         for each in measured.estimators:
@@ -108,7 +108,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
             metrics |= named_metrics(each.per_direction, values, undefined)
         limit = limit_of(numbers(metrics))
         described = {"value": limit.cause, "share": limit.share, "sentence": limit.sentence}
-        found[way], found["limits"][way] = metrics, described
+        found[name], found["limits"][name] = metrics, described
     return found
 
 
@@ -181,7 +181,7 @@ def facts(measured: Measured, number: int) -> dict[str, Any]:
 def data_direction(forward: int, backward: int) -> str:
     """Name the direction of the payload.
 
-    It is "both" if the smaller direction has a tenth of it.
+    It is "both" if the smaller direction has at least a tenth of all payload.
     """
     if not forward + backward:
         return "none"
@@ -240,10 +240,10 @@ def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
     found = list(capture.warnings)
-    half_seen = int((~capture.flows.halves_seen().all(axis=1)).sum())
-    if half_seen:
+    one_sided = int((~capture.flows.halves_seen().all(axis=1)).sum())
+    if one_sided:
         found.append(
-            f"{half_seen} of {len(capture.flows)} connections have packets of one direction only: "
+            f"{one_sided} of {len(capture.flows)} connections have packets of one direction only: "
             "round trip times, acknowledgements and the tap's place are unknown for them"
         )
     clock_ns = int(measured.facts.clock_ns.max(initial=0))

@@ -57,7 +57,7 @@ def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
 
 
 def missing_rate(direction: int, facts: Facts) -> str:
-    """Return the reason why the rate of a direction's bottleneck is no evidence; "" if it is."""
+    """Return why the rate of the bottleneck of a direction's data is no evidence; "" if it is."""
     evidence = facts.rate_evidence[direction]
     if evidence >= Evidence.MEASURED:
         return ""

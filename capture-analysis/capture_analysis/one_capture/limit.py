@@ -5,7 +5,7 @@ named apart. A link is full if the connections of the capture take nearly all of
 rate. Otherwise a queue on the path limits, if it stands nearly always while data waits for ACKs
 (standing_queue): a link is full on the path of the data or of its ACKs. Otherwise the cause with
 the longest waits limits (transfer_limits; beyond the sender limits_from_afar). A cause that looks
-like a full link is named only if a full link would show.
+like a full link is named only if the capture would show a full link.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
     """Tell whether data waits for a queue that is never empty, whoever fills it."""
     stands = _number(values, "standing_queue")
     cause = _longest_wait(values, causes).cause
-    # Seen from afar, a wait that a queue causes looks idle.
+    # Seen from afar, a wait for a queue looks like an idle sender.
     if stands is None or stands < FULL or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
         return None
     delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"
@@ -108,7 +108,7 @@ def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
 def _longest_wait(values: Numbers, causes: Causes) -> Limit:
     shares = dict(_waits(values, causes))
     longest = max(shares, key=lambda name: shares[name], default="")
-    # What an undefined cause has may be more.
+    # The share of an undefined cause may be larger.
     if not longest or shares[longest] < 1 - sum(shares.values()):
         reasons = (values.get(name) for name in (*CAUSES, *causes))
         why = next((each for each in reasons if isinstance(each, str)), "it was not measured")

@@ -182,7 +182,7 @@ def blocks(
     """
     chunks = capture.chunks(HEAD_PACKETS)
     head = next(chunks, empty_columns(0))
-    # A part of the connections is measured with the facts of all, and tracked anew.
+    # A part of the connections is tracked anew, and measured with the facts of all connections.
     whole = part.parts == 1
     tracked = (follow if whole else Tracker()).track(head, capture.flows)
     block = Block(head, tracked, Facts.unknown(2 * len(capture.flows)))

@@ -35,7 +35,7 @@ class Section:
     Attributes:
         name: both ends, the sender of the data first.
         flow: number of the connection.
-        way: "forward" or "backward".
+        direction: "forward" or "backward".
         verdict: the shortest answer.
         answers: questions and answers.
         note: a sentence on packets that the pictures omit.
@@ -46,7 +46,7 @@ class Section:
 
     name: str
     flow: int
-    way: str
+    direction: str
     verdict: str
     answers: list[tuple[str, str]]
     note: str
@@ -126,7 +126,7 @@ def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str
     ]
     facts = {flow["id"]: flow["facts"] for flow in document["flows"]}[first.flow]
     of = f"Connection {first.flow}, {first.name}"
-    captured = facts[first.way]["vantage"]["value"]
+    captured = facts[first.direction]["vantage"]["value"]
     where = "captured at an unknown place" if captured == "unknown" else f"captured {captured}"
     return [
         " ".join(limit(first.metrics, captured)),

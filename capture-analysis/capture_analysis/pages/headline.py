@@ -184,7 +184,7 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
         f"{percent(bottleneck.get('confidence'))} of {number(bottleneck.get('samples'))} gaps agree"
     )
     peak = value(metrics, "delivered_peak")
-    # A transfer shorter than the time of the peak has less of it than its goodput.
+    # If a transfer is shorter than the peak's window, its peak is below its goodput.
     shown = peak and peak >= (value(metrics, "goodput") or 0)
     least = f"; it delivered up to {number(peak)} Mbit/s" if shown else ""
     if bottleneck.get("value") is None:

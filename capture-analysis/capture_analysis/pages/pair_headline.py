@@ -67,12 +67,12 @@ def _receiver(metrics: Metrics) -> Iterator[str]:
 
 
 def _cost(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
-    way = document["ways"].get(str(metrics.get("data_go", "")), {})
-    peak, busy = value(way, "queue_peak"), value(way, "utilisation")
+    direction = document["ways"].get(str(metrics.get("data_go", "")), {})
+    peak, busy = value(direction, "queue_peak"), value(direction, "utilisation")
     lost, offered = value(metrics, "data_lost"), value(metrics, "data_offered")
     if peak is not None:
         yield f"The queue on the path of its data holds up to {number(peak)} packets"
-        yield f"(mean {number(value(way, 'queue_mean'))})."
+        yield f"(mean {number(value(direction, 'queue_mean'))})."
     if busy is not None:
         yield f"The link in that direction is busy {percent(busy)} of the time."
     neither = value(document["metrics"], "neither_busy")

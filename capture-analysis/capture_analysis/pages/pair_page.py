@@ -82,9 +82,9 @@ def _carrying(document: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
     return [each[1:] for each in sorted(offered, key=lambda each: -each[0]) if each[0]]
 
 
-def _ends(flow: Mapping[str, Any], way: str) -> tuple[str, str]:
+def _ends(flow: Mapping[str, Any], direction: str) -> tuple[str, str]:
     ends = flow["source"], flow["destination"]
-    return ends if way == "forward" else ends[::-1]
+    return ends if direction == "forward" else ends[::-1]
 
 
 def _described(document: Mapping[str, Any]) -> list[_Described]:
@@ -125,9 +125,9 @@ def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> lis
         [(each.title, each.vantage, each.per_direction) for each in estimators],
         [each.metrics for each in described],
     )
-    ways = table(
+    path = table(
         ["A to B", "B to A"],
-        [(each.title, each.vantage, each.per_way) for each in estimators],
+        [(each.title, each.vantage, each.per_path_direction) for each in estimators],
         [document["ways"]["a_to_b"], document["ways"]["b_to_a"]],
     )
     both = table(
@@ -135,4 +135,4 @@ def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> lis
         [(each.title, each.vantage, each.per_pair) for each in estimators],
         [document["metrics"]],
     )
-    return [directions, ways, both] if described else [ways, both]
+    return [directions, path, both] if described else [path, both]

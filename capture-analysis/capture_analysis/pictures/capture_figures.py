@@ -114,6 +114,7 @@ def compressed_moment(direction: Direction) -> tuple[float, float] | None:
     releases = np.where(sizes > 1, acked, 0)
     largest = starts[releases == releases.max()]
     middle = times[largest[len(largest) // 2]]
-    halves = [rtt_ns[(rtt_ns >= 0) & (direction.packets.half == half)] for half in (0, 1)]
-    around = _VIEW_ROUND_TRIPS * sum(float(np.median(each)) for each in halves if len(each)) / 2e9
+    round_trips = [rtt_ns[(rtt_ns >= 0) & (direction.packets.half == half)] for half in (0, 1)]
+    medians_ns = [float(np.median(each)) for each in round_trips if len(each)]
+    around = _VIEW_ROUND_TRIPS * sum(medians_ns) / 2e9
     return (float(max(middle - around, times[0])), float(middle + around)) if around else None

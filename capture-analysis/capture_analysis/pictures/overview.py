@@ -11,8 +11,8 @@ from capture_analysis.tracking import Tracked
 OVERVIEW_BINS = 1500
 # Number of intervals over which rates are averaged.
 RATE_BINS = 150
-# A silence is long from this share of the whole time on, and data before it are little below this
-# share of the payload.
+# A silence is long if it lasts at least this share of the whole time; data before it are little if
+# they are below this share of the payload.
 _SILENCE, _LITTLE = 0.1, 0.01
 _LARGEST = np.iinfo(np.int64).max
 

@@ -20,7 +20,7 @@ _VARINT_BYTES = 8
 
 
 class PackedColumns:
-    """Columns one after the other, each different one once; packing is lossless.
+    """Columns one after the other, equal ones stored once; packing is lossless.
 
     A column that becomes whole numbers with one of DIVISORS is stored as differences between
     successive numbers. Differences 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., in bytes of seven bits,

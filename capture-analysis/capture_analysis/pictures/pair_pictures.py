@@ -44,7 +44,7 @@ class PictureSink(Sink):
 
     @override
     def add(self, step: Step, flows: FlowTable) -> None:
-        a_to_b, b_to_a = step.ways
+        a_to_b, b_to_a = step.crossings
         self._open.append((a_to_b.both, b_to_a.both))
         self._score += _compressed(a_to_b.acks) + _compressed(b_to_a.acks)
         packets = len(a_to_b.both) + len(b_to_a.both)
@@ -69,8 +69,10 @@ class PictureSink(Sink):
             self._close()
         parts = self._best[1]
         return [
-            _crossing(way, origin_ns, propagation_ns[way], np.concatenate([p[way] for p in parts]))
-            for way in ((0, 1) if parts else ())
+            _crossing(
+                each, origin_ns, propagation_ns[each], np.concatenate([p[each] for p in parts])
+            )
+            for each in ((0, 1) if parts else ())
         ]
 
 
@@ -81,9 +83,9 @@ def _compressed(acks: View) -> int:
     return int(((sent > 0) & (arrived < COMPRESSED_BELOW * sent)).sum())
 
 
-def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Crossing:
+def _crossing(direction: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Crossing:
     return Crossing(
-        _WAYS[way],
+        _WAYS[direction],
         origin_ns,
         rows["first_ns"].copy(),
         rows["second_ns"].copy(),
@@ -104,10 +106,10 @@ def drawn(
     """
     sink = PictureSink()
     content = analyse_pair(*paths, inside=inside, sink=sink)
-    ways = content["ways"].values()
-    propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
+    directions = content["ways"].values()
+    propagation_ns = [each["facts"]["propagation_ns"] for each in directions]
     crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
-    periods = [way.get("oscillation_period", {}).get("value") for way in ways]
+    periods = [each.get("oscillation_period", {}).get("value") for each in directions]
     view = _view(crossings, next(filter(None, periods), None))
     figures = (queues(crossings, view), one_way_delay(crossings), spacing_change(crossings))
     return (

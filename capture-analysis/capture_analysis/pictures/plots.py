@@ -15,7 +15,7 @@ from capture_analysis.pictures.thinning import SMALL, thinned
 
 _INCHES = (7, 3.6)
 _DPI = 160
-# Letters of all names of an axis up to which they fit side by side.
+# The names of an axis fit side by side if they have at most this number of letters together.
 _NAMES_IN_A_ROW = 80
 # Text stays text in an SVG, and equal figures give equal files.
 STYLE: dict[Any, Any] = {
@@ -79,7 +79,8 @@ def draw(figure: Figure, conditions: str = "") -> Drawing:
             axes.set_xlim(*figure.view)
             axes.set_ylim(*_heights(lines))
         if figure.lines:
-            # Above the title: on the axes it would hide lines, below them the conditions.
+            # The legend is above the title: on the axes it would hide lines, below them the
+            # conditions.
             canvas.legend(loc="outside upper center", frameon=False, fontsize=7, ncols=4)
         canvas.supxlabel(conditions, fontsize=5, color="0.4", x=0.01, ha="left")
     return canvas
@@ -91,7 +92,7 @@ def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
     with mpl.rc_context(STYLE):
         layout = canvas.get_layout_engine()
         if layout is not None:
-            layout.execute(canvas)  # once for all files: it takes a third of the time of each
+            layout.execute(canvas)  # once for all files: it takes a third of the time of a file
             canvas.set_layout_engine("none")
         for path in paths:
             metadata = {"Title": figure.title, "Description": f"{figure.caption} {conditions}"}

@@ -82,12 +82,15 @@ class Capture:
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
         """Yield the packets from the file's start, at most `packets` at a time.
 
-        If there is TCP only in tunnels, that is read; from standard input only on request.
+        If the file has TCP only in tunnels, that TCP is read; from standard input, only if
+        `inside`.
 
         The columns are overwritten by the next chunk: copy values that must last.
 
-        Raises: AnalysisError if the file cannot be read, is not a capture, is a decompression bomb
-            A damaged or truncated file is read as far as possible.
+        A damaged or truncated file is read as far as possible.
+
+        Raises: AnalysisError if the file cannot be read, is not a capture or is a decompression
+            bomb.
         """
         self._tunnels = self._asked
         yield from self._read(packets)
@@ -174,7 +177,7 @@ def _memory_left() -> Iterator[int]:
         for line in MEMORY_OF_SYSTEM.read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 yield 1024 * int(line.split()[1])
-    with suppress(OSError, ValueError):  # "max": no limit
+    with suppress(OSError, ValueError):  # no limit is "max"
         most, used = (
             int((MEMORY_OF_GROUP / name).read_text("ascii"))
             for name in ("memory.max", "memory.current")
@@ -198,8 +201,7 @@ def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, 
         every_protocol: see Parser.
 
     Raises: AnalysisError if `Capture.chunks` does; if the file was truncated or is damaged; or if
-    it
-        kept too little of a frame to identify it.
+        the capture kept too little of a frame to identify it.
     """
     capture = Capture(path, every_protocol=every_protocol)
     packets = compacted(capture.chunks())

@@ -16,7 +16,7 @@ READ_BYTES = 1 << 16
 MAGIC_BYTES = 6  # enough to recognise every compression
 # Guard against decompression bombs. A pcap record has at least 8 incompressible bytes (of its time,
 # sequence number and checksum) in at most 1530 bytes of Ethernet, so no real capture shrinks 200
-# times. A file that does is refused once it has grown beyond BOMB_BYTES, a second or two.
+# times. A file that does is refused once it has grown beyond BOMB_BYTES, after a second or two.
 BOMB_RATIO = 200
 BOMB_BYTES = 1 << 30
 
@@ -29,7 +29,7 @@ _GZIP_CHECKED, _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 2, 4, 8, 16
 # Checksum and length of a member's content (RFC 1952).
 _GZIP_TAIL = struct.Struct("<II")
 _ZSTD_START = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # follows 0x50 to 0x5f; the start of pzstd's files
+_ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # bytes after 0x50 to 0x5f, with which pzstd's files start
 
 
 class DamagedError(Exception):

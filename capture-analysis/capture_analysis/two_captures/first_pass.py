@@ -14,14 +14,14 @@ from capture_analysis.two_captures.matching import (
     FOREVER,
     UNKNOWN,
     WAITING_LIMIT,
+    CaptureReader,
     Matched,
-    Side,
     match,
 )
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.rough_offset import Contact, Opener
 
-# Packets farther apart do not count as the same; clocks drift apart, and queues are long.
+# Packets farther apart in time do not count as the same; drift and long queues need this room.
 SURVEY_HORIZON_NS = 10_000_000_000
 # Added to the longest delay seen, for errors of time stamping.
 MARGIN_NS = 1_000_000
@@ -72,8 +72,8 @@ def first_pass(
     """
     surveyor = _Surveyor(contact)
     for a_passes_first in (None, True):
-        a = Side(open_a(), PacketKeys(contact.identity), _unchanged)
-        b = Side(open_b(), PacketKeys(contact.identity), lambda t: t - contact.offset_ns)
+        a = CaptureReader(open_a(), PacketKeys(contact.identity), _unchanged)
+        b = CaptureReader(open_b(), PacketKeys(contact.identity), lambda t: t - contact.offset_ns)
         surveyor = _Surveyor(contact, a_passes_first)
         for found in match(a, b, SURVEY_HORIZON_NS):
             surveyor.add(found, len(a.source.flows), len(b.source.flows))
@@ -137,9 +137,9 @@ class _Surveyor:
         if not known.all():
             a_ns, b_ns, a_first = a_ns[known], b_ns[known], a_first[known]
         self.envelope.add(a_ns, b_ns - a_ns, a_first)
-        for way, time_ns in enumerate((a_ns[a_first], b_ns[~a_first])):
-            first, last = self._common_ns[way]
-            self._common_ns[way] = (
+        for direction, time_ns in enumerate((a_ns[a_first], b_ns[~a_first])):
+            first, last = self._common_ns[direction]
+            self._common_ns[direction] = (
                 min(first, int(time_ns.min(initial=FOREVER))),
                 max(last, int(time_ns.max(initial=-FOREVER))),
             )
@@ -165,7 +165,7 @@ class _Surveyor:
         mean = total[both] / count[both]
         self._votes[both] += np.sign(mean[:, 0] - mean[:, 1]).astype(np.int64)
 
-    def result(self, a: Side, b: Side, *, one_clock: bool) -> Survey:
+    def result(self, a: CaptureReader, b: CaptureReader, *, one_clock: bool) -> Survey:
         """Return the survey, after both captures have been read to their ends."""
         fitted = clock.same_clock(self.envelope) if one_clock else clock.fit(self.envelope)
         slowest_ns = clock.slowest_ns(fitted, self.envelope)
@@ -205,7 +205,7 @@ class _Surveyor:
             first_half[rows] = np.where(a_first[rows, half], half, 1 - half)
         return first_half
 
-    def _warnings(self, fitted: Clock, a: Side, b: Side) -> Iterator[str]:
+    def _warnings(self, fitted: Clock, a: CaptureReader, b: CaptureReader) -> Iterator[str]:
         if self.a_passes_first is not None:
             yield (
                 "no connection has packets of both directions in both captures: the first capture"
@@ -218,10 +218,10 @@ class _Surveyor:
         for time_ns, size_ns in fitted.steps:
             when = datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat()
             yield f"the second capture's clock was set by {size_ns} ns at {when}"
-        for name, side in (("first", a), ("second", b)):
-            if side.given_up:
+        for name, reader in (("first", a), ("second", b)):
+            if reader.given_up:
                 yield (
-                    f"{side.given_up} packets of the {name} capture were given up: more "
+                    f"{reader.given_up} packets of the {name} capture were given up: more "
                     f"than {WAITING_LIMIT} had no partner at a time"
                 )
 

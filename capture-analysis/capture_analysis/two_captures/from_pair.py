@@ -21,12 +21,12 @@ class Step:
     """The next packets whose fate has become known.
 
     Attributes:
-        ways: packets from the first tap to the second, and back.
-        ack_gaps: gaps between the ACKs of each way.
-        levels: packets and bytes in the queue of each way; None before its first packet.
+        crossings: packets from the first tap to the second, and back.
+        ack_gaps: gaps between the ACKs in each direction of the path.
+        levels: packets and bytes in the queue of each direction; None before its first packet.
     """
 
-    ways: "tuple[Crossings, Crossings]"
+    crossings: "tuple[Crossings, Crossings]"
     ack_gaps: "tuple[AckGaps, AckGaps]"
     levels: "tuple[Levels | None, Levels | None]"
 
@@ -45,7 +45,7 @@ class FromPair:
     # Name of the report's picture that shows the metric best.
     picture: ClassVar[str] = "spacing-change"
     per_direction: ClassVar[Sequence[Definition]] = ()
-    per_way: ClassVar[Sequence[Definition]] = ()
+    per_path_direction: ClassVar[Sequence[Definition]] = ()
     per_pair: ClassVar[Sequence[Definition]] = ()
 
     def __init__(self, facts: "PathFacts") -> None:
@@ -66,9 +66,9 @@ class FromPair:
         del direction
         return {}
 
-    def of_way(self, way: int) -> Values:
-        """Return the quantities of `per_way`: numbers, or reasons for missing ones."""
-        del way
+    def of_path_direction(self, direction: int) -> Values:
+        """Return the quantities of `per_path_direction`: numbers, or reasons for missing ones."""
+        del direction
         return {}
 
     def of_pair(self) -> Values:

@@ -18,7 +18,7 @@ UNDECIDED_LIMIT = 1 << 16
 
 
 class Holes:
-    """Data of one way that the second tap lacks, until the cause is known."""
+    """Data in one direction that the second tap lacks, until the cause is known."""
 
     def __init__(self) -> None:
         self._open = np.zeros(0, dtype=CROSSING)
@@ -27,8 +27,8 @@ class Holes:
         """Take packets; return data packets found lost, and found missed.
 
         Args:
-            crossings: packets of the data's way.
-            opposite: packets of the other way, with the ACKs.
+            crossings: packets in the data's direction.
+            opposite: packets in the other direction, with the ACKs.
         """
         new = crossings.lost_data
         holes = joined((self._open, new)) if len(self._open) else new

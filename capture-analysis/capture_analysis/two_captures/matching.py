@@ -47,7 +47,7 @@ class Matched:
     until_ns: int
 
 
-class Side:
+class CaptureReader:
     """One of the two captures, while it is read.
 
     Args:
@@ -117,7 +117,7 @@ class Side:
         return alone
 
 
-def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
+def match(a: CaptureReader, b: CaptureReader, horizon_ns: int) -> Iterator[Matched]:
     """Pair the packets of two captures.
 
     Args:
@@ -133,7 +133,7 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
         yield _step(a, b, horizon_ns)
 
 
-def _overtake(a: Side, b: Side) -> None:
+def _overtake(a: CaptureReader, b: CaptureReader) -> None:
     """Read the capture that is behind until it is ahead.
 
     Reading ends early if too many of its packets wait.
@@ -145,7 +145,7 @@ def _overtake(a: Side, b: Side) -> None:
         behind.advance()
 
 
-def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
+def _step(a: CaptureReader, b: CaptureReader, horizon_ns: int) -> Matched:
     a_rows, b_rows = join(a.waiting, b.waiting, horizon_ns)
     found_a, found_b = take(a.waiting, a_rows), take(b.waiting, b_rows)
     a_alone = a.give_up(a_rows, b.until_ns - horizon_ns)
@@ -154,6 +154,6 @@ def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
     if a.until_ns == b.until_ns == FOREVER:
         until_ns = FOREVER
         a_alone, b_alone = (
-            joined((alone, side.waiting)) for alone, side in ((a_alone, a), (b_alone, b))
+            joined((alone, reader.waiting)) for alone, reader in ((a_alone, a), (b_alone, b))
         )
     return Matched(found_a, found_b, a_alone, b_alone, until_ns)

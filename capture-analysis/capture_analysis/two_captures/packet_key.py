@@ -47,7 +47,7 @@ class Identity(Enum):
 class PacketKeys:
     """Keys of one capture's packets, whose connections may still be appearing.
 
-    The same packet has equal keys in two captures, different packets hardly ever do; clib/match.c
+    The same packet has equal keys in two captures; different packets hardly ever have. clib/match.c
     computes them from connection, sequence and acknowledgement numbers, length, flags, window, time
     stamps, SACK edges and, depending on `identity`, IP identification. Retransmissions have
     different keys if Linux counts the identification per connection, or by their time stamps.
@@ -58,7 +58,7 @@ class PacketKeys:
         self._lanes = np.zeros(0, dtype=np.uint64)
 
     def lanes(self, flows: FlowTable) -> Words | None:
-        """Return the key's part for each half of a connection, (2k,); or None."""
+        """Hash the ends of each half of a connection, (2k,); None if addresses are translated."""
         if not self.identity.addresses:
             return None
         known = len(self._lanes) // 2

@@ -1,8 +1,9 @@
 """Packets between the taps, in the orders in which measures need them.
 
-A way is a direction of the path between the taps: A_TO_B or B_TO_A. Directions of connections are
-numbered as in blocks.py: the data that half h of connection f sends, and the pure ACKs that answer
-it, are direction 2 * f + h; its data goes one way and its ACKs the other.
+The path between the taps has the directions A_TO_B and B_TO_A (`path_direction`). The directions of
+connections are numbered as in blocks.py: the data that half h of connection f sends, and the pure
+ACKs that answer it, are direction 2 * f + h. Its data and its ACKs cross the path in opposite
+directions.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
-from capture_analysis.two_captures.matching import FOREVER, UNKNOWN, Matched, Side, match
+from capture_analysis.two_captures.matching import FOREVER, UNKNOWN, CaptureReader, Matched, match
 
 if TYPE_CHECKING:
     from capture_analysis.two_captures.first_pass import Survey
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
 
-# A row of match_rows, with the packet's columns from its first tap: a crossing has the times at
-# both taps in the places of a row's time and key.
+# A row of match_rows with the times at both taps in place of time and key; the other columns are
+# those of the packet at its first tap.
 _TIMES = {"time_ns": "first_ns", "key": "second_ns"}
 CROSSING = np.dtype([(_TIMES.get(name, name), ROW[name]) for name in ROW.names or ()])
 
 
 class View:
-    """Some packets of one way, by direction, then in the order given.
+    """Some packets of one path direction, by direction of connection, then in the order given.
 
     Args:
         rows: of type CROSSING.
@@ -75,7 +76,7 @@ class Crossings:
     """Packets of one direction whose fate is known.
 
     Attributes:
-        way: A_TO_B or B_TO_A.
+        path_direction: A_TO_B or B_TO_A.
         sent: of type CROSSING, in the order of the first tap. second_ns is ABSENT if the second
             tap lacks the packet; first_ns if the first tap lacks it (ordered by second_ns then).
         arrived: the packets that the second tap has, in its order; a packet may arrive in a later
@@ -84,8 +85,9 @@ class Crossings:
             one.
     """
 
-    def __init__(self, way: int, sent: Rows, arrived: Rows, until_ns: int) -> None:
-        self.way, self.sent, self.arrived, self.until_ns = way, sent, arrived, until_ns
+    def __init__(self, path_direction: int, sent: Rows, arrived: Rows, until_ns: int) -> None:
+        self.path_direction, self.until_ns = path_direction, until_ns
+        self.sent, self.arrived = sent, arrived
 
     @cached_property
     def both(self) -> Rows:
@@ -140,11 +142,11 @@ class Uncommon:
     strangers: int = 0
 
 
-class _Way:
+class _Direction:
     """Packets of one direction whose fate is known, kept until they are in order."""
 
-    def __init__(self, way: int) -> None:
-        self.way = way
+    def __init__(self, path_direction: int) -> None:
+        self.path_direction = path_direction
         self._sent = np.zeros(0, dtype=CROSSING)
         self._arriving = np.zeros(0, dtype=CROSSING)
 
@@ -155,7 +157,7 @@ class _Way:
         here = where(sent, sent["second_ns"] != ABSENT)
         arriving = joined((self._arriving, here))
         arrived, self._arriving = _ordered(arriving, arriving["second_ns"].copy(), until_ns)
-        return Crossings(self.way, sent, arrived, until_ns)
+        return Crossings(self.path_direction, sent, arrived, until_ns)
 
 
 def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
@@ -173,7 +175,7 @@ def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
 
 
 def packets_between(
-    a: Side, b: Side, survey: "Survey", uncommon: tuple[Uncommon, Uncommon]
+    a: CaptureReader, b: CaptureReader, survey: "Survey", uncommon: tuple[Uncommon, Uncommon]
 ) -> Iterator[tuple[Crossings, Crossings]]:
     """Read both captures once more, now that clock and connections are known.
 
@@ -183,16 +185,16 @@ def packets_between(
         survey: the results of the first reading.
         uncommon: counts of the packets that only one capture has; they are increased.
     """
-    ways = (_Way(A_TO_B), _Way(B_TO_A))
+    forward, reverse = _Direction(A_TO_B), _Direction(B_TO_A)
     for found in match(a, b, survey.horizon_ns):
-        parts = _by_way(found, survey, uncommon)
-        yield (ways[0].add(parts[0], found.until_ns), ways[1].add(parts[1], found.until_ns))
+        parts = _by_path_direction(found, survey, uncommon)
+        yield forward.add(parts[0], found.until_ns), reverse.add(parts[1], found.until_ns)
 
 
-def _by_way(
+def _by_path_direction(
     found: Matched, survey: "Survey", uncommon: tuple[Uncommon, Uncommon]
 ) -> tuple[list[Rows], list[Rows]]:
-    """Convert a step's matches to crossings of each way."""
+    """Convert a step's matches to crossings in each direction of the path."""
     a, b = found.a.view(CROSSING), found.b.view(CROSSING)
     b_first = survey.first_half[a["flow"]] != a["half"]
     ahead, behind = np.flatnonzero(~b_first), np.flatnonzero(b_first)
@@ -201,20 +203,23 @@ def _by_way(
     reverse["second_ns"] = a["first_ns"][behind]
     a_alone = found.a_alone.view(CROSSING)
     b_alone = _renumbered(found.b_alone.view(CROSSING).copy(), survey)
-    ways: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
-    for rows, first_way, counts in ((a_alone, A_TO_B, uncommon[0]), (b_alone, B_TO_A, uncommon[1])):
+    directions: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
+    for rows, first_direction, counts in (
+        (a_alone, A_TO_B, uncommon[0]),
+        (b_alone, B_TO_A, uncommon[1]),
+    ):
         known = rows["flow"] != np.uint32(_UNKNOWN_FLOW)
-        if first_way == A_TO_B:
+        if first_direction == A_TO_B:
             known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
         counts.strangers += int((~known).sum())
         common = where(rows, known)
-        way = survey.first_half[common["flow"]] ^ common["half"]
+        path_direction = survey.first_half[common["flow"]] ^ common["half"]
         for each in (A_TO_B, B_TO_A):
-            alone = where(common, way == each)
-            inside = _inside(alone, each, first_way, survey)
+            alone = where(common, path_direction == each)
+            inside = _inside(alone, each, first_direction, survey)
             counts.outside += len(alone) - len(inside)
-            ways[each].append(inside)
-    return ways
+            directions[each].append(inside)
+    return directions
 
 
 _UNKNOWN_FLOW = (1 << 32) - 1
@@ -227,17 +232,18 @@ def _renumbered(rows: Rows, survey: "Survey") -> Rows:
     return rows
 
 
-def _inside(rows: Rows, way: int, first_way: int, survey: "Survey") -> Rows:
+def _inside(rows: Rows, path_direction: int, first_direction: int, survey: "Survey") -> Rows:
     """Select packets of only one tap, from while the other capture ran.
 
     The time at the other tap is set to ABSENT.
     """
     rows = rows.copy()
     time_ns = rows["first_ns"].copy()
-    first, last = survey.common_ns[way]
-    other = survey.b_span_ns if first_way == A_TO_B else survey.a_span_ns
-    if way == first_way:
-        # Sent between two packets that arrived, or early enough to arrive before the capture's end.
+    first, last = survey.common_ns[path_direction]
+    other = survey.b_span_ns if first_direction == A_TO_B else survey.a_span_ns
+    if path_direction == first_direction:
+        # These were sent between two packets that arrived, or early enough to arrive before the
+        # capture's end.
         inside = (time_ns >= first) & (time_ns <= max(last, other[1] - survey.horizon_ns))
         rows["second_ns"] = ABSENT
     else:

@@ -18,10 +18,10 @@ from capture_analysis.tracking import Tracker
 from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.first_pass import Survey, first_pass
 from capture_analysis.two_captures.from_pair import FromPair, Step
-from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
+from capture_analysis.two_captures.matching import FOREVER, CaptureReader, PacketSource
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.packets_between import Uncommon, is_data, packets_between
-from capture_analysis.two_captures.path_facts import PathFacts, WaySurvey
+from capture_analysis.two_captures.path_facts import DirectionSurvey, PathFacts
 from capture_analysis.two_captures.queue_levels import QueueLevel
 from capture_analysis.two_captures.registry import all_from_pair
 from capture_analysis.two_captures.rough_offset import Contact, rough_offset
@@ -42,7 +42,7 @@ class PairMeasured:
         names: names of the captures.
         sources: both captures, read to the end.
         contact, survey, facts: common packets, clocks, and the path between the taps.
-        sides: both captures with counts of copies and of packets that gave up waiting.
+        readers: both captures with counts of copies and of packets that gave up waiting.
         estimators: one instance of each estimator.
         both: number of packets that passed both taps.
         packets: packets of each connection, shape (flows of the first capture,).
@@ -55,7 +55,7 @@ class PairMeasured:
     contact: Contact
     survey: Survey
     facts: PathFacts
-    sides: tuple[Side, Side]
+    readers: tuple[CaptureReader, CaptureReader]
     estimators: list[FromPair]
     both: int = 0
     packets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -112,29 +112,29 @@ class PairOfCaptures:
         contact = rough_offset(self.names, self.open_a, self.open_b)
         surveyed = first_pass(self.open_a, self.open_b, contact, one_clock=one_clock)
         facts = self._facts(contact, surveyed)
-        sides = self._sides(contact, surveyed)
+        readers = self._readers(contact, surveyed)
         measured = PairMeasured(
             self.names,
-            (sides[0].source, sides[1].source),
+            (readers[0].source, readers[1].source),
             contact,
             surveyed,
             facts,
-            sides,
+            readers,
             [each(facts) for each in all_from_pair()],
         )
-        for step in _steps(sides, surveyed, facts, measured.uncommon):
+        for step in _steps(readers, surveyed, facts, measured.uncommon):
             _count(measured, step)
             for each in measured.estimators:
                 each.add(step)
             if sink is not None:
-                sink.add(step, sides[0].source.flows)
+                sink.add(step, readers[0].source.flows)
         for each in measured.estimators:
             each.finish()
         return measured
 
-    def _sides(self, contact: Contact, surveyed: Survey) -> tuple[Side, Side]:
+    def _readers(self, contact: Contact, surveyed: Survey) -> tuple[CaptureReader, CaptureReader]:
         a, b = (
-            Side(opened(), PacketKeys(contact.identity), clock, _kinds())
+            CaptureReader(opened(), PacketKeys(contact.identity), clock, _kinds())
             for opened, clock in ((self.open_a, _unchanged), (self.open_b, surveyed.clock.on_first))
         )
         return a, b
@@ -146,24 +146,24 @@ class PairOfCaptures:
                 min(
                     (
                         each
-                        for each in (line.shortest_ns[way] for line in surveyed.clock.lines)
+                        for each in (line.shortest_ns[number] for line in surveyed.clock.lines)
                         if each is not None
                     ),
                     default=0,
                 )
             )
-            for way in (0, 1)
+            for number in (0, 1)
         ]
-        ways = [WaySurvey(each) for each in shortest]
-        sides = self._sides(contact, surveyed)
-        for both in packets_between(*sides, surveyed, (Uncommon(), Uncommon())):
-            for way, each in zip(ways, both, strict=True):
-                way.add(each)
-            if min(way.full_ns for way in ways) < FOREVER:
+        surveys = [DirectionSurvey(each) for each in shortest]
+        readers = self._readers(contact, surveyed)
+        for both in packets_between(*readers, surveyed, (Uncommon(), Uncommon())):
+            for survey, each in zip(surveys, both, strict=True):
+                survey.add(each)
+            if min(survey.full_ns for survey in surveys) < FOREVER:
                 break
-        until_ns = min(way.full_ns for way in ways)
+        until_ns = min(survey.full_ns for survey in surveys)
         return PathFacts(
-            (ways[0].facts(until_ns), ways[1].facts(until_ns)),
+            (surveys[0].facts(until_ns), surveys[1].facts(until_ns)),
             contact.resolution_ns,
             2 * surveyed.horizon_ns,
         )
@@ -179,29 +179,29 @@ def _kinds() -> Callable[[Packets, FlowTable], IntArray]:
 
 
 def _steps(
-    sides: tuple[Side, Side],
+    readers: tuple[CaptureReader, CaptureReader],
     surveyed: Survey,
     facts: PathFacts,
     uncommon: tuple[Uncommon, Uncommon],
 ) -> Iterator[Step]:
     queues, finders = (QueueLevel(), QueueLevel()), (AckGapFinder(), AckGapFinder())
-    for both in packets_between(*sides, surveyed, uncommon):
+    for both in packets_between(*readers, surveyed, uncommon):
         levels = []
-        for queue, each, way in zip(queues, both, facts.ways, strict=True):
+        for queue, each, direction in zip(queues, both, facts.directions, strict=True):
             rows = each.both
             first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"]
             # An error or step of the clocks must not let a packet leave before it comes.
-            left_ns = np.maximum(second_ns - way.propagation_ns, first_ns)
+            left_ns = np.maximum(second_ns - direction.propagation_ns, first_ns)
             size = rows["frame_bytes"].astype(np.int64)
             levels.append(queue.add(first_ns, left_ns, size, each.until_ns))
-        gaps = [finder.gaps(way.acks) for finder, way in zip(finders, both, strict=True)]
+        gaps = [finder.gaps(each.acks) for finder, each in zip(finders, both, strict=True)]
         yield Step(both, (gaps[0], gaps[1]), (levels[0], levels[1]))
 
 
 def _count(measured: PairMeasured, step: Step) -> None:
-    for way in step.ways:
-        rows = way.sent
-        measured.both += len(way.both)
+    for crossings in step.crossings:
+        rows = crossings.sent
+        measured.both += len(crossings.both)
         direction = rows["flow"].astype(np.int64) * 2 + rows["half"]
         measured.packets = _counted(measured.packets, rows["flow"])
         measured.data = _counted(measured.data, direction[is_data(rows)])

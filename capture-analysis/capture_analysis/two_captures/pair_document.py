@@ -13,7 +13,7 @@ from capture_analysis.one_capture.document import (
 )
 from capture_analysis.two_captures.matching import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
-from capture_analysis.two_captures.path_facts import WayFacts
+from capture_analysis.two_captures.path_facts import DirectionFacts
 
 SCHEMA = 1
 FLOWS_LISTED = 100
@@ -54,11 +54,13 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
     """
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
-    ways: dict[str, Any] = {}
-    for number, way in enumerate(WAYS):
-        ways[way] = {"facts": _way_facts(measured.facts.ways[number])}
+    directions: dict[str, Any] = {}
+    for number, name in enumerate(WAYS):
+        directions[name] = {"facts": _direction_facts(measured.facts.directions[number])}
         for each in measured.estimators:
-            ways[way] |= named_metrics(each.per_way, each.of_way(number), undefined)
+            directions[name] |= named_metrics(
+                each.per_path_direction, each.of_path_direction(number), undefined
+            )
     for each in measured.estimators:
         metrics |= named_metrics(each.per_pair, each.of_pair(), undefined)
     data = np.zeros(2 * len(measured.packets), dtype=np.int64)
@@ -66,7 +68,7 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
     common = [flow for flow in by_larger_direction(data) if _is_common(measured, flow)]
     return {
         "schema": SCHEMA,
-        "captures": [_capture(measured, side) for side in (0, 1)],
+        "captures": [_capture(measured, number) for number in (0, 1)],
         "matched": {
             "packets": measured.survey.pairs,
             "by": measured.contact.identity.value,
@@ -75,7 +77,7 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
         "clock": _clock(measured),
         "flows": [_flow(measured, flow, undefined) for flow in common[:flows]],
         "flows_not_listed": max(len(common) - flows, 0),
-        "ways": ways,
+        "ways": directions,
         "metrics": metrics,
         "undefined": dict(sorted(undefined.items())),
         "warnings": _warnings(measured),
@@ -86,18 +88,18 @@ def _is_common(measured: PairMeasured, flow: int) -> bool:
     return bool(measured.survey.first_half[flow] != UNKNOWN)
 
 
-def _capture(measured: PairMeasured, side: int) -> dict[str, Any]:
+def _capture(measured: PairMeasured, number: int) -> dict[str, Any]:
     survey = measured.survey
-    span = (survey.a_span_ns, survey.b_span_ns)[side]
+    span = (survey.a_span_ns, survey.b_span_ns)[number]
     return {
-        "path": measured.names[side],
-        "connections": len(measured.sources[side].flows),
+        "path": measured.names[number],
+        "connections": len(measured.sources[number].flows),
         "first_ns": span[0],
         "last_ns": span[1],
-        "resolution_ns": measured.facts.resolution_ns[side],
-        "copies": measured.sides[side].copies,
-        "outside_common_time": measured.uncommon[side].outside,
-        "of_other_connections": measured.uncommon[side].strangers,
+        "resolution_ns": measured.facts.resolution_ns[number],
+        "copies": measured.readers[number].copies,
+        "outside_common_time": measured.uncommon[number].outside,
+        "of_other_connections": measured.uncommon[number].strangers,
     }
 
 
@@ -115,15 +117,15 @@ def _clock(measured: PairMeasured) -> dict[str, Any]:
     }
 
 
-def _way_facts(way: WayFacts) -> dict[str, Any]:
+def _direction_facts(facts: DirectionFacts) -> dict[str, Any]:
     return {
-        "shortest_ns": way.shortest_ns,
-        "propagation_ns": way.propagation_ns,
-        "data_transmission_ns": way.data_ns,
-        "data_frame_bytes": way.data_bytes,
-        "ack_transmission_ns": way.ack_ns,
-        "ack_frame_bytes": way.ack_bytes,
-        "waited": way.waited,
+        "shortest_ns": facts.shortest_ns,
+        "propagation_ns": facts.propagation_ns,
+        "data_transmission_ns": facts.data_ns,
+        "data_frame_bytes": facts.data_bytes,
+        "ack_transmission_ns": facts.ack_ns,
+        "ack_frame_bytes": facts.ack_bytes,
+        "waited": facts.waited,
     }
 
 
@@ -149,9 +151,9 @@ def _warnings(measured: PairMeasured) -> list[str]:
     clock = measured.survey.clock
     if clock.uncertainty_ns is None:
         found.append("one direction only: delays are relative to the shortest")
-    for name, side in zip(measured.names, measured.sides, strict=True):
-        if side.copies:
-            found.append(f"{name}: {side.copies} packets captured more than once, counted once")
+    for name, reader in zip(measured.names, measured.readers, strict=True):
+        if reader.copies:
+            found.append(f"{name}: {reader.copies} packets captured more than once, counted once")
     share = measured.both / max(int(measured.packets.sum()), 1)
     if share < _MIN_COMMON_SHARE:
         found.append(

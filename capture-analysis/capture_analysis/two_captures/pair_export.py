@@ -57,18 +57,18 @@ class PairsFile(TableFile, Sink):
 
     @override
     def add(self, step: Step, flows: FlowTable) -> None:
-        for crossings in step.ways:
+        for crossings in step.crossings:
             if len(crossings.sent):
                 self.write(table(crossings))
 
 
 def table(crossings: Crossings) -> pa.Table:
-    """Convert the packets of one way to an Arrow table of SCHEMA."""
-    rows, way = crossings.sent, crossings.way
+    """Convert the packets in one direction of the path to an Arrow table of SCHEMA."""
+    rows, direction = crossings.sent, crossings.path_direction
     first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"].copy()
     no_first, no_second = first_ns == ABSENT, second_ns == ABSENT
     times = [(first_ns, no_first), (second_ns, no_second)]
-    (a_ns, no_a), (b_ns, no_b) = times[way], times[1 - way]
+    (a_ns, no_a), (b_ns, no_b) = times[direction], times[1 - direction]
     columns: dict[str, Any] = {
         name: pa.array(rows[name].copy())
         for name in ("flow", "half", "seq", "ack", "payload_bytes", "frame_bytes", "flags")
@@ -77,7 +77,7 @@ def table(crossings: Crossings) -> pa.Table:
     columns["a_ns"], columns["b_ns"] = pa.array(a_ns, mask=no_a), pa.array(b_ns, mask=no_b)
     delay_ns = np.where(no_first | no_second, 0, second_ns - first_ns)
     columns["delay_ns"] = pa.array(delay_ns, mask=no_first | no_second)
-    columns["passes_first"] = _texts(np.full(len(rows), way), _TAPS)
+    columns["passes_first"] = _texts(np.full(len(rows), direction), _TAPS)
     columns["seen"] = _texts(np.where(no_b, 1, np.where(no_a, 2, 0)), _SEEN)
     return pa.table({f.name: columns[f.name] for f in SCHEMA}).cast(SCHEMA)
 

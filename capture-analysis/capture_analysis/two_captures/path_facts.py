@@ -15,7 +15,7 @@ HEAD_PACKETS = 1 << 15
 
 
 @dataclass(frozen=True)
-class WayFacts:
+class DirectionFacts:
     """Facts of one direction of the path between the taps.
 
     Attributes:
@@ -50,18 +50,18 @@ class PathFacts:
     """Facts of both directions of the path, and the clocks' resolution.
 
     Attributes:
-        ways: from the first tap to the second, and back.
+        directions: from the first tap to the second, and back.
         resolution_ns: resolution of the time stamps of each capture.
         longest_round_trip_ns: bound of a round trip between the taps.
     """
 
-    ways: tuple[WayFacts, WayFacts]
+    directions: tuple[DirectionFacts, DirectionFacts]
     resolution_ns: tuple[int, int]
     longest_round_trip_ns: int
 
 
-class WaySurvey:
-    """Measures `WayFacts` from the first packets of one direction of the path.
+class DirectionSurvey:
+    """Measures `DirectionFacts` from the first packets of one direction of the path.
 
     A packet that came to the first tap before its predecessor can have left the bottleneck waited
     for the predecessor; the gap between both at the second tap is then its transmission time.
@@ -103,7 +103,7 @@ class WaySurvey:
                 np.where(waited, second_ns - before, -1)[here],
             )
 
-    def facts(self, until_ns: int) -> WayFacts:
+    def facts(self, until_ns: int) -> DirectionFacts:
         """Compute the facts from the packets that arrived until a time."""
         self._data.cut(until_ns)
         self._acks.cut(until_ns)
@@ -123,7 +123,7 @@ class WaySurvey:
                 guess = known[0] * size
                 rest.append(sizes.shortest_ns(size) - (guess if time_ns is None else time_ns))
         propagation_ns = max(round(min(rest)), 0) if rest else self.shortest_ns
-        return WayFacts(
+        return DirectionFacts(
             self.shortest_ns, propagation_ns, data_ns, data_bytes, ack_ns, ack_bytes, many + more
         )
 

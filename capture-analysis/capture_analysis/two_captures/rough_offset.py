@@ -17,7 +17,8 @@ from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 HEAD_PACKETS = 1 << 15
 # Number of common packets that the estimate of the offset needs.
 _MIN_COMMON_PACKETS = 1 << 12
-# A weaker identity is used if it matches this many times the packets of a stronger one.
+# A weaker identity is used if it matches at least this multiple of the packets that a stronger one
+# matches.
 _WEAKER_GAIN = 1.1
 
 

@@ -6,7 +6,7 @@ import reference.packet_rows
 from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
 from capture_analysis.two_captures.joining import join, partners
 from capture_analysis.two_captures.match_rows import ROW, Rows, rows_of
-from capture_analysis.two_captures.matching import Side, match
+from capture_analysis.two_captures.matching import CaptureReader, match
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,9 @@ def pairs_of(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Return pairs of file positions, and positions in only one capture."""
     sides = [
-        Side(ColumnCapture(p, FLOWS, chunk), PacketKeys(Identity.ADDRESSES_AND_ID), lambda t: t)
+        CaptureReader(
+            ColumnCapture(p, FLOWS, chunk), PacketKeys(Identity.ADDRESSES_AND_ID), lambda t: t
+        )
         for p in (a, b)
     ]
     pairs, a_alone, b_alone = [], [], []

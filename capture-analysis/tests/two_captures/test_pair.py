@@ -47,7 +47,7 @@ def test_an_estimator_returns_its_own_quantities() -> None:
     pair = PairOfCaptures(("a", "b"), lambda: PATH.capture("a"), lambda: PATH.capture("b"))
     for each in pair.measure().estimators:
         assert set(each.of_pair()) == set(each.per_pair)
-        for scope in ("direction", "way"):
+        for scope in ("direction", "path_direction"):
             assert set(getattr(each, f"of_{scope}")(0)) == set(getattr(each, f"per_{scope}"))
 
 

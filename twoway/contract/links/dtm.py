@@ -11,7 +11,7 @@ from pydantic import Field
 from twoway.contract.links import RatedQueue
 from twoway.contract.model import Model
 
-# 64 bits in each cycle of 125 us.
+# A slot carries 64 bits in each cycle of 125 us.
 SLOT_KBIT = 512
 
 Slots = Annotated[int, Field(ge=1, le=65535)]
@@ -134,8 +134,8 @@ class Channel(RatedQueue):
     framed: bool = Field(
         default=False, description="packets take whole slots and leave at the ends of cycles"
     )
-    min_slots: Slots = Field(default=1, description="allocators go no lower")
-    max_slots: Slots = Field(default=65535, description="and no higher")
+    min_slots: Slots = Field(default=1, description="the fewest slots that allocators choose")
+    max_slots: Slots = Field(default=65535, description="the most slots that allocators choose")
     change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=1, description="least time between two changes"
     )
@@ -178,7 +178,7 @@ class Channel(RatedQueue):
 
     @property
     def byte_work(self) -> int:
-        """The time that a byte takes of one slot, ns."""
+        """The time that one slot takes to send a byte, ns."""
         return 8_000_000_000 // self.slot_bit
 
     @property

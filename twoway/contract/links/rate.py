@@ -21,7 +21,7 @@ MOST_STEPS = 1 << 20
 class Grants(Model):
     """Periodic permission to send a number of bytes at once, and nothing in between.
 
-    Shared media work so that collect packets (Wi-Fi's A-MPDU) or ask before they send (DOCSIS).
+    Senders on shared media do so if they collect packets (Wi-Fi's A-MPDU) or ask first (DOCSIS).
     """
 
     every_ms: Annotated[float, Field(gt=0, le=10_000, multiple_of=1e-6)] = Field(
@@ -34,7 +34,7 @@ class Grants(Model):
 
     @property
     def table(self) -> Timetable:
-        """The table, with as many grants as the kernel demands of a lap."""
+        """The table, whose lap has as many grants as a packet of the largest size needs."""
         every_ns, count = round(self.every_ms * 1e6), math.ceil(OPPORTUNITY_BYTES / self.bytes)
         steps = tuple((n * every_ns, self.bytes) for n in range(count))
         return Timetable("opportunities", steps, count * every_ns)
@@ -77,7 +77,7 @@ class Rate(RatedQueue):
         return self.grants.table if self.grants else self._opportunities()
 
     def _opportunities(self) -> Timetable:
-        """Make the table of opportunities; the last time is the period, and the next lap's 0."""
+        """Make the table of opportunities; the last is the period, and 0 of the next lap."""
         rows = self.opportunities or []
         end_ms = rows[-1][0]
         packets = {0: 0}

@@ -51,7 +51,7 @@ def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, f
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
-    """Count packets outside the jitter's range that were not reordered packets without delay."""
+    """Count packets outside the jitter's range, except reordered ones, which have no delay."""
     del error
     impairments = analysis.run.element(view.queue, Impairments)
     if not impairments:

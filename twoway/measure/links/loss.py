@@ -137,7 +137,7 @@ def _check_of_schedule(analysis: Analysis, direction: str, queue: Queue, loss: L
 
     Of n packets with the probability p, k or more (or fewer) are lost with a probability of at most
     exp(-n D), where D is the divergence of k / n from p (Chernoff 1952). Packets right after a
-    change, before it must be in force, are left out.
+    change, which need not be in force yet, are left out.
     """
     run = analysis.run
     shares, lost = [np.zeros(0)], [np.zeros(0, dtype=bool)]
@@ -172,7 +172,8 @@ def _divergence(found: float, due: float) -> float:
 def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
     """List the flows whose last queue this is: packets, marks of those lost, marks of those known.
 
-    Packets on their path when the captures ended are not known, nor packets with a twin.
+    The fate of packets on their path when the captures ended is unknown, and so is that of packets
+    that look alike.
     """
     for each in analysis.connections.values():
         for forward in (True, False):

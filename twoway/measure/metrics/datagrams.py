@@ -1,10 +1,10 @@
 """Loss, delay and jitter of the packets that a UDP flow sends in the steady window.
 
 A packet's delay is the time from its sender's capture to its receiver's. A packet that was in a
-queue when the captures ended counts neither as lost nor as delayed.
+queue when the captures ended has neither a loss nor a delay.
 
-    datagram_loss = packets lost / packets sent datagram_jitter = mean of RFC 3550's J, which
-    follows |D| with a gain of 1/16; D is the
+    datagram_loss = packets lost / packets sent
+    datagram_jitter = mean of RFC 3550's J, which follows |D| with a gain of 1/16; D is the
                       difference between the spacing of two consecutive arrivals and their spacing
                       when sent
 """

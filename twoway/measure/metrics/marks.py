@@ -18,7 +18,7 @@ _NAMES = ("marked", "ecn_mark", "ce_mark")
 
 @estimates(Scope.QUEUE, MARKS)
 def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Count from before the traffic to its end; NaN for a queue without such a count."""
+    """Count marks from before the traffic to its end; NaN if the queue's qdisc counts none."""
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
         [
@@ -33,7 +33,7 @@ def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
 
 
 def _marked(counts: Any) -> Iterator[int]:
-    """List the marks counted by a qdisc and by its parts: a cake has tins."""
+    """List the marks counted by a qdisc and by its parts, such as cake's tins."""
     if isinstance(counts, list):
         for each in counts:
             yield from _marked(each)

@@ -13,5 +13,5 @@ RUN_TIME = Definition("run_time", "s", "from a program's start to its end, if it
 
 @estimates(Scope.PROGRAM, RUN_TIME)
 def run_time(_analysis: Analysis, program: ProgramRun) -> tuple[float]:
-    """Return the time; NaN if it ran until it was asked to end."""
+    """Return the time; NaN if the program ran until it was asked to end."""
     return ((program.end_ns - program.start_ns) / 1e9 if program.by_itself else math.nan,)

@@ -38,8 +38,8 @@ PLATEAU_LOW = Definition(
 BINS = 1 << 16
 # A peak is high if it reaches this share of the highest.
 HIGH = 0.9
-# Least length of a plateau, in transmissions of data: a queue that rises or falls stays within a
-# packet for two.
+# Least length of a plateau, in transmissions of data: a queue that rises or falls stays within one
+# packet for two transmissions.
 LEAST_TRANSMISSIONS = 3
 
 
@@ -69,7 +69,7 @@ def oscillation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 @estimates(Scope.QUEUE, PLATEAU_HIGH, PLATEAU_LOW)
 def plateau_levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Return medians of the plateaus above, and below, both neighbours."""
+    """Return the median of plateaus above both neighbours, and of those below."""
     run = analysis.run
     data = view.passed.packets.data().frame_bytes
     if not len(data):
@@ -133,7 +133,7 @@ def _stretches(levels: IntArray) -> IntArray:
     """Find the first rows of maximal stretches in which the length changes by at most one.
 
     From a row of level v, a stretch continues while all levels are v or v + 1, or all are v or v -
-    1: until the later of the ends of two runs of equal pairs of levels.
+    1. Two runs begin there, one for each pair of levels; the stretch ends with the later run.
     """
     rows = len(levels)
     following = np.zeros(rows + 1, dtype=np.int64)
@@ -141,7 +141,7 @@ def _stretches(levels: IntArray) -> IntArray:
         ends = np.append(np.flatnonzero(np.diff(pair)) + 1, rows)
         following[:-1] = np.maximum(following[:-1], np.repeat(ends, np.diff(ends, prepend=0)))
     following[-1] = rows
-    # If `following` were repeated once per start, these would take twice as many steps.
+    # Doubling `following` finds n starts in log2(n) rounds, not in n.
     starts = np.zeros(min(rows, 1), dtype=np.int64)
     while len(starts) and starts[-1] < rows:
         starts = np.concatenate((starts, following[starts]))

@@ -29,7 +29,7 @@ THROUGHPUT_SUM = Definition(
 
 @estimates(Scope.CONNECTION, GOODPUT, THROUGHPUT, EFFICIENCY)
 def goodput(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Measure at the receiver, in the steady window."""
+    """Measure goodput, throughput and efficiency at the receiver, in the steady window."""
     run, goodput_bit, queue = analysis.run, analysis.goodput_bit(view), view.forward.queue
     link_bytes = throughput.link_bytes(run.steady(view.arrived.data()), queue)
     rate_bit = view.forward.rate_bit(run.steady_ns, run.stop_ns)

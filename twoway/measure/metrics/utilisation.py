@@ -54,7 +54,7 @@ def bottleneck_time(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 @estimates(Scope.RUN, BOTTLENECK_CHANGES)
 def bottleneck_changes(analysis: Analysis) -> tuple[float, ...]:
-    """Count in the steady window; NaN if no queue holds packets."""
+    """Count the changes in the steady window; NaN if no queue holds packets."""
     passed = [each.passed for each in analysis.queues.values()]
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
     return (changes_of_last_to_empty(passed, *steady),)

@@ -81,7 +81,7 @@ def sawtooth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 
 @estimates(Scope.CONNECTION, FIRST_LOSS_WINDOW)
 def first_loss_window(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Measure at the first loss after the start of traffic, before the steady window too."""
+    """Measure the window at the first loss after the start of traffic, in the warm-up, too."""
     lost = analysis.lost(view)
     window = window_at_first(lost, analysis.run, view) if len(lost) else None
     return (math.nan if window is None else window,)
@@ -89,7 +89,7 @@ def first_loss_window(analysis: Analysis, view: ConnectionView) -> tuple[float, 
 
 @estimates(Scope.CONNECTION, EFFECTIVE_PIPE)
 def effective_pipe(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Average over the ACKs of the steady window."""
+    """Average the pipe over the ACKs of the steady window."""
     del analysis
     back_ns = view.acks.arrived_ns - view.acks.sent_ns
     if not len(back_ns) or not view.data_service_ns:
@@ -100,7 +100,7 @@ def effective_pipe(analysis: Analysis, view: ConnectionView) -> tuple[float, ...
 
 @estimates(Scope.CONNECTION, *FLIGHT_TIMES)
 def flight_times(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Measure when the flight first has each share of the product; NaN if it never has.
+    """Find when the flight first reaches each share of the rate-delay product; NaN if never.
 
     The product is the propagation of both directions in transmission times of a data packet.
     """

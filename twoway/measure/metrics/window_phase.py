@@ -54,7 +54,7 @@ TENTHS = np.arange(1, 11) / 10
 
 @estimates(Scope.RUN, SAME_WAY, OPPOSITE)
 def phase(analysis: Analysis) -> tuple[float, ...]:
-    """Average over pairs of connections; NaN without such a pair.
+    """Average the correlation over pairs of connections; NaN without such a pair.
 
     Transfers that end are left out: hundreds of them hardly ever overlap. If there are more than
     MOST lasting connections, MOST of them are paired, evenly chosen: the pairs grow with the square
@@ -73,7 +73,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
 
 @estimates(Scope.CONNECTION, GROWTH)
 def growth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Average over the whole cycles of the steady window; NaN without one."""
+    """Average the exponent over the whole cycles of the steady window; NaN without one."""
     return (growth_exponent(view.window, cycle_losses_ns(analysis, view)),)
 
 

@@ -116,7 +116,7 @@ class ManagedQueue(links.ManagedQueue, Queue):
 
     @property
     def leaves_at_start(self) -> bool:
-        """True: cake and HTB do so."""
+        """True: packets leave cake and HTB when their transmission begins."""
         return True
 
     @property

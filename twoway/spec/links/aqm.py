@@ -25,7 +25,7 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
 
     @property
     def is_under_htb(self) -> bool:
-        """True if HTB keeps the rate, because what manages the queue keeps none."""
+        """True if HTB keeps the rate; cake keeps the rate itself."""
         return not self.word.startswith("cake")
 
     @property

@@ -9,7 +9,7 @@ from twoway.spec.shaper import Readback
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
-# A rate at which a packet takes less than 1 ns: with a rate, netem keeps packets in order.
+# With a rate, netem keeps packets in order; at this rate a packet takes less than 1 ns.
 _ORDER = "rate 100tbit"
 
 

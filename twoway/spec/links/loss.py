@@ -59,7 +59,7 @@ class Loss(loss.Loss, BehindQueue):
         return self.schedule is not None
 
     def changes(self, stop_ns: int) -> Iterator[tuple[int, Self]]:
-        """List the shares after the first, each as a loss without a schedule."""
+        """List the later shares of the schedule, each as a loss without a schedule."""
         if self.schedule:
             times_ns, values = self.table.laps(START_NS, START_NS, stop_ns)
             for at_ns, value in zip(times_ns.tolist(), values.tolist(), strict=True):
@@ -71,7 +71,7 @@ class Loss(loss.Loss, BehindQueue):
 
     @property
     def has_one_delay(self) -> bool:
-        """True if it counts packets: those of one queue, at one place."""
+        """True if it counts packets, which must come from one queue, at one place."""
         return self.every is not None
 
     @property

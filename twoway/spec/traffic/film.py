@@ -20,7 +20,7 @@ from twoway.spec.traffic.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
 _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
-_NEW_SCENE = 1 / 4  # probability, at each group
+_NEW_SCENE = 1 / 4  # probability that a group begins a scene
 # The most bytes that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
 # The most frames in a program's command line: an argument has at most 128 KiB.

@@ -44,7 +44,7 @@ class Transfers(Model, Traffic):
 
     @override
     def problems(self, span: Span) -> list[str]:
-        """List why there are no transfers, or more than can be run."""
+        """Refuse settings that give no transfers, or more than can be run."""
         if (self.shape is None) == (self.sizes == "pareto"):
             given = "none" if self.shape is None else f"{self.shape:g}"
             return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
@@ -85,6 +85,6 @@ class Transfers(Model, Traffic):
 def _exponential(source: random.Random) -> float:
     """Draw an exponential number of mean 1.
 
-    Not by `expovariate`: Python guarantees the sequence of `random()` alone.
+    It does not use `expovariate`: Python guarantees only the sequence of `random()`.
     """
     return -math.log(1 - source.random())

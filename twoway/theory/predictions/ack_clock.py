@@ -6,8 +6,8 @@ to 5 ms, and one ACK in each, passes only 4 to 2.4 Mbit/s of full packets, howev
 is. Otherwise data leaves back to back, so ACKs come to their link equally spaced, and leave it by
 the table. Both hold for a window that always keeps a segment or an ACK waiting.
 
-Bunches and factors are counted here, gap by gap, with no code of the instrument that measures them:
-a fault of that instrument misses the prediction.
+Bunches and factors are counted here, gap by gap, without code of the instrument that measures them:
+if that instrument has a fault, its measurement misses the prediction.
 """
 
 from itertools import groupby
@@ -26,8 +26,8 @@ from twoway.theory.network import Link, Setup
 NAME = "ack_clock"
 # Number of arrival times of the first ACK that are tried, within the time of a segment.
 _PHASES = 16
-# ACKs at most this many of their transmission times apart are of one bunch, and a gap below this
-# share of what it was is compressed, by the definitions of the metrics.
+# By the definitions of the metrics, ACKs at most this many transmission times apart form one bunch,
+# and a gap is compressed if it shrinks below this share.
 _TOGETHER, _COMPRESSED = 2, 0.75
 
 
@@ -51,7 +51,7 @@ def predict(setup: Setup) -> dict[str, float]:
     table, data_ns = rate.table, int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     per_ack = 1 if setup.acks_every_segment else 2
-    # As many ACKs as the window has time for their segments; all wait before the window begins.
+    # The most ACKs whose segments can be sent in the window; all wait before the window begins.
     most = (stop_ns - start_ns) // data_ns // per_ack
     ends_ns = _leaves(table, back, np.full(most, start_ns - 1))
     passed = int(np.count_nonzero(ends_ns < stop_ns))

@@ -30,8 +30,8 @@ _VEGAS_QUEUED = 3
 def predict(setup: Setup) -> dict[str, float]:
     """Bound round trip and utilisation of the one connection, and predict Vegas's round trip.
 
-    Raises: ValueError with a sentence if it is not alone, uses another control, or has a buffer
-        that CUBIC runs empty.
+    Raises: ValueError with a sentence if the connection is not alone, uses another control, or has
+        a buffer that CUBIC runs empty.
     """
     if len(setup.connections) != 1:
         raise ValueError(f"is about one connection, not {len(setup.connections)}")

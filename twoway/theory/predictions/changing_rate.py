@@ -14,7 +14,7 @@ TESTBED = ("throughput", "efficiency")
 def predict(setup: Setup) -> dict[str, float]:
     """Predict throughput and efficiency of each connection that is alone on such a link.
 
-    Raises: ValueError with a sentence if it is not.
+    Raises: ValueError with a sentence if a connection is not alone on such a link.
     """
     found = {}
     for each in setup.connections:

@@ -10,8 +10,8 @@ reaches again after K = cbrt((1 - B) W_max / C):
 
     W = (C (3 + B) / (4 (1 - B)))^(1/4) (N T)^(3/4)
 
-It never grows slower than Reno's: if Reno's mean is larger, CUBIC's is the same. The lost packets
-do not arrive.
+CUBIC's window never grows slower than Reno's: if Reno's mean is larger, CUBIC's is the same. The
+lost packets do not arrive.
 """
 
 import math
@@ -23,7 +23,7 @@ from twoway.theory.network import Setup
 
 NAME = "counted_loss"
 _C, _KEPT = 0.4, 0.7
-# A mean window over the largest.
+# The mean window as a share of the largest.
 _RENO_MEAN, _CUBIC_MEAN = 0.75, (3 + _KEPT) / 4
 # The mean window and its share of the largest, by control, for one loss in N packets and a round
 # trip.

@@ -3,7 +3,8 @@
 After Abrahamsson et al. (2002). The slots of a decision depend on the earlier estimates, and so on
 the flow's start, which is not known. Slots therefore have bounds:
 
-    few <= slots <= many over all starts, exact where the bounds agree; or over any past of a cycle
+    few <= slots <= many    over all starts, exact where the bounds agree; or over everything
+                            that may have come before a cycle
 """
 
 import itertools
@@ -25,7 +26,7 @@ from twoway.theory.network import Setup
 from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.window_cycle import Cycle, Path
 
-# Whether a channel of constant width drops depends on rates and buffers alone.
+# Rates and buffers alone decide whether a channel of constant width drops packets.
 TESTBED = ("drops_data",)
 # Parts of a sample by which a cycle is shifted.
 _PHASES = 6
@@ -160,11 +161,12 @@ def _slots(
 
 
 def _range(cycle: Cycle, channel: Channel, packet_bit: float) -> tuple[int, int]:
-    """Compute the fewest and the most slots that any past of a cycle may leave.
+    """Bound the slots that are possible in a cycle, whatever came before it.
 
-    A decision stays while the estimate is within half a corridor of the decision's estimate: that
-    is at least the cycle's largest estimate minus half a corridor, and at most its least plus half.
-    If the estimate leaves the corridor, the next decision uses an estimate of the cycle.
+    A decision stays while the estimate is within half a corridor of the decision's estimate. The
+    decision's estimate is therefore at least the cycle's largest minus half a corridor, and at most
+    the cycle's least plus half a corridor. If the estimate leaves the corridor, the next decision
+    uses an estimate of the cycle.
     """
     rate = channel.rate
     assert rate

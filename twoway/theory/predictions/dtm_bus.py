@@ -43,5 +43,5 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _kept(channel: Channel) -> int:
-    """Return the slots that a node keeps if it starts when another has taken all it could."""
+    """Return the slots that a node keeps if another node has taken all others before."""
     return max(channel.owned_slots, channel.slots)

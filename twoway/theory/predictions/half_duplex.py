@@ -11,9 +11,9 @@ or 1/2 with delayed ACKs) takes t_d + g + a (t_a + g).
 
 With data in both directions that holds only while packets wait. Data of both ends alternates in
 turns of one, and ACKs wait behind it: when the 2 W data packets have gone, only 2 a W ACKs wait.
-The first of them is D + t_a + g later at the other end, and releases data there. If the last ACK
-has gone before that, the medium is idle: ACKs are compressed, which shows as lost time. Ends that
-start together need for a window
+The first of them arrives D + t_a + g later at the other end, and releases data there. If the last
+ACK has gone before that, the medium is idle: ACKs are compressed, which shows as lost time. Ends
+that start together need for a window
 
     T = 2 W (t_d + g) + max(2 a W (t_a + g), D + t_a + g).
 
@@ -33,19 +33,20 @@ from twoway.theory.network import Setup
 from twoway.theory.shared_medium import End, shares
 
 NAME = "half_duplex"
-# At this multiple of the packets that medium and delays hold, a packet always waits at each end.
+# If windows are this multiple of the packets that medium and delays hold, a packet always waits at
+# each end.
 _AMPLE = 2
 _BOTH = 2
 _NS = 10**9
 # Number of segments that each of Linux's first delayed ACKs acknowledges, and number of such ACKs:
-# 1 for each of 36 and so on, then 2. The receiver acknowledges every segment as long as its window
-# grows (tcp_grow_window). The numbers were read off the captures of a run; they are the same for
-# all starts.
+# first 36 ACKs of 1 segment each, and so on. All later ACKs acknowledge 2. The receiver
+# acknowledges every segment as long as its window grows (tcp_grow_window). The numbers were read
+# off the captures of a run; they are the same for all starts.
 _FIRST_DELAYED_ACKS = ((1, 36), (2, 72), (1, 4), (2, 88), (1, 1), (2, 89), (1, 1))
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict throughput and the shares of the medium; for ACKs in turns, bunches and compression.
+    """Predict throughput and the shares of the medium; if ACKs have full turns, bunches, too.
 
     Raises: ValueError with a sentence if the link has a medium for each direction, if windows
         differ, change, are too small or overflow a queue, or if delayed ACKs have turns of several
@@ -143,7 +144,7 @@ def _check_busy(setup: Setup, turn: int, acks: float, round_s: float) -> None:
     """
     count = len(setup.connections)
     delays_s = [link.delay_ns / 1e9 for link in setup.links.values()]
-    # A turn at each end, and the packets under way meanwhile.
+    # The window must hold a turn of each end, and the packets that are under way meanwhile.
     least = _AMPLE * (2 * turn + sum(delays_s) / round_s * count)
     if acks * count < least:
         raise ValueError(

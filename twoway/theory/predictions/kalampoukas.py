@@ -31,7 +31,7 @@ SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 # With ACKs in a queue of their own no closed form gives the model's cycle: the watched window is so
 # long that a partial cycle at its end does not matter.
 WATCHED_WITH_ACK_QUEUES = 100
-# The float for a whole number of ns may be just below it.
+# A float may be just below the whole number of ns that it stands for.
 _ROUNDING = 1e-6
 
 

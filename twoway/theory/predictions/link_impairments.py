@@ -14,7 +14,7 @@ TESTBED = ("link_copies", "link_jitter", "link_overtaking")
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict the effects besides loss of each connection's only link on its data.
+    """Predict the effects, except loss, of each connection's only link on its data.
 
     Raises: ValueError with a sentence if a connection passes several links.
     """

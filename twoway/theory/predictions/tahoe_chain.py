@@ -1,6 +1,6 @@
 """Tahoe through several nodes, packet by packet.
 
-The paper's forms beside it are Barakat and Altman's inequality and the resulting fluid cycle.
+Its printed forms are Barakat and Altman's inequality and the resulting fluid cycle.
 """
 
 import math

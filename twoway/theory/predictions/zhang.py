@@ -28,8 +28,9 @@ def predict(setup: Setup) -> dict[str, float]:
 def printed(setup: Setup) -> dict[str, float]:
     """Compute the paper's formulas.
 
-    With data in one direction, the queue's peak, q + 1. With data in both, out of phase, both peaks
-    if the pipe is shorter than a packet. With an ACK for every segment, a cluster is a window.
+    With data in one direction they give the queue's peak, q + 1. With data in both directions, out
+    of phase, they give both peaks if the pipe is shorter than a packet. With an ACK for every
+    segment, a cluster is a window.
     """
     forms = {}
     if setup.acks_every_segment:
