@@ -16,6 +16,7 @@ SUITES = ("quick", "two-way", "rfc9743", "bbr", "share", "tcpeval", "ecn", "quic
 # The rows that the guide shows, of suites that it does not show whole.
 SHOWN = {
     "two-way": "goodput.down",
+    "tcpeval": "^(decrease|increase|steps|impact|basic)|buffer (0.25bdp|2bdp)",
     "rfc9743": "^(alone|itself|beside|short-and-long|tail-drop|path-change) ",
 }
 KEPT = {n: Card.read(ROOT / f"docs/results/score/{n}.json") for n in SUITES}
