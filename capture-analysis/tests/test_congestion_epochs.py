@@ -73,7 +73,7 @@ def test_window_takes_starts() -> None:
 
 
 def test_without_drops() -> None:
-    """Without drops there is no epoch and no share; a single epoch has no share either."""
+    """Without drops there is no epoch and no share; a single epoch cannot alternate."""
     none = epochs()
     assert as_rows(none) == []
     assert np.isnan(none.single_victim_share())

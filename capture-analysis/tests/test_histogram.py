@@ -71,7 +71,7 @@ def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
 
 @given(VALUES.filter(bool))
 def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
-    """A quantile lies between the smallest and the largest value."""
+    """A quantile is from the smallest to the largest value; equal values give that value."""
     histogram = Histogram()
     histogram.add([0] * len(numbers) + [1] * 3, [*numbers, *[numbers[0]] * 3])
     for q in (0, 0.5, 1):

@@ -211,7 +211,7 @@ def test_keep_alives(new_tracker: NewTracker) -> None:
 
 @each_tracker
 def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
-    """A byte beyond a closed window is a probe, even if repeated."""
+    """A byte beyond a closed window is a probe, even if repeated; no answer is a duplicate ACK."""
     talk = Conversation().handshake()
     talk.send(0, 100, 1, 1000, ack=1)
     talk.send(1, 200, 1, ack=1001, window=0)

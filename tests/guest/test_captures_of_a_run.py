@@ -26,7 +26,7 @@ def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
 
 
 def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
-    """One host's capture of Kalampoukas's symmetric experiment has his bunches, factor and cycle.
+    """One host's capture of Kalampoukas's symmetric case has his bunches, factor, cycle and rate.
 
     Of a window, 13 ACKs wait and then arrive an ACK's transmission time apart, 9180/40 closer than
     data; the histogram's bins are 1/128 wide; the capture includes the start-up.

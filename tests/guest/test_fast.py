@@ -177,8 +177,9 @@ def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> Non
     window, keep = PIPE_PACKETS + 30, 1 - gamma / 1000
     falling = [level for level in levels[1:] if level > window + 2]
     assert len(falling) >= 5
-    # A share 1/keep of an older, larger round trip makes RTT too large, and so moves the law's
-    # baseRTT/RTT w, which is the 3.54 packets of an empty path here.
+    # The round trip of the window before is longer by the factor 1/keep. Its part of the average
+    # makes RTT too large, and so moves the law's baseRTT/RTT w, here the 3.54 packets of an empty
+    # path.
     stale = math.exp(-3) * (1 / keep - 1)
     tolerance = 0.5 + 0.5 * keep + (1 - keep) * PIPE_PACKETS * stale
     for before, after in pairwise(falling):

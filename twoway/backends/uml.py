@@ -77,7 +77,7 @@ class Uml:
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Boot the guest on a run's folder and carry out plan.json."""
         run(self.guest, folder, on_progress)
-        shutil.rmtree(folder / "uml", ignore_errors=True)  # of the kernel's control socket
+        shutil.rmtree(folder / "uml", ignore_errors=True)  # the kernel's control socket was there
 
     def description(self) -> Platform:
         """Describe the guest's kernel and modules."""

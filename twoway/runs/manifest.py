@@ -38,7 +38,7 @@ from twoway.spec.point import Point, spec_document, spec_hash
 REVISION_FILE = "REVISION"
 # File that a run's process keeps locked while it lives.
 LOCK = "lock"
-# Files of a run that only this module reads, if any code does.
+# Files of a run that no analysis reads, or that only this module reads.
 _UNLISTED = ("exit-status", "sockets/progress.json", CLOCKS, LOCK)
 _TOOLS = {
     "iproute2": ["ip", "-V"],

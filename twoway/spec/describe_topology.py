@@ -164,7 +164,7 @@ def main() -> None:
     path, name, parameters = sys.argv[1:]
     try:
         document = described(path, name, json.loads(parameters))
-        answer = json.dumps(document, separators=(",", ":"))  # at most a mebibyte
+        answer = json.dumps(document, separators=(",", ":"))  # twoway reads a mebibyte
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's

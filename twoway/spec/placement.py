@@ -91,9 +91,10 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
 
 
 def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> list[str]:
-    """List delays behind a flow's last queue that belong to another direction than that queue.
+    """List a missing or wrong delay behind a flow's last queue.
 
-    Everything behind that queue is measured as a part of the queue's direction.
+    It must be the delay of that queue's direction, because everything behind the queue is measured
+    as a part of that direction.
     """
     queued = {i.name: name for name, placed in graph.queues.items() for i in placed}
     delayed = {i.name: name for name, placed in graph.delays.items() for i in placed}

@@ -89,7 +89,7 @@ def simulate(
             packet = node.sent(time)
             heapq.heappush(events, (time + node.delay, _ARRIVED, 1 - number, packet))
             following = node.next_end(time)
-        else:  # an ACK answers data, a segment an ACK, a window the start
+        else:  # data is acknowledged at once; an ACK releases a segment, the start a window
             came = [_ACK] if packet == _DATA else [_DATA] * (node.window if packet < 0 else 1)
             idle = not node.queue
             for each in came:

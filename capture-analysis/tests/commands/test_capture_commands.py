@@ -86,7 +86,7 @@ def test_no_tcp(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_quic_is_refused_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A capture with QUIC only is refused with the reason and a pointer to the documentation."""
+    """A capture with QUIC only is refused with the reason, which points to the endpoint's log."""
     path = tmp_path / "quic.pcap"
     datagram = ethernet(ipv4(udp(b"\x40" + bytes(1199), 443), protocol=17))
     path.write_bytes(pcap([(EPOCH_NS + n * 1_000_000, datagram) for n in range(30)]))
@@ -99,7 +99,7 @@ def test_quic_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("text", ["0", "-1", "fast", "nan", "inf", ""])
 def test_rates_must_be_rates(text: str) -> None:
-    """An invalid rate is refused, and the error quotes it."""
+    """An invalid rate is refused, and the error says what it must be."""
     from argparse import ArgumentTypeError
 
     with pytest.raises(ArgumentTypeError, match="must be a rate in Mbit/s"):

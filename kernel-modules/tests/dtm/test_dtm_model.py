@@ -375,7 +375,7 @@ def test_step_response(library: Path) -> None:
             link.arrive(0, number * 100 * MS, rate_bit // 80)
         link.advance(samples * 100 * MS)
         expected = math.ceil(1000 * (1 - Fraction(7, 8) ** samples))
-        assert link.slots(0) in (expected, expected - 1)  # each step may round down by 1 bit/s
+        assert link.slots(0) in (expected, expected - 1)  # each step rounds down by < 1 bit/s
         assert abs(link.slots(0) / 1000 - {6: 0.55, 8: 0.66, 18: 0.91, 35: 0.99}[samples]) < 0.005
 
 
@@ -414,7 +414,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
 
 @pytest.mark.parametrize(("rate_bit", "changes"), [(5_150_000, 2), (5_180_000, 3)])
 def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
-    """Rates up to half a corridor above the decision's estimate, 4.65 + 0.51, change nothing."""
+    """Slots change only above half a corridor more than the decision's estimate: 4.65 + 0.51."""
     link = Link(library)
     link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)

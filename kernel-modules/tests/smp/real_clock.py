@@ -81,7 +81,7 @@ def received(watcher: socket.socket) -> list[int]:
 
 def departures(arrived_ns: list[int], size: int, slots: int) -> list[int]:
     """Return the times at which frames have been sent at constant slots, rounded up to ns."""
-    ends, free = [], 0  # work left, in slot-ns
+    ends, free = [], 0  # `free`: when the channel is idle, in slot-ns
     for at_ns in arrived_ns:
         free = max(free, at_ns * slots) + size * BYTE_WORK
         ends.append(-(-free // slots))

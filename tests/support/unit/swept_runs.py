@@ -44,7 +44,10 @@ def _said(window: int, acks: str) -> dict[str, Any]:
 
 
 def _point(folder: Path, window: int, acks: str) -> Path:
-    """Make a run of one point, 10 % above its prediction; at window 16 some are undefined."""
+    """Make a run of one point, 10 % above its prediction.
+
+    At window 16 with an ACK for every segment its metrics are undefined.
+    """
     run = folder / f"swept@window={window},acks={acks}/20000101-000030-000000"
     run.mkdir(parents=True)
     document = manifest()

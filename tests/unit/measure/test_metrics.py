@@ -122,7 +122,7 @@ CONNECTIONS = {
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
     "throughput.first": 2.2,  # 11 segments of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # as for the queue, minus the 7 ACKs
-    "efficiency.first": 0.275,  # 2 of 7.2 Mbit/s
+    "efficiency.first": 0.275,  # 1.98 of 7.2 Mbit/s
     "sawtooth_period.first": None,
     "sawtooth_efficiency.first": None,
     "window_peak.first": 5,

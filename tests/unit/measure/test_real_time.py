@@ -416,7 +416,7 @@ def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("later_us", "told"), [(50, True), (60, False)])
 def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None:
-    """Bunches are undefined if ACKs are off by more than an ACK's transmission time, 50 us."""
+    """Verdicts on bunches are open if ACKs are off by more than an ACK's time, 50 us."""
     reverse = [
         dataclasses.replace(c, left_us=14_050 + later_us) if c.left_us == 14_050 else c
         for c in REVERSE

@@ -94,14 +94,14 @@ def test_the_guide_speaks_of_every_row() -> None:
     [
         ("quick", GUIDE.partition("## What it says")[2].partition("\nWho harms")[0]),
         ("quick-more", GUIDE.partition("quick-more.json`")[2]),
-        ("two-way", GUIDE.partition("at two-way's card")[2].partition("\n## ")[0]),
-        ("rfc9743", GUIDE.partition("at rfc9743's card")[2].partition("\nWho harms")[0]),
-        ("bbr", GUIDE.partition("at bbr's card")[2].partition("\n## ")[0]),
-        ("share", GUIDE.partition("at share's card")[2].partition("- **The kernel")[0]),
+        ("two-way", GUIDE.partition("numbers of two-way's card")[2].partition("\n## ")[0]),
+        ("rfc9743", GUIDE.partition("numbers of rfc9743's card")[2].partition("\nWho harms")[0]),
+        ("bbr", GUIDE.partition("numbers of bbr's card")[2].partition("\n## ")[0]),
+        ("share", GUIDE.partition("numbers of share's card")[2].partition("- **The kernel")[0]),
         ("share-newest", GUIDE.partition("share-newest.json")[2].partition("- **The verdict")[0]),
-        ("tcpeval", GUIDE.partition("at tcpeval's card")[2].partition("\n## ")[0]),
-        ("quic", GUIDE.partition("at quic's card")[2].partition("\n### ")[0]),
-        ("ecn", GUIDE.partition("at ecn's card")[2].partition("\n## ")[0]),
+        ("tcpeval", GUIDE.partition("numbers of tcpeval's card")[2].partition("\n## ")[0]),
+        ("quic", GUIDE.partition("numbers of quic's card")[2].partition("\n### ")[0]),
+        ("ecn", GUIDE.partition("numbers of ecn's card")[2].partition("\n## ")[0]),
     ],
 )
 def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:

@@ -278,7 +278,7 @@ def test_a_paper_that_contradicts_itself(
 
 
 def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
-    """If the formula meets the difference of two runs and the claim does not, the paper differs."""
+    """If only the formula meets the difference of two runs, the paper contradicts itself."""
     said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
     there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
     for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):

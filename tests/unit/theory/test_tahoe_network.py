@@ -142,7 +142,7 @@ def test_timers_of_steady_round_trips() -> None:
     [(30, 1000, 15, 15), (31, 1000, 15, 15), (100, 20, 20, 10), (100, 60, 50, 30), (3, 9, 2, 2)],
 )
 def test_thresholds_of_two_rules(cwnd: int, offered: int, paper: int, bsd: int) -> None:
-    """After a timeout the paper's ssthresh is max(min(cwnd/2, maxwnd), 2); BSD's halves both."""
+    """After a timeout ssthresh is max(min(cwnd/2, maxwnd), 2); BSD halves min(cwnd, maxwnd)."""
     for halves_sent, expected in ((False, paper), (True, bsd)):
         sender = Tahoe(offered, fast_retransmit=True, bsd=False, halves_sent=halves_sent)
         sender.cwnd = Fraction(cwnd)

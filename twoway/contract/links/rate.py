@@ -77,7 +77,7 @@ class Rate(RatedQueue):
         return self.grants.table if self.grants else self._opportunities()
 
     def _opportunities(self) -> Timetable:
-        """Make the table of opportunities; the last is the period, and 0 of the next lap."""
+        """Make the table of opportunities; the last time is the period, and 0 of the next lap."""
         rows = self.opportunities or []
         end_ms = rows[-1][0]
         packets = {0: 0}

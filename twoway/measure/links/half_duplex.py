@@ -17,7 +17,7 @@ MEDIUM_BUSY = Definition(
 
 @estimates(Scope.QUEUE, MEDIUM_BUSY)
 def medium_busy(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Return the share of time; NaN if each direction has a medium of its own."""
+    """Return the share of the steady window; NaN if each direction has a medium of its own."""
     if view.holds is None:
         return (math.nan,)
     run = analysis.run

@@ -100,9 +100,10 @@ def effective_pipe(analysis: Analysis, view: ConnectionView) -> tuple[float, ...
 
 @estimates(Scope.CONNECTION, *FLIGHT_TIMES)
 def flight_times(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Find when the flight first reaches each share of the rate-delay product; NaN if never.
+    """Find when the flight first reaches each share of the pipe; NaN if it never does.
 
-    The product is the propagation of both directions in transmission times of a data packet.
+    The pipe, the bandwidth-delay product, is the propagation of both directions in transmission
+    times of a data packet.
     """
     sent_ns, span, full = flights(analysis.run, view)
     delay_ns = view.forward.queue.delay_ns + view.reverse.queue.delay_ns

@@ -46,7 +46,10 @@ _FIRST_DELAYED_ACKS = ((1, 36), (2, 72), (1, 4), (2, 88), (1, 1), (2, 89), (1, 1
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Predict throughput and the shares of the medium; if ACKs have full turns, bunches, too.
+    """Predict throughput and the shares of the medium.
+
+    For a single connection also its largest bunch, and in turns of several packets the compression
+    of its ACKs.
 
     Raises: ValueError with a sentence if the link has a medium for each direction, if windows
         differ, change, are too small or overflow a queue, or if delayed ACKs have turns of several
