@@ -350,6 +350,9 @@ def test_udp_comes_off_the_link() -> None:
     setup = replace(_setup(EXAMPLE_3, [FIRST, SECOND], 20_000), datagrams=(film,))
     values, taken = predict("fast", setup), 0.13 * 1.014
     assert values["throughput.second"] == pytest.approx(8.8235 * (1 - taken), abs=5e-5)
+    # The other direction has the first flow's data and the second's ACKs, and nothing of the film.
+    left = values["throughput.first"] / 100 + values["throughput.second"] * 0.04 / 100
+    assert values["utilisation.forward"] == pytest.approx(left, abs=1e-9)
     utilisation = 0.8824 * (1 - taken) + taken
     assert values["utilisation_data.reverse"] == pytest.approx(utilisation, abs=5e-5)
     assert values["utilisation.reverse"] == pytest.approx(1)
