@@ -71,7 +71,6 @@ class RunClock:
 
     def __init__(self, title: str, start_ns: int, stop_ns: int) -> None:
         self._start_ns = start_ns
-        self._began = time.monotonic()
         self._traffic_began: float | None = None
         self._last = (start_ns, 0)
         self._progress = Progress(
@@ -107,13 +106,14 @@ class RunClock:
         simulated_s = (time_ns - self._start_ns) / 1e9
         factor = simulated_s / max(now - self._traffic_began, 0.01)
         last_ns, last_bytes = self._last
-        goodput = (acked_bytes - last_bytes) * 8e3 / max(time_ns - last_ns, 1)
+        # Connections that have ended are not in acked_bytes any more.
+        goodput = max(acked_bytes - last_bytes, 0) * 8e3 / max(time_ns - last_ns, 1)
         self._last = (time_ns, acked_bytes)
         self._progress.update(
             self._task,
             completed=time_ns - self._start_ns,
-            now=f"{simulated_s:.1f} s simulated in {now - self._began:.1f} s, {factor:.0f}x,"
-            f" {goodput:.3g} Mbit/s, {queued_packets} queued",
+            now=f"{simulated_s:.1f} s simulated in {now - self._traffic_began:.1f} s,"
+            f" {factor:.0f}x, {goodput:.3g} Mbit/s, {queued_packets} queued",
         )
 
 

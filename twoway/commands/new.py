@@ -20,6 +20,8 @@ title: {title}
 topology: {{name: {topology}}}
 # The file of a link: {link}
 profile: {profile}
+# As Linux has it. Without this line each segment has its ACK, as in the papers.
+stack: {{acks: delayed, timestamps: true}}
 # Each sends from start_s (default: 0) to the end; one with `transfer` sends that amount.
 flows:
 {flows}
