@@ -29,12 +29,12 @@ _HEAD = """\
 # The last full run
 
 `docs/results_page.py` writes this page from the tables beside it. All {points} points are as their
-files say: those of the last full run (Linux {kernel}, revision {revision}), judged by
+files say: those of the last full run (Linux {kernel}, guest {guest}), judged by
 today's files, and those of experiments that are newer.
 
 | file | what it has |
 |---|---|
-| `summary.json` | machine, kernel, revision, and the number of claims by verdict |
+| `summary.json` | machine, kernel, guest, revisions, and the number of claims by verdict |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `predictions.csv` | each predicted value: tolerance, the paper's formula, what came out |
 | `fidelity.csv` | the same of the testbed itself: that its links do what a profile sets |
@@ -50,10 +50,11 @@ the pages for classes may print no figure that is not here.
 def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
-    (kernel,), (revision,) = (summary["provenance"][key] for key in ("kernel", "git"))
+    # The guest decides each packet: its runs may be of several revisions of the tree.
+    (kernel,), (guest,) = (summary["provenance"][key] for key in ("kernel", "guest"))
     count = sum(len(point_names(name)) for name in all_ids())
     parts = [
-        _HEAD.format(points=count, kernel=kernel, revision=revision),
+        _HEAD.format(points=count, kernel=kernel, guest=guest),
         *_claims(),
         *_sharpness(),
         *_witness(),
