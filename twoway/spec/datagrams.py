@@ -66,9 +66,9 @@ class Datagrams(Model):
     def frame_packets(self, seconds: float) -> list[int]:
         """Compute the number of packets of each frame of a film, whose mean rate is `rate_mbit`."""
         assert self.film is not None
-        count = max(int(seconds * self.film.frames_per_s), 1)
-        sent = [0.0, *accumulate(relative_sizes(self.seed, count))]
-        bits = self.rate_mbit * 1e6 * count / self.film.frames_per_s
+        sizes = relative_sizes(self.seed, self.film.frames_per_s, seconds)
+        sent = [0.0, *accumulate(sizes)]
+        bits = self.rate_mbit * 1e6 * len(sizes) / self.film.frames_per_s
         scale = bits / (self.packet_bytes * 8) / sent[-1]
         return [round(after * scale) - round(before * scale) for before, after in pairwise(sent)]
 

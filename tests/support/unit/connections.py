@@ -1,8 +1,8 @@
-"""Connections as theories have them, which read neither addresses nor taps."""
+"""Connections and UDP flows for code that reads neither their addresses nor their taps."""
 
 from typing import Any
 
-from twoway.contract.network import CONNECT_NS, START_NS, Connection
+from twoway.contract.network import CONNECT_NS, START_NS, Connection, DatagramFlow
 
 NOWHERE: dict[str, Any] = {
     "from_": "h1",
@@ -13,8 +13,6 @@ NOWHERE: dict[str, Any] = {
     "port": 5001,
     "source_interface": "h1-eth0",
     "sink_interface": "h2-eth0",
-    "congestion_in_kernel": "any",
-    "connect_ns": CONNECT_NS,
     "start_ns": START_NS,
 }
 
@@ -33,4 +31,19 @@ def connection(
     """
     named = {"name": name, "congestion": congestion, "directions": data, "ack_directions": acks}
     slowest = {"direction": data[-1], "ack_direction": acks[-1]}
-    return Connection.model_validate(NOWHERE | named | slowest | fields)
+    own = {"congestion_in_kernel": "any", "connect_ns": CONNECT_NS}
+    return Connection.model_validate(NOWHERE | named | slowest | own | fields)
+
+
+def datagram_flow(name: str, direction: str, rate_mbit: float, **fields: Any) -> DatagramFlow:
+    """A UDP flow of packets of 1000 bytes at a constant rate.
+
+    Args:
+        name: its name.
+        direction: the queue that it passes.
+        rate_mbit: its rate.
+        fields: more of its fields, or other values.
+    """
+    steady = {"packet_bytes": 1000, "poisson": False, "mean_on_s": None, "mean_off_s": None}
+    named = {"name": name, "directions": (direction,), "rate_mbit": rate_mbit, "stop_ns": START_NS}
+    return DatagramFlow.model_validate(NOWHERE | steady | named | fields)

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from connections import connection
+from connections import connection, datagram_flow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twoway.contract.network import START_NS, Connection, DatagramFlow
+from twoway.contract.network import START_NS, Connection
 from twoway.theory.fast import (
     Direction,
     Equilibrium,
@@ -327,26 +327,7 @@ def test_constant_rates_come_off_the_link() -> None:
 
 def test_udp_comes_off_the_link() -> None:
     """1.3 Mbit/s of UDP reduce the link by themselves and by their Ethernet headers alone."""
-    film = DatagramFlow(
-        name="film",
-        from_="h2",
-        to="h1",
-        source="10.0.2.2",
-        destination="10.0.1.2",
-        source_port=1,
-        port=2,
-        source_interface="h2-eth0",
-        sink_interface="h1-eth0",
-        directions=("reverse",),
-        packet_bytes=1000,
-        rate_mbit=1.3,
-        poisson=False,
-        frames_per_s=12.97,
-        mean_on_s=None,
-        mean_off_s=None,
-        start_ns=0,
-        stop_ns=1,
-    )
+    film = datagram_flow("film", "reverse", 1.3, frames_per_s=12.97)
     setup = replace(_setup(EXAMPLE_3, [FIRST, SECOND], 20_000), datagrams=(film,))
     values, taken = predict("fast", setup), 0.13 * 1.014
     assert values["throughput.second"] == pytest.approx(8.8235 * (1 - taken), abs=5e-5)

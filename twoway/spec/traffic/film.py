@@ -74,15 +74,15 @@ class Film(Model, Traffic):
 
     def frame_bytes(self, seconds: float) -> list[int]:
         """Compute the sizes of the frames of a film of this length, at least one."""
-        count = max(int(seconds * self.frames_per_s), 1)
-        sizes = relative_sizes(self.seed, count)
-        total_bytes = self.mean_mbit * 1e6 / 8 * count / self.frames_per_s
+        sizes = relative_sizes(self.seed, self.frames_per_s, seconds)
+        total_bytes = self.mean_mbit * 1e6 / 8 * len(sizes) / self.frames_per_s
         scale = total_bytes / sum(sizes)
         return [max(round(size * scale), 1) for size in sizes]
 
 
-def relative_sizes(seed: int, count: int) -> list[float]:
-    """Draw the sizes of a film's first frames, in any unit."""
+def relative_sizes(seed: int, frames_per_s: float, seconds: float) -> list[float]:
+    """Draw the sizes of the frames of a film of this length, at least one, in any unit."""
+    count = max(int(seconds * frames_per_s), 1)
     source = random.Random(seed)  # noqa: S311 - a repeatable one
     return list(itertools.islice(_endless_sizes(source), count))
 

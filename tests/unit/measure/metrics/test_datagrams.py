@@ -3,31 +3,13 @@
 import numpy as np
 import pytest
 from column_run import analysis_of
+from connections import datagram_flow
 from packet_columns import packets
 
-from twoway.contract.network import DatagramFlow
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.datagrams import datagrams
 
-FLOW = DatagramFlow(
-    name="udp",
-    from_="h1",
-    to="h2",
-    source="10.0.1.2",
-    destination="10.0.2.2",
-    source_port=40001,
-    port=5001,
-    source_interface="h1-eth0",
-    sink_interface="h2-eth0",
-    directions=("forward",),
-    packet_bytes=1000,
-    rate_mbit=8,
-    poisson=False,
-    mean_on_s=None,
-    mean_off_s=None,
-    start_ns=0,
-    stop_ns=1000,
-)
+FLOW = datagram_flow("udp", "forward", 8, start_ns=0, stop_ns=1000)
 NONE = packets(time_ns=[])
 
 
