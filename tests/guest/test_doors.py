@@ -72,7 +72,7 @@ def test_keys_of_the_shell() -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_a_shell_removes_what_a_killed_one_has_left() -> None:
-    """When a shell starts, it removes the folder of a killed shell."""
+    """A shell removes the folder that a killed shell has left."""
     pid, terminal = _shell()
     opened = [file.readlink() for file in Path(f"/proc/{pid}/fd").iterdir()]
     (left,) = (file.parent for file in opened if file.name == LOCK)

@@ -128,7 +128,7 @@ def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
 
 
 def test_alpha_may_change_under_way(flows: dict[str, Samples]) -> None:
-    """When a namespace's alpha changes, a flow of "fast" queues the new number of packets."""
+    """A flow of "fast" queues the new number of packets after its namespace's alpha has changed."""
     samples = flows["changed"]
     assert samples[0].cwnd == REST
     assert abs(samples[-1].cwnd - (REST + ALPHA)) <= 1

@@ -1,4 +1,4 @@
-"""As root, on a real clock: channels send at exact times, though every timer is late.
+"""Measure when channels send though every timer is late, as root, on a real clock.
 
     real_clock.py # writes /mnt/run/clock.json, the result of each trial
 

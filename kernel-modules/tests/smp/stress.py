@@ -1,4 +1,4 @@
-"""As root on several processors: channels are changed and deleted while they carry traffic.
+"""Change and delete channels while they carry traffic, as root, on several processors.
 
     stress.py REQUESTS MODULE/PARAMETERS/CONTROLS ...
 

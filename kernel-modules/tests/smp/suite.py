@@ -1,4 +1,4 @@
-"""As root on several processors, on the machine's clock: tests that need no exact time.
+"""Run tests that need no exact time, as root, on several processors and the machine's clock.
 
     suite.py TRIAL[;ARGUMENT...] ...
 

@@ -61,7 +61,7 @@ def test_new_payload_by_marking(
 
 
 def test_goodput_of_intervals() -> None:
-    """Of 100, 100 and 50 new bytes, 2 and 3 ns apart, intervals have 400 and 200 Gbit/s.
+    """Intervals have 400 and 200 Gbit/s if 100, 100 and 50 new bytes come 2 and 3 ns apart.
 
     A segment that arrives at an interval's start belongs to it; a repeated segment is not new.
     """

@@ -1,4 +1,4 @@
-"""What `twoway clean` lists and removes, and what it leaves alone."""
+"""Tests of `twoway clean`: the parts of runs that it lists, removes and keeps."""
 
 import os
 import time
