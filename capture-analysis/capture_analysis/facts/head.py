@@ -11,7 +11,7 @@ from capture_analysis.facts.delivered import delivery_shifts
 from capture_analysis.facts.facts import MIN_SAMPLES, Evidence, Facts, FloatArray, RateSource
 from capture_analysis.facts.links import rates
 from capture_analysis.facts.sides import Sides, one_pair
-from capture_analysis.facts.tap import tap
+from capture_analysis.facts.tap import round_trip_change_ns, tap
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20
@@ -144,8 +144,9 @@ def _window_shifts(flows: FlowTable) -> IntArray:
 def _ticks(head: Block, facts: Facts) -> Facts:
     """Estimate the tick of each receiver's time stamps.
 
-    The estimate is the time between its first and last stamped packet, divided by the ticks
-    between.
+    Between its first and its last stamped packet, time and ticks agree but for _TICK_TOLERANCE and
+    the change of the packets' delay, which is at most that of the round trips. The tick is known
+    if only one of TICKS_NS agrees.
     """
     packets = head.packets
     rows = np.flatnonzero((packets.marks & Mark.TIMESTAMPS) != 0)
@@ -157,12 +158,14 @@ def _ticks(head: Block, facts: Facts) -> Facts:
     value = packets.ts_value
     ticks = (value[last] - value[first]).view(np.int32).astype(np.int64)
     time_ns = packets.time_ns[last] - packets.time_ns[first]
-    raw = np.where(ticks >= MIN_SAMPLES, time_ns / np.maximum(ticks, 1), np.nan)
-    ratio = raw[:, None] / TICKS_NS
-    nearest = np.abs(np.log(np.where(ratio > 0, ratio, 1e-9))).argmin(axis=1)
-    fits = np.abs(ratio[np.arange(len(seen)), nearest] - 1) <= _TICK_TOLERANCE
-    tick_ns, counts = np.full(len(facts), np.nan), np.zeros(len(facts), dtype=np.int64)
     # The time stamps of a direction's receiver are on packets of the opposite half.
-    tick_ns[seen ^ 1] = np.where(fits, TICKS_NS[nearest], np.nan)
-    counts[seen ^ 1] = np.maximum(ticks, 0)
+    at = seen ^ 1
+    passed_ns = ticks[:, None] * TICKS_NS
+    change_ns = round_trip_change_ns(head, len(facts))[at]
+    most_ns = _TICK_TOLERANCE * passed_ns + TICKS_NS + change_ns[:, None]
+    agree = np.abs(time_ns[:, None] - passed_ns) <= most_ns
+    known = (ticks >= MIN_SAMPLES) & (agree.sum(axis=1) == 1)
+    tick_ns, counts = np.full(len(facts), np.nan), np.zeros(len(facts), dtype=np.int64)
+    tick_ns[at] = np.where(known, TICKS_NS[agree.argmax(axis=1)], np.nan)
+    counts[at] = np.maximum(ticks, 0)
     return replace(facts, tick_ns=tick_ns, ticks=counts)

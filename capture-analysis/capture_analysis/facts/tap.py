@@ -84,15 +84,30 @@ def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
     return np.where(known, to_sender_ns / np.where(known, both, 1), np.nan)
 
 
+def round_trip_change_ns(block: Block, directions: int) -> IntArray:
+    """Subtract the shortest time from data to its ACK from the longest, by direction.
+
+    It is 0 for directions without such times.
+    """
+    lane, loop_ns = _from_data_to_acks(block)
+    longest = np.zeros(directions, dtype=np.int64)
+    np.maximum.at(longest, lane, loop_ns)
+    return longest - np.minimum(_shortest(lane, loop_ns, directions).time_ns, longest)
+
+
 def _acked(block: Block, directions: int) -> Loops:
-    """Time data to its ACKs, by the direction of the data.
+    return _shortest(*_from_data_to_acks(block), directions)
+
+
+def _from_data_to_acks(block: Block) -> tuple[IntArray, IntArray]:
+    """Time data to its ACKs; return the direction of the data, and the time.
 
     A packet that acknowledges belongs to the opposite half's data.
     """
     rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
     packets = block.packets
     lane = (packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]) ^ 1
-    return _shortest(lane, block.tracked.rtt_ns[rows].astype(np.int64), directions)
+    return lane, block.tracked.rtt_ns[rows].astype(np.int64)
 
 
 def _echoed(block: Block, directions: int) -> Loops:

@@ -192,6 +192,24 @@ def test_tick_found_from_time_stamps(tick_ns: int) -> None:
     assert np.isnan(facts.tick_ns[1])
 
 
+def _queue_grows(exchange: Exchange, share: float) -> Exchange:
+    """Let each ACK wait longer than the one before, by a share of the time since the first."""
+    exchange.ack_ns = exchange.ack_ns + (share * (exchange.ack_ns - exchange.ack_ns[0])).astype(int)
+    return exchange
+
+
+def test_tick_found_though_a_queue_grows() -> None:
+    """The tick is found if the ACKs' delay grows by a third of the time in which they were sent."""
+    facts = facts_of(_queue_grows(compressed(tick_ns=1_000_000, sends=False), 1 / 3))
+    assert facts.tick_ns[0] == 1_000_000
+
+
+def test_tick_unknown_where_two_agree() -> None:
+    """No tick is found if a growing queue lets two agree, 4 and 5 ms."""
+    facts = facts_of(_queue_grows(compressed(tick_ns=4_000_000, sends=False), 1 / 4))
+    assert np.isnan(facts.tick_ns[0])
+
+
 def test_data_found_whoever_opens_the_connection() -> None:
     """Whichever end opens a connection, its data has the right direction."""
     facts = facts_of(arriving(), arriving(turned=True, port=40001))

@@ -33,6 +33,7 @@ class Told:
         evidence: of its rate.
         error: of its rate, as a share of it; NaN without one.
         tick_ns: of its time stamps; NaN without them.
+        stamped: True if runs that its time stamps must show suffice to make it compressed.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Told:
     evidence: Evidence
     error: float
     tick_ns: float
+    stamped: bool
 
 
 def truth(share: float) -> str:
@@ -70,6 +72,7 @@ def told(simulated: SimulatedCapture) -> Iterator[Told]:
             evidence,
             float(error),
             float(measured.facts.tick_ns[direction]),
+            simulated.stamped[direction] >= COMPRESSED,
         )
 
 
@@ -103,6 +106,8 @@ def main(captures: int = 20, seed: int = 1) -> None:
     for place in dict.fromkeys(each.place for each in compressed):
         here = [each for each in compressed if each.place == place]
         show_called(place, here)
+        longer = [each for each in here if each.stamped]
+        show_called("  in runs that were sent over more than two ticks", longer)
         for tick_ns in sorted({each.tick_ns for each in here if each.tick_ns == each.tick_ns}):
             show_called(
                 f"  ticks of {tick_ns / 1e6:g} ms", [e for e in here if e.tick_ns == tick_ns]

@@ -27,6 +27,8 @@ class SimulatedCapture:
         place: the tap's place.
         shares: by direction (2 * connection + half), the share of the ACKs that shrank between
             receiver and tap, in runs of three at least; connections of fewer than 30 left out.
+        stamped: by direction, the share of the ACKs in such runs that the receiver sent over more
+            than two ticks of its time stamps; 0 without time stamps.
         rates_bit: by direction, the rate of the link on its data's path.
     """
 
@@ -34,16 +36,21 @@ class SimulatedCapture:
     place: Place
     capture: ColumnCapture
     shares: dict[int, float]
+    stamped: dict[int, float]
     rates_bit: dict[int, float]
 
 
-def compressed_share(truth: Truth) -> float:
-    """Return the share of ACKs in runs of three or more whose gaps shrank below 0.75."""
+def compressed_share(truth: Truth, longer_than_ns: float = -1) -> float:
+    """Return the share of ACKs in runs of three or more whose gaps shrank below 0.75.
+
+    Runs that were sent over less than a time do not count.
+    """
     sent, seen = np.diff(truth.sent_ns), np.diff(truth.seen_ns)
     shrank = np.concatenate(([False], (sent > 0) & (seen < COMPRESSED_BELOW * sent), [False]))
     edges = np.flatnonzero(np.diff(shrank.astype(np.int8)))
-    lengths = edges[1::2] - edges[::2]
-    return float((lengths[lengths >= 2] + 1).sum() / max(len(sent) + 1, 1))
+    first, last = edges[::2], edges[1::2]
+    counts = (last - first >= 2) & (truth.sent_ns[last] - truth.sent_ns[first] > longer_than_ns)
+    return float((last - first + 1)[counts].sum() / max(len(sent) + 1, 1))
 
 
 def corpus(count: int, seed: int = 1, kinds: Iterable[str] = ()) -> Iterator[SimulatedCapture]:
@@ -61,14 +68,16 @@ def make_capture(kind: str, make: Callable[[Random], "Plan"], random: Random) ->
     simulation = Simulation(plan.links, plan.connections, place, int(random.integers(1 << 30)))
     simulation.run(plan.packets)
     seen = sorted({row[1] for row in simulation.rows})
-    shares, rates = {}, {}
+    shares, stamped, rates = {}, {}, {}
     for flow, number in enumerate(seen):
         truth = simulation.truth(number)
         if len(truth.sent_ns) > 30:
+            tick_ns = plan.connections[number].tick_ns
             shares[2 * flow] = compressed_share(truth)
+            stamped[2 * flow] = compressed_share(truth, 2 * tick_ns) if tick_ns else 0
             rates[2 * flow] = plan.links[plan.connections[number].sender].rate_bit
     return SimulatedCapture(
-        kind, place, simulation.captured(plan.clock_ns, plan.merge), shares, rates
+        kind, place, simulation.captured(plan.clock_ns, plan.merge), shares, stamped, rates
     )
 
 
