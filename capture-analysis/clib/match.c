@@ -9,7 +9,9 @@
  *	otherwise                                head and row are a pair
  *
  * A hash table finds the queues: linear probing, at most half full, multiply-shift with a random
- * odd factor (Dietzfelbinger et al., 1997): the author of a capture cannot make keys collide.
+ * odd factor (Dietzfelbinger et al., 1997): the author of a capture cannot make keys collide. It has
+ * four bytes for a row of b: captures of a link have their packets in about the same order, so the
+ * keys of rows that are compared are in the processor's cache.
  */
 #include <stdlib.h>
 
@@ -18,15 +20,14 @@
 #define AHEAD 8		/* rows from fetching a slot to using it: one or two cache misses */
 #define NONE UINT32_MAX
 
-/* The rows of b with one key, linked in order; head is NONE if the queue or the slot is empty. */
-struct queue {
-	int64_t key;
-	uint32_t head;
-	uint32_t tail;		/* NONE if the slot is empty */
-};
-
+/*
+ * The rows of b with one key, linked in a circle: the slot has the last one, which is followed by the
+ * first. If all rows of a queue are taken, the last one is followed by NONE.
+ */
 struct queues {
-	struct queue *slots;
+	const int64_t *keys;	/* of b, `stride` numbers apart */
+	size_t stride;
+	uint32_t *slots;	/* NONE without a queue */
 	uint32_t *next;
 	uint64_t factor;
 	size_t mask;
@@ -84,20 +85,62 @@ static size_t slot_of(const struct queues *queues, int64_t key)
 	return (size_t)((uint64_t)key * queues->factor >> queues->shift);
 }
 
-/* The queue of a key, or the empty slot for it. */
-static struct queue *find(const struct queues *queues, int64_t key)
+static int64_t key_of(const struct queues *queues, size_t row)
+{
+	return queues->keys[row * queues->stride];
+}
+
+static void fetch(const struct queues *queues, int64_t key)
+{
+	__builtin_prefetch(&queues->slots[slot_of(queues, key)], 1);
+}
+
+/* The slot of a key's queue, or an empty one for it. */
+static uint32_t *find(const struct queues *queues, int64_t key)
 {
 	size_t at = slot_of(queues, key);
 
-	while (queues->slots[at].tail != NONE && queues->slots[at].key != key)
+	while (queues->slots[at] != NONE && key_of(queues, queues->slots[at]) != key)
 		at = (at + 1) & queues->mask;
 	return &queues->slots[at];
 }
 
-static bool queues_new(struct queues *queues, size_t rows, uint64_t seed)
+static void append(struct queues *queues, uint32_t row)
+{
+	uint32_t *last = find(queues, key_of(queues, row));
+
+	if (*last == NONE) {
+		queues->next[row] = row;
+	} else {
+		queues->next[row] = queues->next[*last];
+		queues->next[*last] = row;
+	}
+	*last = row;
+}
+
+/* The first row of a queue; NONE without one. */
+static uint32_t head(const struct queues *queues, const uint32_t *last)
+{
+	return *last == NONE ? NONE : queues->next[*last];
+}
+
+static void take_head(struct queues *queues, const uint32_t *last)
+{
+	const uint32_t first = queues->next[*last];
+
+	queues->next[*last] = first == *last ? NONE : queues->next[first];
+}
+
+/* Makes the queues of b, whose keys are `stride` numbers apart. */
+static bool queues_new(struct queues *queues, const int64_t *keys, size_t stride, size_t rows,
+		       uint64_t seed)
 {
 	size_t slots = 2;
 
+	if (rows >= NONE)
+		return false;
+	queues->keys = keys;
+	queues->stride = stride;
 	queues->shift = 63;
 	for (; slots < 2 * rows; slots *= 2)
 		queues->shift--;
@@ -108,22 +151,19 @@ static bool queues_new(struct queues *queues, size_t rows, uint64_t seed)
 	if (!queues->slots || !queues->next)
 		return false;
 	for (size_t at = 0; at < slots; at++)
-		queues->slots[at] = (struct queue){ .head = NONE, .tail = NONE };
+		queues->slots[at] = NONE;
+	for (size_t at = 0; at < rows; at++) {
+		if (at + AHEAD < rows)
+			fetch(queues, key_of(queues, at + AHEAD));
+		append(queues, (uint32_t)at);
+	}
 	return true;
 }
 
-static void append(struct queues *queues, int64_t key, uint32_t row)
+static void queues_free(struct queues *queues)
 {
-	struct queue *queue = find(queues, key);
-
-	queues->next[row] = NONE;
-	if (queue->tail == NONE) {
-		queue->key = key;
-		queue->head = row;
-	} else {
-		queues->next[queue->tail] = row;
-	}
-	queue->tail = row;
+	free(queues->slots);
+	free(queues->next);
 }
 
 /* Difference modulo 2^64, as in numpy. */
@@ -136,17 +176,17 @@ static int64_t difference(int64_t later, int64_t earlier)
 static uint32_t take_partner(struct queues *queues, const struct ca_match_row *a,
 			     const struct ca_match_row *b, int64_t horizon_ns)
 {
-	struct queue *queue = find(queues, a->key);
+	const uint32_t *last = find(queues, a->key);
+	uint32_t first;
 
-	while (queue->head != NONE) {
-		const uint32_t head = queue->head;
-		const int64_t delay_ns = difference(b[head].time_ns, a->time_ns);
+	while ((first = head(queues, last)) != NONE) {
+		const int64_t delay_ns = difference(b[first].time_ns, a->time_ns);
 
 		if (delay_ns > horizon_ns)
 			return NONE;
-		queue->head = queues->next[head];
+		take_head(queues, last);
 		if (delay_ns >= -horizon_ns)
-			return head;
+			return first;
 	}
 	return NONE;
 }
@@ -155,22 +195,18 @@ size_t ca_match_join(const struct ca_match_row *a, size_t a_count, const struct 
 		     size_t b_count, int64_t horizon_ns, uint64_t seed, int64_t *a_rows,
 		     int64_t *b_rows)
 {
+	const size_t stride = sizeof(*b) / sizeof(b->key);
 	struct queues queues = { 0 };
 	size_t pairs = CA_MATCH_FAILED;
 
-	if (b_count >= NONE || !queues_new(&queues, b_count, seed))
+	if (!queues_new(&queues, b_count ? &b->key : NULL, stride, b_count, seed))
 		goto out;
-	for (size_t at = 0; at < b_count; at++) {
-		if (at + AHEAD < b_count)
-			__builtin_prefetch(&queues.slots[slot_of(&queues, b[at + AHEAD].key)], 1);
-		append(&queues, b[at].key, (uint32_t)at);
-	}
 	pairs = 0;
 	for (size_t at = 0; at < a_count; at++) {
 		uint32_t partner;
 
 		if (at + AHEAD < a_count)
-			__builtin_prefetch(&queues.slots[slot_of(&queues, a[at + AHEAD].key)], 1);
+			fetch(&queues, a[at + AHEAD].key);
 		partner = take_partner(&queues, &a[at], b, horizon_ns);
 		if (partner == NONE)
 			continue;
@@ -178,8 +214,7 @@ size_t ca_match_join(const struct ca_match_row *a, size_t a_count, const struct 
 		b_rows[pairs++] = partner;
 	}
 out:
-	free(queues.slots);
-	free(queues.next);
+	queues_free(&queues);
 	return pairs;
 }
 
@@ -187,24 +222,20 @@ bool ca_match_partners(const int64_t *a, size_t a_count, const int64_t *b, size_
 		       uint64_t seed, int64_t *partners)
 {
 	struct queues queues = { 0 };
-	const bool found = b_count < NONE && queues_new(&queues, b_count, seed);
+	const bool made = queues_new(&queues, b, 1, b_count, seed);
 
-	for (size_t at = 0; found && at < b_count; at++) {
-		if (at + AHEAD < b_count)
-			__builtin_prefetch(&queues.slots[slot_of(&queues, b[at + AHEAD])], 1);
-		append(&queues, b[at], (uint32_t)at);
-	}
-	for (size_t at = 0; found && at < a_count; at++) {
-		struct queue *queue;
+	for (size_t at = 0; made && at < a_count; at++) {
+		const uint32_t *last;
+		uint32_t first;
 
 		if (at + AHEAD < a_count)
-			__builtin_prefetch(&queues.slots[slot_of(&queues, a[at + AHEAD])], 1);
-		queue = find(&queues, a[at]);
-		partners[at] = queue->head == NONE ? -1 : (int64_t)queue->head;
-		if (queue->head != NONE)
-			queue->head = queues.next[queue->head];
+			fetch(&queues, a[at + AHEAD]);
+		last = find(&queues, a[at]);
+		first = head(&queues, last);
+		partners[at] = first == NONE ? -1 : (int64_t)first;
+		if (first != NONE)
+			take_head(&queues, last);
 	}
-	free(queues.slots);
-	free(queues.next);
-	return found;
+	queues_free(&queues);
+	return made;
 }
