@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.two_captures.joining import partners
 
 FloatArray = NDArray[np.float64]
 
@@ -45,11 +46,10 @@ def match_acks(sent: Packets, arrived: Packets) -> tuple[AckTimes, int]:
     Returns: the pairs, in order of sending, and the number of sent ACKs that never arrived.
     """
     sent, arrived = sent.where(_pure_ack(sent)), arrived.where(_pure_ack(arrived))
-    _, in_rows, out_rows = np.intersect1d(sent.key(), arrived.key(), return_indices=True)
-    order = np.argsort(in_rows)
-    in_rows, out_rows = in_rows[order], out_rows[order]
-    times = AckTimes(sent.time_ns[in_rows], arrived.time_ns[out_rows], sent.frame_bytes[in_rows])
-    return times, len(sent) - len(in_rows)
+    rows = partners(sent.key(), arrived.key())
+    came = rows >= 0
+    times = AckTimes(sent.time_ns[came], arrived.time_ns[rows[came]], sent.frame_bytes[came])
+    return times, int((~came).sum())
 
 
 def _pure_ack(packets: Packets) -> BoolArray:

@@ -104,6 +104,37 @@ _PROTOTYPES = {
             ctypes.c_void_p,
         ],
     ),
+    "ca_steps_sum": (
+        None,
+        [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_steps_of_queue": (
+        None,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_steps_last_to_empty": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+        ],
+    ),
     "ca_tally_add": (None, [ctypes.c_void_p] * 2),
     "ca_standing_add": (None, [ctypes.c_void_p] * 2),
     "ca_afar_add": (ctypes.c_int64, [ctypes.c_void_p] * 4),

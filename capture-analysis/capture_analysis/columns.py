@@ -150,7 +150,9 @@ class Packets:
 
         A slice copies nothing.
         """
-        return Packets(*(getattr(self, name)[rows] for name in _COLUMNS))
+        if not isinstance(rows, slice) and rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        return self._each(lambda column: _taken(column, rows))
 
     def data(self) -> "Packets":
         """Select the packets that carry payload, as `later` does."""
@@ -162,14 +164,17 @@ class Packets:
 
         These columns must not be overwritten before.
         """
-        return _Later.of(self, change)
+        return Lazy.of(lambda name: change(self.key() if name == "keys" else getattr(self, name)))
 
     def widened(self) -> "Packets":
         """Convert columns to int64, so that differences do not wrap."""
-        return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
+        return self._each(lambda column: column.astype(np.int64))
+
+    def _each(self, change: Callable[[IntArray], IntArray]) -> "Packets":
+        return type(self)(*(change(getattr(self, f.name)) for f in fields(self)))
 
     def renumbered(self, flow: IntArray, turned: IntArray) -> "Packets":
-        """Renumber connections to those of a common table, as `unify` maps them."""
+        """Renumber connections to those of a common table, as `CommonFlows` maps them."""
         return replace(
             self,
             flow=_narrow(flow.astype(np.uint32))[self.flow],
@@ -179,44 +184,104 @@ class Packets:
     def key(self) -> IntArray:
         """Hash each packet to a number that is equal all along its path.
 
-        The hash covers the connection (numbered alike in all captures: `unify`), IP identification,
-        sequence and acknowledgement numbers, length, window, time stamps and SACK. Linux counts the
-        identification per connection, so retransmissions differ.
+        The hash covers the connection (numbered alike in all captures: `CommonFlows`), IP
+        identification, sequence and acknowledgement numbers, length, window, time stamps and SACK.
+        Linux counts the identification per connection, so retransmissions differ.
 
         Returns: shape (n,), int64.
         """
-        mixed = np.zeros(len(self), dtype=np.uint64)
-        for high, low in (
-            (self.flow, self.half),
-            (self.seq, self.ack),
-            (self.ip_id, self.payload_bytes),
-            (self.ts_value, self.ts_echo),
-            (self.sack_left, self.sack_right),
-            (self.window, self.flags),
-        ):
-            mixed ^= (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
-            mixed *= np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-        return mixed.view(np.int64)
+        return _of_connections(self.header_key(), self)
+
+    def header_key(self) -> IntArray:
+        """Hash what a key covers besides the connection; shape (n,), int64."""
+        keys = np.zeros(len(self), dtype=np.uint64)
+        for high, low in _KEY:
+            _mix(keys, getattr(self, high), getattr(self, low))
+        return keys.view(np.int64)
 
 
-class _Later(Packets):
-    """Packets of `Packets.later`."""
+# Pairs of columns that a key covers.
+_KEY = (
+    ("seq", "ack"),
+    ("ip_id", "payload_bytes"),
+    ("ts_value", "ts_echo"),
+    ("sack_left", "sack_right"),
+    ("window", "flags"),
+)
+# Number of packets that are hashed at a time: a core's cache holds their temporary arrays.
+_BLOCK = 1 << 14
 
-    _origin: Packets
-    _change: Callable[[IntArray], IntArray]
+
+def _mix(keys: NDArray[np.uint64], high: IntArray, low: IntArray) -> None:
+    """Mix two numbers of at most 32 bits into each key."""
+    for first in range(0, len(keys), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        mixed = keys[rows]
+        mixed ^= (high[rows].astype(np.uint64) << np.uint64(32)) | low[rows].astype(np.uint64)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+
+
+def _of_connections(header_key: IntArray, packets: Packets) -> IntArray:
+    keys = header_key.view(np.uint64).copy()
+    _mix(keys, packets.flow, packets.half)
+    return keys.view(np.int64)
+
+
+@dataclass(frozen=True)
+class Keyed(Packets):
+    """Packets with stored hashes of their headers; columns that only keys need can be left out.
+
+    Attributes:
+        hashes: shape (n,), see `header_key`.
+    """
+
+    hashes: IntArray
 
     @classmethod
-    def of(cls, origin: Packets, change: Callable[[IntArray], IntArray]) -> "_Later":
+    def of(cls, packets: Packets, left_out: Iterable[str]) -> "Keyed":
+        """Hash the headers of packets; columns that are left out are 0 and take no memory."""
+        none = np.broadcast_to(np.uint8(0), (len(packets),))
+        columns = {name: getattr(packets, name) for name in _COLUMNS}
+        return cls(**columns | dict.fromkeys(left_out, none), hashes=packets.header_key())
+
+    def key(self) -> IntArray:
+        """Compute the packets' keys from the stored hashes."""
+        return _of_connections(self.hashes, self)
+
+
+class Lazy(Packets):
+    """Packets whose columns are computed when they are first read."""
+
+    keys: IntArray
+    _column: Callable[[str], IntArray]
+
+    @classmethod
+    def of(cls, column: Callable[[str], IntArray]) -> "Lazy":
+        """Make packets from a function that computes a column, or the "keys", by name."""
         made = cls.__new__(cls)
-        vars(made).update(_origin=origin, _change=change)
+        vars(made).update(_column=column)
         return made
 
     def __getattr__(self, name: str) -> IntArray:
-        if name not in COLUMN_TYPES:
+        if name not in COLUMN_TYPES and name != "keys":
             raise AttributeError(name)
-        column = vars(self)[name] = self._change(getattr(self._origin, name))
+        column = vars(self)[name] = self._column(name)
         return column
+
+    def key(self) -> IntArray:
+        """Return the keys, computed when they are first read."""
+        return self.keys
+
+    def _each(self, change: Callable[[IntArray], IntArray]) -> Packets:
+        return self.later(change)
+
+
+def _taken(column: IntArray, rows: BoolArray | IntArray | slice) -> IntArray:
+    """Select values of a column; one of a single value stays without memory."""
+    if isinstance(rows, slice) or column.strides != (0,):
+        return column[rows]
+    return np.broadcast_to(column[:1], rows.shape)
 
 
 def _compact(column: IntArray) -> IntArray:
@@ -244,17 +309,24 @@ def concatenate(parts: Sequence[Packets]) -> Packets:
     return Packets(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Packets)))
 
 
-def compacted(chunks: Iterable[Packets]) -> Packets:
+def compacted(
+    chunks: Iterable[Packets], change: Callable[[Packets], Packets] = lambda packets: packets
+) -> Packets:
     """Append the packets of chunks that may be overwritten, in as little memory as they take.
 
     A column is stored in the smallest type that holds its values. One with a single value, such as
     the stamps of packets without time stamps, takes no memory and cannot be written to.
+
+    Args:
+        chunks: the packets.
+        change: a function that changes each chunk before.
     """
-    parts: dict[str, list[IntArray]] = {name: [] for name in _COLUMNS}
-    for chunk in chain([empty_columns(0)], chunks):
-        for name in _COLUMNS:
-            parts[name].append(_narrow(getattr(chunk, name)))
-    return Packets(*(_compact(np.concatenate(parts.pop(name))) for name in _COLUMNS))
+    none = change(empty_columns(0))
+    parts: dict[str, list[IntArray]] = {f.name: [] for f in fields(none)}
+    for chunk in chain([none], map(change, chunks)):
+        for name, narrow in parts.items():
+            narrow.append(_narrow(getattr(chunk, name)))
+    return type(none)(*(_compact(np.concatenate(parts.pop(name))) for name in list(parts)))
 
 
 def merge(parts: Sequence[Packets]) -> Packets:
@@ -265,8 +337,8 @@ def merge(parts: Sequence[Packets]) -> Packets:
     if len(parts) == 1 and (parts[0].time_ns[1:] >= parts[0].time_ns[:-1]).all():
         return parts[0]
     order = np.argsort(np.concatenate([part.time_ns for part in parts]), kind="stable")
-    columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)
-    return Packets(*(np.concatenate(each)[order] for each in columns))
+    columns = ([getattr(part, f.name) for part in parts] for f in fields(parts[0]))
+    return type(parts[0])(*(np.concatenate(each)[order] for each in columns))
 
 
 @dataclass(frozen=True)
@@ -391,21 +463,29 @@ class _Known:
         return all(self.isn[end] == isn[end] for end in both) if both else None
 
 
-def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, IntArray]]]:
-    """Assign common numbers to the connections of several captures.
+class CommonFlows:
+    """Assigns common numbers to the connections of several captures, one capture after another.
 
     Connections of two captures are the same if their ends are equal and, if ports were used again,
     their SYNs. If no SYN can be compared, their VLANs, which may differ between taps, and then the
     order of appearance decide.
-
-    Returns: the common table, which takes each connection's row from the first capture that has
-        it; and for each capture two columns of the length of its table: the common number of a
-        connection, and 1 where source and destination are exchanged in the common table, else 0.
     """
-    known: dict[tuple[Any, ...], list[_Known]] = {}
-    common: list[np.void] = []
-    mappings = []
-    for table in tables:
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], list[_Known]] = {}
+        self._rows: list[np.void] = []
+
+    @property
+    def table(self) -> FlowTable:
+        """The common table: each connection's row from the first capture that has it."""
+        return FlowTable(np.array(self._rows, dtype=FLOW))
+
+    def add(self, table: FlowTable) -> tuple[IntArray, IntArray]:
+        """Assign numbers to the connections of the next capture.
+
+        Returns: two columns of the length of its table: the common number of a connection, and 1
+            where source and destination are exchanged in the common table, else 0.
+        """
         flow = np.zeros(len(table), dtype=np.int64)
         turned = np.zeros(len(table), dtype=np.int64)
         taken: set[int] = set()
@@ -416,23 +496,21 @@ def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, 
             ]
             isn = {ends[half]: int(row["base"][half]) for half in (0, 1) if syns[at, half]}
             kind = int(row["version"]), int(row["protocol"])
-            namesakes = known.setdefault((*kind, *sorted(ends)), [])
+            namesakes = self._known.setdefault((*kind, *sorted(ends)), [])
             free = [each for each in namesakes if each.index not in taken]
             same = [each for each in free if each.agrees(isn)]
             vlans = row["vlans"].tobytes()
             unknown = [each for each in free if each.agrees(isn) is None]
             same += [each for each in unknown if each.vlans == vlans] + unknown
             if not same:
-                same = [_Known(len(common), ends[0], vlans, {})]
+                same = [_Known(len(self._rows), ends[0], vlans, {})]
                 namesakes += same
-                common.append(row)
+                self._rows.append(row)
             taken.add(same[0].index)
             same[0].isn |= isn
             flow[at] = same[0].index
             turned[at] = same[0].source != ends[0]
-        mappings.append((flow, turned))
-    rows = np.array(common, dtype=FLOW) if common else np.zeros(0, dtype=FLOW)
-    return FlowTable(rows), mappings
+        return flow, turned
 
 
 def _packed(address: str) -> NDArray[np.uint8]:

@@ -25,7 +25,7 @@ def test_iperf3_counts_what_the_captures_hold(tmp_path: Path) -> None:
         json.loads((folder / f"programs/{name}.out").read_text())["end"]
         for name in ("client", "server")
     )
-    arrived = Run(folder).capture("h2-eth0")
+    arrived = Run(folder).whole_capture("h2-eth0")
     of_test = np.bincount(arrived.flow, arrived.payload_bytes).argmax()
     data = arrived.where((arrived.flow == of_test) & (arrived.half == 0)).widened()
     received_bytes = in_order_bytes(data) - COOKIE_BYTES

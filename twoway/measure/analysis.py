@@ -1,9 +1,11 @@
 """All measurements of one run, shared by metrics, figures and report."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from capture_analysis import ack_compression
@@ -12,6 +14,8 @@ from capture_analysis.columns import UDP, BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import give_back
+from capture_analysis.step_functions import LastToEmpty, last_to_empty, queue_length
+from numpy.typing import NDArray
 
 from twoway.contract.links import Delay
 from twoway.contract.links.impairments import Impairments
@@ -28,17 +32,20 @@ from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
     Passage,
-    lingering,
-    merged,
+    kernel_counts,
     occupancy,
     passage,
     service_error_ns,
+    still_queued,
     times_after,
     transmitted,
 )
 from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
 from twoway.measure.seconds import Seconds, by_second
+
+_Found = TypeVar("_Found")
+_Compute = Callable[["ConnectionView"], _Found]
 
 
 @dataclass(frozen=True)
@@ -48,12 +55,11 @@ class QueueView:
     Attributes:
         queue: the queue as the manifest describes it.
         passed: every packet offered, with the end of its transmission.
-        all_packets: the queue's length over time.
-        kernel_least: lower bound of the kernel's count: without the packet in transmission, if the
-            queue releases it when its transmission starts.
-        kernel_most: upper bound of the kernel's count: with packets that a managed queue holds and
-            will drop. Both bounds equal `all_packets` for a drop-tail queue.
-        data_packets: the queue's length over time, data packets alone.
+        length: a function that computes the queue's length over time.
+        kernel: a function that computes bounds of the kernel's count over time. The lower one is
+            without the packet in transmission, if the queue releases it when its transmission
+            starts; the upper one is with packets that a managed queue holds and will drop. Both
+            equal the length of a drop-tail queue.
         slots: a DTM channel's slots; None for other queues.
         table: the table of its changing rate; None for other queues.
         holds: the times at which its packets had the medium of a half-duplex link; None for other
@@ -63,10 +69,8 @@ class QueueView:
 
     queue: Queue
     passed: Passage
-    all_packets: Occupancy
-    kernel_least: Occupancy
-    kernel_most: Occupancy
-    data_packets: Occupancy
+    length: Callable[[], Occupancy]
+    kernel: Callable[[], tuple[Occupancy, Occupancy]]
     slots: channel.Slots | None
     table: Timetable | None
     holds: Holds | None
@@ -87,6 +91,16 @@ class QueueView:
         return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
 
     @property
+    def all_packets(self) -> Occupancy:
+        """The queue's length over time."""
+        return self.length()
+
+    @property
+    def data_packets(self) -> Occupancy:
+        """The queue's length over time, data packets alone; computed at each reading."""
+        return occupancy(self.passed, self.passed.is_data)
+
+    @property
     def error_ns(self) -> IntArray:
         """Shape (m,), lateness of each departure, computed at each reading."""
         return self.late_ns()
@@ -102,14 +116,26 @@ class Departed:
     """Packets that left a queue in the steady window, in the order they left.
 
     Attributes:
-        left_ns: shape (n,), when.
-        is_data: shape (n,), True if the packet carries payload.
-        lanes: their rows by lane.
+        rows: shape (n,), their rows in the queue's passage.
+        lanes: the places in `rows` of each lane.
     """
 
-    left_ns: IntArray
-    is_data: BoolArray
+    rows: NDArray[np.uint32]
     lanes: Lanes
+
+
+def remembered(compute: "_Compute[_Found]") -> "_Compute[_Found]":
+    """Compute a property once, unless another connection is measured meanwhile."""
+
+    @wraps(compute)
+    def found(view: "ConnectionView") -> _Found:
+        known = view.run.remembered(view.connection)
+        if compute not in known:
+            known[compute] = compute(view)
+        value: _Found = known[compute]
+        return value
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -143,6 +169,18 @@ class ConnectionView:
         return self.run.between(self.connection.sink_interface, self.connection, forward=True)
 
     @property
+    @remembered
+    def segments_in(self) -> Packets:
+        """The segments that reached the data's sink."""
+        return self.arrived.data()
+
+    @property
+    @remembered
+    def brought(self) -> IntArray:
+        """Bytes of each of `segments_in` that no earlier one brought."""
+        return throughput.new_payload(self.segments_in)
+
+    @property
     def acks_in(self) -> Packets:
         """The packets of the sink that reached the data's sender, in the sender's capture."""
         return self.run.between(self.connection.source_interface, self.connection, forward=False)
@@ -167,11 +205,13 @@ class ConnectionView:
         """Number of ACKs sent in the steady window."""
         return len(self.acks.sent_ns) + self.acks_lost
 
-    @cached_property
+    @property
+    @remembered
     def _matched(self) -> tuple[AckTimes, int]:
         return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
 
-    @cached_property
+    @property
+    @remembered
     def round_trips(self) -> RoundTrips:
         """The round trips of its data."""
         return round_trips(self.sent.data(), self.acks_in)
@@ -183,26 +223,30 @@ class ConnectionView:
         rows = self.run.rows(self.forward.lanes, self.connection, forward=True)
         return occupancy(passed, rows[passed.is_data[rows]])
 
-    @cached_property
+    @property
+    @remembered
     def window(self) -> Occupancy:
         """The connection's flight over time, in full segments."""
         data, acks = self.sent.data(), self.acks_in
         if not len(data) or not len(acks):
             return Occupancy(data.time_ns[:0], data.time_ns[:0])
-        origin, segment = int(data.seq[0]), int(data.payload_bytes.max())
+        origin, full = int(data.seq[0]), int(data.payload_bytes.max())
         sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
         # The ACK of the handshake acknowledges the byte before the first.
         ahead = (acks.ack - origin) % (1 << 32)
         acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
-        time_ns = merged(data.time_ns, acks.time_ns)
-        newest = np.concatenate(([0], sent))[np.searchsorted(data.time_ns, time_ns, side="right")]
-        oldest = np.concatenate(([0], acked))[np.searchsorted(acks.time_ns, time_ns, side="right")]
-        return Occupancy(time_ns, (-(-(newest - oldest) // segment)).astype(np.int32))
+        # As if data entered a queue that ACKs leave: its length tells how many of each have come.
+        time_ns, more = queue_length(data.time_ns, acks.time_ns)
+        last = np.flatnonzero(np.append(time_ns[1:] > time_ns[:-1], True))
+        segments = (last + 1 + more[last]) // 2
+        newest = np.concatenate(([0], sent))[segments]
+        oldest = np.concatenate(([0], acked))[last + 1 - segments]
+        return Occupancy(time_ns[last], (-(-(newest - oldest) // full)).astype(np.int32))
 
     @cached_property
     def segment_frame_bytes(self) -> int:
         """Captured size of the largest data segment; 0 if none arrived."""
-        return int(self.arrived.data().frame_bytes.max(initial=0))
+        return int(self.segments_in.frame_bytes.max(initial=0))
 
     @cached_property
     def ack_frame_bytes(self) -> int:
@@ -268,21 +312,28 @@ class Analysis:
         self.run = Run(folder)
         self._departed: dict[str, Departed] = {}
         self._drops: dict[str, Packets] = {}
+        self._goodputs: dict[str, float] = {}
+        # Metrics are computed queue by queue; a length takes more memory than the queue's packets.
+        self._length = lru_cache(maxsize=1)(occupancy)
 
     @cached_property
     def queues(self) -> dict[str, QueueView]:
         """Queues by direction."""
-        medium = medium_of(self.run)
-        seen = {q.direction: self._passage(q, medium) for q in self.run.queues}
-        holds = replay(self.run, medium, seen) if medium else {}
+        run, passed = self.run, {}
+        waiting = Counter(name for queue in run.queues for name in _captures_of(queue))
+        for queue in run.queues:
+            passed[queue.direction] = self._passage(queue)
+            for name in _captures_of(queue):
+                waiting[name] -= 1
+                if not waiting[name]:
+                    run.release(name)
+        medium = medium_of(run)
+        seen = {q.direction: self._decided(q, passed.pop(q.direction), medium) for q in run.queues}
+        holds = replay(run, medium, seen) if medium else {}
         found = {
             q.direction: self._queue(q, seen.pop(q.direction), holds.get(q.direction))
-            for q in self.run.queues
+            for q in run.queues
         }
-        if not self.run.follows_packets:
-            for interface in self.run.manifest.interfaces:
-                if interface.node in self.run.manifest.nodes.routers:
-                    self.run.release(interface.name)
         give_back()
         return found
 
@@ -299,8 +350,8 @@ class Analysis:
     @cached_property
     def seconds(self) -> Seconds:
         """The goodputs of all connections in each second."""
-        arrived = ((v.connection, v.arrived.data()) for v in self.connections.values())
-        return by_second(self.run, arrived)
+        views = self.connections.values()
+        return by_second(self.run, ((v.connection, v.segments_in, v.brought) for v in views))
 
     @cached_property
     def datagrams(self) -> dict[str, DatagramView]:
@@ -344,10 +395,9 @@ class Analysis:
         found = self._departed.get(view.queue.direction)
         if found is None:
             passed, rows = view.passed, view.passed.departures
-            left_ns = passed.left_ns[rows]
-            rows = rows[(left_ns >= self.run.steady_ns) & (left_ns < self.run.stop_ns)]
-            lanes = Lanes(lanes_of(passed.packets)[rows])
-            found = Departed(passed.left_ns[rows], passed.is_data[rows], lanes)
+            ends = np.searchsorted(passed.left_ns[rows], (self.run.steady_ns, self.run.stop_ns))
+            rows = rows[slice(*ends)]
+            found = Departed(rows, Lanes(lanes_of(passed.packets)[rows]))
             self._departed[view.queue.direction] = found
         return found
 
@@ -355,23 +405,32 @@ class Analysis:
         """Find a queue's busy periods in the steady window."""
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
+    @cached_property
+    def last_to_empty(self) -> LastToEmpty:
+        """The queue that would run empty last, at all times of the steady window."""
+        passed = [view.passed for view in self.queues.values()]
+        queues = [(each.packets.time_ns, each.left_ns) for each in passed]
+        return last_to_empty(queues, self.run.steady_ns, self.run.stop_ns)
+
     def _table(self, queue: Queue) -> Timetable | None:
         rate = self.run.element(queue, Rate)
         return rate.table if rate else None
 
-    def _passage(self, queue: Queue, medium: Medium | None) -> Passage:
+    def _passage(self, queue: Queue) -> Passage:
         run = self.run
-        captures = run.entering(queue), run.leaving(queue)
-        table = self._table(queue)
-        ends = partial(table.leaves, START_NS) if table else None
-        if medium:
-            ends = partial(latest_ns, run, queue, medium)
         try:
-            return passage(queue, *captures, run.last_seen_ns, ends)
+            return passage(queue, run.entering(queue), run.leaving(queue))
         except AnalysisError as error:
             if lost := run.manifest.lost_by_captures:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
             raise
+
+    def _decided(self, queue: Queue, seen: Passage, medium: Medium | None) -> Passage:
+        table = self._table(queue)
+        ends = partial(table.leaves, START_NS) if table else None
+        if medium:
+            ends = partial(latest_ns, self.run, queue, medium)
+        return still_queued(queue, seen, self.run.last_seen_ns, ends)
 
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run
@@ -385,14 +444,12 @@ class Analysis:
         else:
             ends = partial(table.leaves, START_NS) if table else None
             late_ns = partial(service_error_ns, queue, passed, ends)
-        all_packets = occupancy(passed)
+        length = partial(self._length, passed)
         return QueueView(
             queue=queue,
             passed=passed,
-            all_packets=all_packets,
-            kernel_least=occupancy(seen) if queue.leaves_at_start else all_packets,
-            kernel_most=occupancy(lingering(queue, seen)) if queue.leaves_at_start else all_packets,
-            data_packets=occupancy(passed, passed.is_data),
+            length=length,
+            kernel=partial(kernel_counts, queue, seen, length),
             slots=slots,
             table=table,
             holds=holds,
@@ -415,8 +472,11 @@ class Analysis:
     def goodput_bit(self, view: ConnectionView) -> float:
         """Compute a connection's goodput in the steady window, bit/s."""
         run = self.run
-        payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
-        return payload * 8 * 1e9 / run.window_ns
+        if view.connection.name not in self._goodputs:
+            steady = (run.steady_ns, run.stop_ns)
+            payload = throughput.new_payload_bytes(view.segments_in, view.brought, *steady)
+            self._goodputs[view.connection.name] = payload * 8 * 1e9 / run.window_ns
+        return self._goodputs[view.connection.name]
 
     def sent_bit(self, program: ProgramRun) -> float:
         """Compute the payload that arrives from a program's UDP port, in the steady window, bit/s.
@@ -440,9 +500,8 @@ class Analysis:
         ]
         for there in hosts:
             if there.node != program.host and there.name in run.manifest.captures:
-                packets = run.capture(there.name)
-                mine = packets.where(np.isin(lanes_of(packets), lanes)).widened()
-                payload += int(run.steady(mine).payload_bytes.sum())
+                mine = run.steady(run.of_directions(there.name, *lanes))
+                payload += int(mine.payload_bytes.sum())
         return payload * 8e9 / run.window_ns
 
     def lost(self, view: ConnectionView) -> Packets:
@@ -529,3 +588,9 @@ class Analysis:
             packets = view.passed.packets.where(view.passed.dropped).widened()
             self._drops[direction] = packets.where(packets.time_ns < self.run.stop_ns)
         return self._drops[direction]
+
+
+def _captures_of(queue: Queue) -> Iterator[str]:
+    """List the interfaces whose captures a queue is reconstructed from."""
+    yield from queue.taps_in
+    yield queue.interface

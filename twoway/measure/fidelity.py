@@ -130,8 +130,9 @@ def _kernel_queue(
     around_ns = max(error.round_trip_ns, 0) if error else 0
     begin_ns = clock.of_programs(columns["time_ns"]) - around_ns
     end_ns = clock.of_programs(columns["read_ns"]) + around_ns
-    lowest, _ = view.kernel_least.range(begin_ns, end_ns)
-    _, highest = view.kernel_most.range(begin_ns, end_ns)
+    least, most = view.kernel()
+    lowest, _ = least.range(begin_ns, end_ns)
+    _, highest = most.range(begin_ns, end_ns)
     off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
     worst = max(real_time.quantile(off), 0) if error else int(off.max(initial=0))
     bound = f"real time: 0 in 99 %, within {around_ns} ns" if error else "0"
@@ -162,7 +163,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
 
     Data after a reset, which may overtake data, does not count (docs/decisions/0022).
     """
-    if not len(view.arrived.data()):
+    if not len(view.segments_in):
         return [_no_data(name, view)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
     captured = in_order_bytes(before_reset(view.arrived, answers))
@@ -200,7 +201,7 @@ def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     rows = []
     if analysis.run.manifest.experiment.stack.acks == "every-segment":
-        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
+        off = view.acks_sent - len(analysis.run.steady(view.segments_in))
         rows.append(checks.row(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     bounded = view.has_one_rate and analysis.keeps_spacing(view.connection)

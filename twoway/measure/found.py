@@ -12,6 +12,7 @@ from capture_analysis import match
 from capture_analysis.columns import TCP, UDP, IntArray, Packets
 from capture_analysis.metrics.round_trip_time import RTT_SPREAD
 
+from twoway.contract.manifest import Interface
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.measure.queues import lost_between
 from twoway.measure.round_trips import round_trips, spread_ms
@@ -56,19 +57,12 @@ def found_flows(run: Run) -> tuple[FoundFlow, ...]:
         if flow not in declared
     }
     between = {flow: pair for flow, pair in ends.items() if set(pair) <= taps.keys()}
-    packets = {tap.name: run.capture(tap.name) for tap in taps.values()}
     measures: Measures = {}
     for a, b in combinations(taps, 2):
         if any({a, b} == {*between[flow]} and _is_tcp(run, flow) for flow in between):
             measures |= _measured(run, taps[a].name, taps[b].name)
     described = [
-        _described(
-            run,
-            flow,
-            (taps[first].node, taps[second].node),
-            (packets[taps[first].name], packets[taps[second].name]),
-            measures,
-        )
+        _described(run, flow, (taps[first], taps[second]), measures)
         for flow, (first, second) in between.items()
     ]
     described.sort(key=lambda each: -(each.forward.packets + each.backward.packets))
@@ -97,23 +91,18 @@ def _measured(run: Run, a: str, b: str) -> Measures:
 
 
 def _described(
-    run: Run,
-    flow: int,
-    hosts: tuple[str, str],
-    at_ends: tuple[Packets, Packets],
-    measures: Measures,
+    run: Run, flow: int, taps: tuple[Interface, Interface], measures: Measures
 ) -> FoundFlow:
     """Describe a flow.
 
     Args:
         run: the run.
         flow: its number.
-        hosts: the hosts of its ends.
-        at_ends: all packets at the first end, and at the second.
+        taps: the interfaces of its ends.
         measures: the measures of TCP connections.
     """
     name, protocol = run.flows.name(flow), int(run.flows.rows["protocol"][flow])
-    mine = [packets.where(packets.flow == flow) for packets in at_ends]
+    mine = [run.of_directions(tap.name, 2 * flow, 2 * flow + 1) for tap in taps]
     seen_ns = np.concatenate([packets.time_ns for packets in mine])
     ways = {
         direction: _way(
@@ -124,7 +113,7 @@ def _described(
     return FoundFlow(
         name=name,
         protocol=_NAMES.get(protocol, str(protocol)),
-        hosts=hosts,
+        hosts=(taps[0].node, taps[1].node),
         start_s=run.seconds(int(seen_ns.min())),
         end_s=run.seconds(int(seen_ns.max())),
         **ways,

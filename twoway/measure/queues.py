@@ -4,22 +4,23 @@ Taps on incoming interfaces see a packet before the queue, the tap on the outgoi
 the difference is exactly the queue, packet by packet.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from capture_analysis.ack_compression import FloatArray
 from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.step_functions import Sums, queue_length, sums_over_time
 from capture_analysis.two_captures.joining import partners
-from capture_analysis.two_captures.queue_levels import steps
+from numpy.typing import NDArray
 
 from twoway.contract.network import Queue
 
 STILL_QUEUED = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Passage:
     """Every packet offered to a queue, and its fate.
 
@@ -44,11 +45,11 @@ class Passage:
         """Shape (n,), int64: sizes, from which transmission times are computed."""
         return self.packets.frame_bytes.astype(np.int64)
 
-    @property
-    def departures(self) -> IntArray:
+    @cached_property
+    def departures(self) -> NDArray[np.uint32]:
         """Rows of the packets that left, in order of departure."""
         rows = np.flatnonzero((self.left_ns >= 0) & (self.left_ns < STILL_QUEUED))
-        return rows[np.argsort(self.left_ns[rows], kind="stable")]
+        return rows[np.argsort(self.left_ns[rows], kind="stable")].astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Occupancy:
             return spans, spans
         return np.minimum.reduceat(levels, spans)[::2], np.maximum.reduceat(levels, spans)[::2]
 
+    def beside(self, other: "Occupancy", start_ns: int, stop_ns: int) -> Sums:
+        """Sum two queues' lengths over the time between two times."""
+        own, others = (self.time_ns, self.packets), (other.time_ns, other.packets)
+        return sums_over_time(own, others, start_ns, stop_ns)
+
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
         """Cut out the steps between two times."""
         rows = self.rows(start_ns, stop_ns)
@@ -127,25 +133,15 @@ class Occupancy:
         return np.diff(edges), np.concatenate((self.at(np.array([start_ns])), inside.packets))
 
 
-def passage(
-    queue: Queue,
-    entering: Packets,
-    leaving: Packets,
-    until_ns: int = 0,
-    ends: Callable[[IntArray, IntArray], IntArray] | None = None,
-) -> Passage:
+def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
     """Match the packets on both sides of a first-in-first-out queue.
 
-    A packet that never left was dropped if one that entered after it did leave, or if it should
-    have left before the captures ended; otherwise it was still queued when they ended.
+    A packet that never left counts as dropped: see `still_queued`.
 
     Args:
-        queue: the queue; gives transmission times, and a name for errors.
+        queue: the queue; gives a name for errors.
         entering: packets offered to the queue, in time order.
         leaving: packets that left the queue, in time order.
-        until_ns: time of the last packet in any capture of the run.
-        ends: a function that computes the ends of transmissions on an idle link from arrival times
-            and sizes; None: the queue's rate, each packet by itself.
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
@@ -158,17 +154,39 @@ def passage(
         )
     for rows in _twins(entering, ~found):
         left_ns[rows] = _latest_first(entering.time_ns[rows], left_ns[rows])
-    found = left_ns >= 0
-    after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
-    idle_ns = leaving.time_ns.max(initial=0)
-    begin_ns = np.maximum(entering.time_ns[after_last:], idle_ns)
-    size = entering.frame_bytes[after_last:].astype(np.int64)
+    return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def still_queued(
+    queue: Queue,
+    seen: Passage,
+    until_ns: int,
+    ends: Callable[[IntArray, IntArray], IntArray] | None = None,
+) -> Passage:
+    """Tell the packets that were still queued when the captures ended from dropped ones.
+
+    A packet that never left was dropped if one that entered after it did leave, or if it should
+    have left before the captures ended.
+
+    Args:
+        queue: the queue; gives transmission times.
+        seen: its packets.
+        until_ns: time of the last packet in any capture of the run.
+        ends: a function that computes the ends of transmissions on an idle link from arrival times
+            and sizes; None: the queue's rate, each packet by itself.
+    """
+    left = np.flatnonzero(seen.left_ns >= 0)
+    after_last = left[-1] + 1 if len(left) else 0
+    idle_ns = seen.left_ns.max(initial=0)
+    begin_ns = np.maximum(seen.packets.time_ns[after_last:], idle_ns)
+    size = seen.packets.frame_bytes[after_last:].astype(np.int64)
     if ends:
         would_leave = ends(begin_ns, queue.link_bytes(size))
     else:
         would_leave = begin_ns + queue.service_ns(size)
+    left_ns = seen.left_ns.copy()
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
-    return Passage(entering, left_ns, entering.payload_bytes > 0)
+    return replace(seen, left_ns=left_ns)
 
 
 def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
@@ -180,7 +198,8 @@ def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
         return
     key = entering.key()
     lost = key[dropped]
-    both = np.unique(lost[partners(lost, key[~dropped]) >= 0])
+    found = partners(key[~dropped], lost)
+    both = np.unique(lost[found[found >= 0]])
     alike = np.flatnonzero(np.isin(key, both))
     alike = alike[np.argsort(key[alike], kind="stable")]
     yield from np.split(alike, np.flatnonzero(np.diff(key[alike])) + 1)
@@ -253,6 +272,21 @@ def lingering(queue: Queue, seen: Passage) -> Passage:
     return replace(seen, left_ns=until_ns)
 
 
+def kernel_counts(
+    queue: Queue, seen: Passage, length: Callable[[], Occupancy]
+) -> tuple[Occupancy, Occupancy]:
+    """Compute bounds of the kernel's count of packets in a queue over time.
+
+    Args:
+        queue: the queue.
+        seen: its packets; those of a managed queue leave when their transmission starts.
+        length: a function that computes the queue's length, which is the count of other queues.
+    """
+    if queue.leaves_at_start:
+        return occupancy(seen), occupancy(lingering(queue, seen))
+    return length(), length()
+
+
 def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occupancy:
     """Compute a queue's length over time.
 
@@ -266,9 +300,7 @@ def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occ
     arrived, left = passed.packets.time_ns[every], passed.left_ns[every]
     counted = left >= 0
     arrived, left = arrived[counted], left[counted]
-    ones = np.ones(len(left), dtype=np.int64)
-    time_ns, change = steps(arrived, left, (ones, ones))
-    return Occupancy(time_ns, np.cumsum(change, dtype=np.int32))
+    return Occupancy(*queue_length(arrived, np.sort(left, kind="stable")))
 
 
 def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
@@ -278,118 +310,6 @@ def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
     """
     time_ns = np.sort(np.concatenate(sorted_ns), kind="stable")
     return np.asarray(time_ns[np.concatenate(([True], time_ns[1:] > time_ns[:-1]))[: len(time_ns)]])
-
-
-def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:
-    """Correlate two queues' lengths over time; negative: out of phase.
-
-    Args:
-        first: one queue.
-        second: the other queue.
-        start_ns: start of the window.
-        stop_ns: end of the window.
-
-    Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
-    """
-    return correlation_of(*together(first, second, start_ns, stop_ns))
-
-
-def correlation_of(lasts_ns: IntArray, levels: tuple[IntArray, IntArray]) -> float:
-    """Correlate two queues' lengths that `together` lists; see `correlation`."""
-    first, second = (level - np.average(level, weights=lasts_ns) for level in levels)
-    both = _average(first * second, lasts_ns)
-    spread = np.sqrt(_average(first * first, lasts_ns) * _average(second * second, lasts_ns))
-    return float(both / spread) if spread else float("nan")
-
-
-def _average(values: FloatArray, lasts_ns: IntArray) -> float:
-    """Average values over time as np.average does, but overwrite them: a third of the memory."""
-    values *= lasts_ns
-    return float(values.sum() / lasts_ns.sum(dtype=np.float64))
-
-
-def together(
-    first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
-) -> tuple[IntArray, tuple[IntArray, IntArray]]:
-    """List the stretches of a window in which two queues' lengths stay: durations and lengths.
-
-    Levels come from the order of the steps: searches for all times take half as long again.
-
-    Returns: shape (n,), ns, the duration of each stretch; and both lengths, of that shape, too.
-    """
-    ours, theirs = (queue.rows(start_ns, stop_ns) for queue in (first, second))
-    time_ns = np.concatenate(([start_ns], first.time_ns[ours], second.time_ns[theirs]))
-    order = np.argsort(time_ns, kind="stable")
-    time_ns = time_ns[order]
-    is_own = order <= ours.stop - ours.start
-    del order  # every array here has the steps of both queues
-    last = np.flatnonzero(np.append(time_ns[1:] > time_ns[:-1], True))
-    lasts_ns = np.diff(time_ns[last], append=stop_ns)
-    del time_ns
-    own = np.cumsum(is_own, dtype=np.int32)[last] - 1
-    last -= own
-    return lasts_ns, (first.after(ours.start + own), second.after(theirs.start + last))
-
-
-def last_to_empty_ns(
-    passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
-) -> int:
-    """Compute the time for which a queue would be the last to run empty, ns.
-
-    At each time the queue is compared with the others as if no more packets came. The time at which
-    a queue would run empty changes only when a packet enters it, so one comparison between arrivals
-    holds until the queue is empty.
-
-    Args:
-        passed: the packets of the queue.
-        others: the packets of the queues to compare with.
-        start_ns: start of the window.
-        stop_ns: end of the window.
-    """
-    entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
-    edges = merged([start_ns], *entered)
-    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
-    empty_ns = [_empty_at(each, edges) for each in (passed, *others)]
-    longest_ns = np.max(empty_ns[1:], axis=0, initial=0)
-    until_ns = np.minimum(empty_ns[0], np.append(edges[1:], stop_ns))
-    held_ns = np.maximum(until_ns - edges, 0)
-    return int(held_ns[empty_ns[0] > longest_ns].sum())
-
-
-def changes_of_last_to_empty(passed: Sequence[Passage], start_ns: int, stop_ns: int) -> float:
-    """Compute the rate at which another queue becomes the last to run empty.
-
-    Times at which all queues are empty do not count as time, and a queue that empties and is the
-    last again does not count as a change.
-
-    Args:
-        passed: the packets of each queue.
-        start_ns: start of the window.
-        stop_ns: end of the window.
-
-    Returns: changes per second, NaN if all queues are always empty.
-    """
-    entered = [each.packets.time_ns[~each.dropped] for each in passed]
-    edges = merged([start_ns], *entered)
-    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
-    empty_ns = np.array([_empty_at(each, edges) for each in passed])
-    until_ns = np.minimum(empty_ns.max(axis=0), np.append(edges[1:], stop_ns))
-    busy = until_ns > edges
-    changes = np.count_nonzero(np.diff(empty_ns.argmax(axis=0)[busy]))
-    busy_ns = int((until_ns - edges)[busy].sum())
-    return changes * 1e9 / busy_ns if busy_ns else float("nan")
-
-
-def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
-    """Compute when a queue would run empty if no more packets entered.
-
-    Args:
-        passed: the packets of the queue.
-        time_ns: shape (k,), times after which no packet enters.
-    """
-    entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
-    last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
-    return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
 
 
 def service_error_ns(

@@ -14,10 +14,12 @@ from functools import cached_property
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
+from capture_analysis.two_captures.joining import partners
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.queues import Passage
 
 # A few of many timers are very late; one packet in a hundred does not decide a metric.
 QUANTILE = 0.99
@@ -268,11 +270,18 @@ def _lateness_ns(queues: Sequence[QueueView], arrived: Packets) -> IntArray:
     late_ns = arrived.time_ns - first.queue.delay_ns
     left = np.zeros(len(late_ns), dtype=np.bool_)
     passed = first.passed
-    _, rows, at = np.intersect1d(passed.packets.key(), keys, return_indices=True)
+    rows, at = _common(passed, keys)
     left[at] = passed.left_ns[rows] > 0
     late_ns[at] -= passed.left_ns[rows]
     for view in later:
         passed = view.passed
-        _, rows, at = np.intersect1d(passed.packets.key(), keys, return_indices=True)
+        rows, at = _common(passed, keys)
         late_ns[at] -= passed.left_ns[rows] - passed.packets.time_ns[rows] + view.queue.delay_ns
     return np.asarray(late_ns[left], dtype=np.int64)
+
+
+def _common(passed: Passage, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Find the packets of a queue among some keys: rows of the queue, and places of the keys."""
+    places = partners(passed.packets.key(), keys)
+    rows = np.flatnonzero(places >= 0)
+    return rows, places[rows]

@@ -9,12 +9,21 @@ import io
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from capture_analysis.columns import UDP, BoolArray, FlowTable, IntArray, Packets, merge, unify
+from capture_analysis.columns import (
+    UDP,
+    BoolArray,
+    CommonFlows,
+    FlowTable,
+    IntArray,
+    Keyed,
+    Packets,
+    merge,
+)
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import read_capture
@@ -33,9 +42,16 @@ from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, PacketFile, lanes_of
 
 _Kind = TypeVar("_Kind")
+
+# Columns that metrics do not use, except in keys; and those that they do not use at routers.
+_LEFT_OUT = (
+    *("ts_value", "ts_echo", "sack_left", "sack_right", "window", "ip_id"),
+    *("frame", "interface", "marks"),
+)
+_LEFT_OUT_AT_ROUTERS = ("ack", "flags")
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -74,9 +90,17 @@ class Run:
             interface.name: read_clock(self.manifest, interface.node)
             for interface in self.manifest.interfaces
         }
+        routers = self.manifest.nodes.routers
+        self._at_routers = {i.name for i in self.manifest.interfaces if i.node in routers}
+        self._unread = list(self.manifest.captures)
+        self._captures: dict[str, Packets] = {}
+        self._at_hosts = PacketFile()
+        self._common = CommonFlows()
+        self._numbers: dict[str, tuple[IntArray, IntArray]] = {}
+        self._last_seen_ns = self._largest_bytes = 0
         self._lanes: dict[str, Lanes] = {}
         self._halves: dict[tuple[str, bool], list[int]] = {}
-        self._selected: dict[tuple[str, str, bool], Packets] = {}
+        self._remembered: tuple[str, dict[Any, Any]] = "", {}
 
     @property
     def exact_clock(self) -> bool:
@@ -127,26 +151,35 @@ class Run:
         inside = (packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns)
         return packets.later(lambda column: column[inside])
 
-    @cached_property
-    def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
-        """All flows; and packets by interface, with common flow numbers."""
-        captures = {
-            name: read_capture(self.capture_file(name), every_protocol=True)
-            for name in self.manifest.captures
-        }
-        common, mappings = unify(table for _, table in captures.values())
-        renumbered = {}
-        for name, mapping in zip(list(captures), mappings, strict=True):
-            # otherwise the columns that it replaces would stay in memory
-            packets, _ = captures.pop(name)
-            renumbered[name] = self._on_plan_clock(name, packets.renumbered(*mapping))
-        give_back()
-        return common, renumbered
+    def _read_next(self) -> None:
+        """Read the next capture; flows are numbered in the manifest's order of captures."""
+        name = self._unread[0]
+        at_router = name in self._at_routers
+        left_out = _LEFT_OUT + _LEFT_OUT_AT_ROUTERS * at_router
+        keyed = partial(Keyed.of, left_out=left_out)
+        packets, table = read_capture(self.capture_file(name), every_protocol=True, change=keyed)
+        self._numbers[name] = self._common.add(table)
+        packets = self._in_common(name, packets)
+        self._last_seen_ns = max(self._last_seen_ns, int(packets.time_ns.max(initial=0)))
+        self._largest_bytes = max(self._largest_bytes, int(packets.frame_bytes.max(initial=0)))
+        if at_router:
+            self._captures[name] = packets
+        else:
+            self._at_hosts.add(name, packets)
+        self._unread.pop(0)
 
-    @property
+    def whole_capture(self, interface: str) -> Packets:
+        """Read all packets captured on an interface once more, with all columns."""
+        _ = self.flows
+        packets, _ = read_capture(self.capture_file(interface), every_protocol=True)
+        return self._in_common(interface, packets)
+
+    @cached_property
     def flows(self) -> FlowTable:
         """All connections of all captures; `Packets.flow` counts them."""
-        return self._read[0]
+        while self._unread:
+            self._read_next()
+        return self._common.table
 
     def capture_file(self, interface: str) -> Path:
         """Find an interface's capture file, compressed or plain.
@@ -164,41 +197,39 @@ class Run:
         if without_captures(self.folder):
             raise AnalysisError(captures_left_out(self.folder, self.manifest.experiment.id))
 
-    def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
-        """Convert packets' times from the host's clock to the plan's.
-
-        Frame numbers are not used here, and take no memory.
-        """
-        return replace(
-            packets,
-            time_ns=self.clock(interface).of_stamps(packets.time_ns),
-            frame=np.broadcast_to(np.zeros((), packets.frame.dtype), packets.frame.shape),
-        )
+    def _in_common(self, interface: str, packets: Packets) -> Packets:
+        """Convert packets to common flow numbers, and their times to the plan's clock."""
+        time_ns = self.clock(interface).of_stamps(packets.time_ns)
+        return replace(packets, time_ns=time_ns).renumbered(*self._numbers[interface])
 
     def capture(self, interface: str) -> Packets:
-        """Return all packets captured on an interface; `widened` makes them int64."""
-        _, captures = self._read
-        if interface not in captures:
+        """Return all packets captured on a router's interface; `widened` makes them int64.
+
+        Columns that metrics do not use are 0: see `whole_capture`.
+        """
+        while self._unread and interface not in self._captures:
+            self._read_next()
+        if interface not in self._captures:
             raise AnalysisError(f"{self.folder}/manifest.json: captures: no {interface}")
-        return captures[interface]
+        return self._captures[interface]
 
     def release(self, interface: str) -> None:
-        """Free the memory of a capture that will not be read again."""
-        # The following properties are over all captures.
-        _ = self.last_seen_ns, self.largest_frame_bytes
-        self._read[1].pop(interface, None)
+        """Free the memory of a router's capture that no metric reads again."""
+        if interface in self._at_routers and not self.follows_packets:
+            self._captures.pop(interface)
+            give_back()
 
-    @cached_property
+    @property
     def last_seen_ns(self) -> int:
         """Time of the last packet in all captures."""
-        captures = [self.capture(interface) for interface in self.manifest.captures]
-        return int(max(packets.time_ns.max(initial=0) for packets in captures))
+        _ = self.flows
+        return self._last_seen_ns
 
-    @cached_property
+    @property
     def largest_frame_bytes(self) -> int:
         """Size of the largest frame in all captures."""
-        captures = [self.capture(interface) for interface in self.manifest.captures]
-        return int(max(packets.frame_bytes.max(initial=0) for packets in captures))
+        _ = self.flows
+        return self._largest_bytes
 
     def entering(self, queue: Queue) -> Packets:
         """Merge the packets that were offered to a queue, in time order."""
@@ -226,43 +257,67 @@ class Run:
 
     def _lanes_out(self, queue: Queue) -> BoolArray:
         """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
-        routes, flows = Routes(queue.ways_out or {}), self.flows
+        routes = Routes(queue.ways_out or {})
+        flows = self._common.table if self._unread else self.flows
         ends = (end for n in range(len(flows)) for end in (flows.destination(n), flows.source(n)))
         out = (routes.way_out(address) == queue.interface for address, _ in ends)
         return np.fromiter(out, dtype=bool, count=2 * len(flows))
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
-        wanted = (interface, connection.name, forward)
-        if not any(name == connection.name for _, name, _ in self._selected):
-            self._selected.clear()  # metrics are computed connection by connection
-        if wanted not in self._selected:
-            self._selected[wanted] = self._select(interface, connection, forward)
-        return self._selected[wanted]
+        remembered = self.remembered(connection)
+        if (interface, forward) not in remembered:
+            mine = self._directions_of(connection, forward=forward)
+            remembered[interface, forward] = self.of_directions(interface, *mine)
+        found: Packets = remembered[interface, forward]
+        return found
 
-    def _select(self, interface: str, connection: Connection, forward: bool) -> Packets:
+    def remembered(self, connection: Connection) -> dict[Any, Any]:
+        """Return what has been computed of a connection, until another connection is asked for.
+
+        Metrics are computed connection by connection.
+        """
+        if self._remembered[0] != connection.name:
+            self._remembered = connection.name, {}
+        return self._remembered[1]
+
+    def of_directions(self, interface: str, *directions: int) -> Packets:
+        """Select the packets of some directions of connections at an interface, in time order.
+
+        Args:
+            interface: the interface.
+            directions: numbers of directions, see `lanes_of`.
+
+        Returns: the packets, their columns int64.
+        """
+        _ = self.flows
+        if interface in self._at_hosts:
+            return self._at_hosts.of(interface, *directions)
         packets = self.capture(interface)
         if interface not in self._lanes:
             self._lanes[interface] = Lanes(lanes_of(packets))
-        rows = self.rows(self._lanes[interface], connection, forward=forward)
+        rows = self._lanes[interface].rows(*directions)
         return packets.later(lambda column: column[rows].astype(np.int64))
 
     def rows(self, lanes: Lanes, connection: Connection, *, forward: bool) -> IntArray:
         """List the rows of a connection's packets, data or ACKs, ascending."""
+        return lanes.rows(*self._directions_of(connection, forward=forward))
+
+    def _directions_of(self, connection: Connection, *, forward: bool) -> list[int]:
+        """Find the lanes of a connection's packets, data or ACKs."""
         known = (connection.name, forward)
         if known not in self._halves:
             source = (connection.source, connection.source_port)
             sink = (connection.destination, connection.port)
             ends = (source, sink) if forward else (sink, source)
             self._halves[known] = [2 * flow + half for flow, half in self.flows.find(*ends)]
-        return lanes.rows(*self._halves[known])
+        return self._halves[known]
 
     def of_datagrams(self, flow: DatagramFlow, interface: str) -> Packets:
         """Select a UDP flow's packets at an interface."""
         sender, receiver = (flow.source, flow.source_port), (flow.destination, flow.port)
-        packets, found = self.capture(interface), self.flows.find(sender, receiver, UDP)
-        lanes = [2 * number + half for number, half in found]
-        return packets.where(np.isin(lanes_of(packets), lanes)).widened()
+        found = self.flows.find(sender, receiver, UDP)
+        return self.of_directions(interface, *(2 * number + half for number, half in found))
 
     def document(self, name: str) -> Any:
         """Read a JSON file of the folder.

@@ -52,15 +52,18 @@ class Seconds:
         return share
 
 
-def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets]]) -> Seconds:
+def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets, IntArray]]) -> Seconds:
     """Cut traffic into whole seconds from its start; a shorter rest is left out.
 
     Args:
         run: the run.
-        arrived: each connection, and its segments at its receiver, from its start.
+        arrived: each connection, its segments at its receiver, and their `new_payload`.
     """
     edges_ns = np.arange(run.start_ns, run.stop_ns + 1, SECOND_NS)
-    found = [(each, rate_bit(data, edges_ns), _end_ns(run, each, data)) for each, data in arrived]
+    found = [
+        (each, rate_bit(data, brought, edges_ns), _end_ns(run, each, data))
+        for each, data, brought in arrived
+    ]
     shape = len(found), len(edges_ns) - 1
     began_ns = np.array([each.start_ns for each, _, _ in found]).reshape(-1, 1)
     ended_ns = np.array([end_ns for _, _, end_ns in found]).reshape(-1, 1)

@@ -11,17 +11,17 @@ from twoway.measure.queues import Passage, merged
 FloatArray = NDArray[np.float64]
 
 
-def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
+def new_payload_bytes(data: Packets, brought: IntArray, start_ns: int, stop_ns: int) -> int:
     """Count the payload that first arrived in a window; each byte counts once.
 
     Args:
-        arriving: one connection's packets at its receiver, in time order, from its start.
+        data: one connection's segments at its receiver.
+        brought: their `new_payload`.
         start_ns: start of the window.
         stop_ns: end of the window, not included.
     """
-    data = arriving.data()
     inside = (data.time_ns >= start_ns) & (data.time_ns < stop_ns)
-    return int(new_payload(data)[inside].sum())
+    return int(brought[inside].sum())
 
 
 def new_payload(data: Packets) -> IntArray:
@@ -51,16 +51,17 @@ def new_payload(data: Packets) -> IntArray:
     return brought[:-1]
 
 
-def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
+def rate_bit(data: Packets, brought: IntArray, edges_ns: IntArray) -> FloatArray:
     """Compute the goodput in each of several intervals.
 
     Args:
-        data: one connection's segments at its receiver, in time order, from its start.
+        data: one connection's segments at its receiver, in time order.
+        brought: their `new_payload`.
         edges_ns: shape (k+1,), the ends of the intervals, ascending.
 
     Returns: shape (k,), bit/s.
     """
-    total = np.concatenate(([0], np.cumsum(new_payload(data))))
+    total = np.concatenate(([0], np.cumsum(brought)))
     arrived = total[np.searchsorted(data.time_ns, edges_ns)]
     return np.asarray(np.diff(arrived) * 8e9 / np.diff(edges_ns))
 

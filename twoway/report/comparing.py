@@ -112,7 +112,7 @@ def _partings(
 ) -> Iterator[tuple[int, Parting]]:
     """Find the packets at which captures of two runs begin to differ, each with its time."""
     for interface in sorted(interfaces):
-        sides = [(run.capture(interface), run.flows) for run in (first, second)]
+        sides = [(run.whole_capture(interface), run.flows) for run in (first, second)]
         columns = [_compared(packets, flows) for packets, flows in sides]
         common = min(len(packets) for packets, _ in sides)
         unequal = np.zeros(common, dtype=bool)

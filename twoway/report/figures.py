@@ -247,7 +247,7 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     x = analysis.run.seconds(edges)
     lines = []
     for colour, (name, view) in enumerate(shown.items()):
-        mbit = rate_bit(view.arrived.data(), edges) / 1e6
+        mbit = rate_bit(view.segments_in, view.brought, edges) / 1e6
         lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
         for source, expected in _expected_goodput(analysis, view):
             y = np.full(2, expected)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.memory import give_back
 
 from twoway.contract.manifest import without_captures
 from twoway.contract.metrics import METRICS
@@ -43,6 +44,7 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
     if page:
         manifest, figures = analysis.run.manifest, all_figures(analysis, metrics)
         del analysis  # its packets take more memory than the page
+        give_back()
         write_report_page(manifest, metrics, verdicts, figures, folder)
     verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete
     return verdicts

@@ -118,7 +118,7 @@ def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> Con
     return ConnectionSeries(
         connection=view.connection,
         segment_bytes=int(view.sent.payload_bytes.max(initial=0)),
-        goodput_mbit=rate_bit(view.arrived.data(), edges_ns) / 1e6,
+        goodput_mbit=rate_bit(view.segments_in, view.brought, edges_ns) / 1e6,
         sampled_ns=sampled_ns,
         cwnd=samples["cwnd"],
         ssthresh=samples["ssthresh"],

@@ -1,7 +1,7 @@
 """Open a capture file and read it in chunks of packets."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -193,18 +193,24 @@ def _refuse_many(connections: int, most: int) -> None:
         )
 
 
-def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
+def read_capture(
+    path: Path,
+    *,
+    every_protocol: bool = False,
+    change: Callable[[Packets], Packets] = lambda packets: packets,
+) -> tuple[Packets, FlowTable]:
     """Read a whole capture, its packets `compacted`, with its connections.
 
     Args:
         path: the file.
         every_protocol: see Parser.
+        change: see `compacted`.
 
     Raises: AnalysisError if `Capture.chunks` does; if the file was truncated or is damaged; or if
         the capture kept too little of a frame to identify it.
     """
     capture = Capture(path, every_protocol=every_protocol)
-    packets = compacted(capture.chunks())
+    packets = compacted(capture.chunks(), change)
     if capture.damage:
         raise AnalysisError(f"{path}: {capture.damage}")
     if capture.counts.too_short:

@@ -8,17 +8,19 @@ from pathlib import Path
 import hand_built as built
 import numpy as np
 import pytest
+from capture_analysis import columns
 from capture_analysis.columns import (
     COLUMN_TYPES,
     TCP,
     UDP,
+    CommonFlows,
     FlowTable,
     IntArray,
+    Keyed,
     Packets,
     compacted,
     empty_columns,
     merge,
-    unify,
 )
 from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
@@ -71,14 +73,15 @@ def test_every_protocol(tmp_path: Path) -> None:
     assert len(read(tmp_path, *frames)[0]) == 1
 
 
-def test_unified_by_protocol(tmp_path: Path) -> None:
+def test_common_flows_by_protocol(tmp_path: Path) -> None:
     """Flows of two protocols between the same ports stay two in a common table."""
     tables = [
         read(tmp_path, *frames, every_protocol=True)[1]
         for frames in ([sent(), datagram(b"1")], [datagram(b"1"), sent()])
     ]
-    common, ((first, _), (second, _)) = unify(tables)
-    assert len(common) == 2
+    common = CommonFlows()
+    (first, _), (second, _) = map(common.add, tables)
+    assert len(common.table) == 2
     assert (first.tolist(), second.tolist()) == ([0, 1], [1, 0])
 
 
@@ -111,6 +114,35 @@ def test_key_tells_apart(column: str) -> None:
     """Packets that differ in one identifying column, like a retransmission, have different keys."""
     first, second = packets(**{column: [40001, 40002]}).key().tolist()
     assert first != second
+
+
+def test_keys_do_not_depend_on_blocks() -> None:
+    """A packet's key is the same among many packets and alone."""
+    count = 3 * columns._BLOCK // 2
+    many = packets(seq=range(count), flow=[1] * count)
+    key = many.key()
+    assert len(set(key.tolist())) == count
+    for row in (0, columns._BLOCK - 1, columns._BLOCK, count - 1):
+        assert many.where(np.array([row])).key() == key[row]
+
+
+def test_stored_keys_stay_with_their_packets() -> None:
+    """Columns that only keys need can be left out: keys are selected and merged with packets."""
+    all_columns = packets(time_ns=[1, 2, 3], seq=[4, 5, 6], ip_id=[7, 8, 9])
+    key = all_columns.key()
+    stored = Keyed.of(all_columns, ["ip_id"])
+    assert stored.ip_id.tolist() == [0, 0, 0]
+    assert stored.ip_id.strides == stored.where(np.array([0, 2])).ip_id.strides == (0,)
+    assert stored.key().tolist() == key.tolist()
+    last_two = np.array([False, True, True])
+    assert stored.where(last_two).key().tolist() == key[1:].tolist()
+    assert stored.widened().where(slice(1)).key().tolist() == key[:1].tolist()
+    later = stored.later(lambda column: column[1:])
+    assert later.key().tolist() == key[1:].tolist()
+    assert later.where(np.array([1])).key().tolist() == key[2:].tolist()
+    assert all_columns.later(lambda column: column[1:]).key().tolist() == key[1:].tolist()
+    both = merge([stored.where(last_two), stored.where(~last_two)])
+    assert (both.seq.tolist(), both.key().tolist()) == ([4, 5, 6], key.tolist())
 
 
 def test_merge_is_stable() -> None:
@@ -217,13 +249,15 @@ def test_mapped_addresses(tmp_path: Path) -> None:
     assert flows.find(flows.source(1), flows.destination(1)) == [(1, 0)]
 
 
-def test_unify_by_ends(tmp_path: Path) -> None:
+def test_common_flows_by_ends(tmp_path: Path) -> None:
     """If captures see different ends first, it is one connection with reversed halves."""
     six = ethernet(ipv6(), 0x86DD)
     here, first = read(tmp_path, sent(), answered(), six)
     there, second = read(tmp_path, six, answered(), sent())
-    common, mappings = unify([first, second])
-    assert [common.name(flow) for flow in range(len(common))] == [first.name(0), first.name(1)]
+    common = CommonFlows()
+    mappings = [common.add(first), common.add(second)]
+    flows = common.table
+    assert [flows.name(flow) for flow in range(len(flows))] == [first.name(0), first.name(1)]
     seen = [
         packets.renumbered(*mapping)
         for packets, mapping in zip((here, there), mappings, strict=True)
@@ -234,12 +268,13 @@ def test_unify_by_ends(tmp_path: Path) -> None:
     ]
 
 
-def test_unify_by_syn(tmp_path: Path) -> None:
+def test_common_flows_by_syn(tmp_path: Path) -> None:
     """Connections on the same ports are the same if their SYNs are equal."""
     _, first = read(tmp_path, sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
     _, second = read(tmp_path, sent(flags=SYN, seq=9))
-    common, mappings = unify([first, second])
-    assert len(common) == 2
+    common = CommonFlows()
+    mappings = [common.add(first), common.add(second)]
+    assert len(common.table) == 2
     assert mappings[1][0].tolist() == [1]
 
 

@@ -9,7 +9,7 @@ import hand_built as built
 import pytest
 from both_parsers import assert_alike, parse
 from capture_analysis.cli import main
-from capture_analysis.columns import unify
+from capture_analysis.columns import CommonFlows
 from capture_analysis.reading.capture import read_capture
 from capture_analysis.tracking import Kind, Tracker
 from capture_analysis.two_captures.pair import PairOfCaptures
@@ -220,11 +220,12 @@ def _connections(path: Path) -> int:
     return len(read_capture(path)[1])
 
 
-def test_unify_by_vlan(tmp_path: Path) -> None:
+def test_common_flows_by_vlan(tmp_path: Path) -> None:
     """If SYNs are missing, equal VLANs identify the connections."""
     one, other = there((5,)), there((6,), FAR)
     _, first = read_capture(written(tmp_path / "a.pcap", [one, other]))
     _, second = read_capture(written(tmp_path / "b.pcap", [other, one]))
-    common, mappings = unify([first, second])
-    assert len(common) == 2
+    common = CommonFlows()
+    mappings = [common.add(first), common.add(second)]
+    assert len(common.table) == 2
     assert [flow.tolist() for flow, _ in mappings] == [[0, 1], [1, 0]]

@@ -22,7 +22,7 @@ from synthetic_run import CONNECTIONS, SENDER, manifest
 
 from twoway.contract.network import Queue
 from twoway.measure.analysis import Analysis, QueueView
-from twoway.measure.queues import Passage, occupancy
+from twoway.measure.queues import Occupancy, Passage, occupancy
 from twoway.measure.run_folder import Run
 
 NO_PACKETS = packets(time_ns=[])
@@ -62,7 +62,11 @@ class ColumnRun(Run):
         self, folder: Path, captures: Mapping[str, Packets], documents: Mapping[str, Any]
     ) -> None:
         super().__init__(folder)
-        self._captures, self._documents = captures, documents
+        self._given, self._documents = captures, documents
+        self._unread.clear()
+        seen = captures.values()
+        self._last_seen_ns = max((int(each.time_ns.max(initial=0)) for each in seen), default=0)
+        self._largest_bytes = max((int(e.frame_bytes.max(initial=0)) for e in seen), default=0)
 
     @property
     def flows(self) -> FlowTable:
@@ -77,7 +81,7 @@ class ColumnRun(Run):
 
     def capture(self, interface: str) -> Packets:
         """Return the packets of an interface."""
-        return self._captures.get(interface, NO_PACKETS)
+        return self._given.get(interface, NO_PACKETS)
 
     def document(self, name: str) -> Any:
         """Return the content of a JSON file."""
@@ -85,22 +89,26 @@ class ColumnRun(Run):
 
 
 def queue_view(
-    passed: Passage | None = None, queue: Queue | None = None, **fields: Any
+    passed: Passage | None = None,
+    queue: Queue | None = None,
+    all_packets: Occupancy | None = None,
+    **fields: Any,
 ) -> QueueView:
     """Make the view of a queue; by default a drop-tail queue without packets.
 
     Args:
         passed: the packets that passed it.
         queue: the queue.
+        all_packets: its length, if it is not that of these packets.
         fields: fields of the view that do not follow from these two.
     """
     passed = passed or passage_of([], [])
-    length = occupancy(passed)
+    length = all_packets or occupancy(passed)
     found: dict[str, Any] = {
         "queue": queue or queue_of(),
         "passed": passed,
-        "data_packets": occupancy(passed, passed.is_data),
-        **dict.fromkeys(("all_packets", "kernel_least", "kernel_most"), length),
+        "length": lambda: length,
+        "kernel": lambda: (length, length),
         **dict.fromkeys(("slots", "table", "holds")),
         "late_ns": lambda: np.zeros(len(passed.departures), dtype=np.int64),
     }

@@ -50,11 +50,10 @@ def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> No
     """A drop-tail queue's length is the kernel's count; a managed queue's count has bounds."""
     folder = write_run(tmp_path)
     plain = Analysis(folder).queues["forward"]
-    assert plain.kernel_least is plain.kernel_most is plain.all_packets
+    assert all(count is plain.all_packets for count in plain.kernel())
     edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(leaves_at_start=True))
     managed = Analysis(folder).queues["forward"]
-    assert managed.kernel_least is not managed.all_packets
-    assert managed.kernel_most is not managed.all_packets
+    assert not any(count is managed.all_packets for count in managed.kernel())
 
 
 def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
@@ -142,8 +141,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
     passed = passage_of([0] * 4, [9, 10, 19, 20], [1, 0, 1, 1])
     analysis = analysis_of(steady_ns=10, stop_ns=20)
     departed = analysis.departed(queue_view(passed))
-    assert departed.left_ns.tolist() == [10, 19]
-    assert departed.is_data.tolist() == [False, True]
+    assert departed.rows.tolist() == [1, 2]
 
 
 def test_packets_travel_from_their_last_queue() -> None:

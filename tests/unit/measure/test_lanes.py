@@ -1,10 +1,15 @@
-"""Rows of packets by lane, found once for all connections."""
+"""Rows of packets by lane, found once for all connections; and packets by lane, in a file."""
+
+import errno
+from io import BytesIO
 
 import numpy as np
 import pytest
+from capture_analysis.columns import Keyed
+from capture_analysis.errors import AnalysisError
 from packet_columns import packets
 
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, PacketFile, lanes_of
 
 
 @pytest.mark.parametrize("highest", [3, 1 << 17])
@@ -27,3 +32,41 @@ def test_halves_have_lanes_of_their_own() -> None:
     """Data and ACKs of one connection are two lanes, and no two connections share one."""
     both = packets(flow=[0, 0, 1, 1], half=[0, 1, 0, 1])
     assert lanes_of(both).tolist() == [0, 1, 2, 3]
+
+
+# Packets of three connections, and their lanes.
+SEEN = packets(time_ns=[10, 20, 30, 40, 50], flow=[0, 2, 1, 0, 1], seq=[5, 6, 7, 8, 1 << 31])
+NUMBERS = [0, 4, 2, 0, 2]
+
+
+@pytest.mark.parametrize("in_memory_bytes", [1, 1 << 20])
+def test_packets_from_a_file(monkeypatch: pytest.MonkeyPatch, in_memory_bytes: int) -> None:
+    """Packets of one lane or several are those of the capture, in time order, on disk or not."""
+    monkeypatch.setattr(f"{PacketFile.__module__}._IN_MEMORY_BYTES", in_memory_bytes)
+    keyed = Keyed.of(SEEN, ["window"])
+    stored = PacketFile()
+    stored.add("other", SEEN.where(np.array([1, 3])))
+    assert stored.of("other", 4).seq.tolist() == [6]
+    stored.add("this", keyed)
+    assert "this" in stored
+    assert "that" not in stored
+    for some in ([0], [4], [2, 0], [0, 2, 4], [1], [9], []):
+        there, here = stored.of("this", *some), keyed.where(np.isin(NUMBERS, some))
+        assert len(there) == len(here)
+        for name in ("time_ns", "seq", "flow", "window"):
+            assert getattr(there, name).dtype == np.int64
+            assert getattr(there, name).tolist() == getattr(here, name).tolist()
+        assert there.key().tolist() == here.key().tolist()
+    assert stored.of("other", 0).key().tolist() == [SEEN.key()[3]]
+
+
+def test_a_full_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there is no room for a capture, the error names the folder and the way to another."""
+
+    class Full(BytesIO):
+        def write(self, _content: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"{PacketFile.__module__}.SpooledTemporaryFile", lambda _most: Full())
+    with pytest.raises(AnalysisError, match=r": No space left on device\n\nhint: TMPDIR names"):
+        PacketFile().add("this", SEEN)

@@ -13,13 +13,11 @@ from queue_columns import passage_of, queue_of
 from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
-    changes_of_last_to_empty,
-    correlation,
-    last_to_empty_ns,
     occupancy,
     passage,
     repeated,
     service_error_ns,
+    still_queued,
 )
 
 NEVER = -1
@@ -123,7 +121,7 @@ def test_passage_finds_drops(
     leaving = packets(time_ns=[left[n] for n in out], ip_id=out)
     last = max(out, default=-1)
     expected = [left[n] if n <= last else STILL_QUEUED for n in numbers]
-    got = passage(queue_of(), entering, leaving)
+    got = still_queued(queue_of(), passage(queue_of(), entering, leaving), until_ns=0)
     assert got.left_ns.tolist() == expected
     assert got.dropped.tolist() == [time == NEVER for time in expected]
     assert got.departures.tolist() == out
@@ -189,7 +187,8 @@ def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: in
     """A last packet due by 2000 ns counts as dropped if a later packet was captured."""
     entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
     leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
-    assert passage(queue_of(), entering, leaving, until_ns).left_ns.tolist() == [1000, last]
+    seen = passage(queue_of(), entering, leaving)
+    assert still_queued(queue_of(), seen, until_ns).left_ns.tolist() == [1000, last]
 
 
 @given(drop_tail())
@@ -238,27 +237,8 @@ def test_correlation_by_counting(
         for entered, _, left in (one, other)
     ]
     queues = [occupancy(passage_of(entered, left)) for entered, _, left in (one, other)]
-    got = correlation(queues[0], queues[1], start, start + length)
+    got = queues[0].beside(queues[1], start, start + length).correlation()
     if any(len(set(level)) == 1 for level in levels):
         assert np.isnan(got)
     else:
         assert got == pytest.approx(statistics.correlation(*levels), abs=1e-9)
-
-
-def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
-    """A is the last queue to run empty until C gets a packet at 20 ns; B never is."""
-    a, b, c = passage_of([0], [30]), passage_of([0], [10]), passage_of([20], [60])
-    assert last_to_empty_ns(a, [b, c], 0, 100) == 20
-    assert changes_of_last_to_empty([a, b, c], 0, 100) == 1e9 / 60
-    assert last_to_empty_ns(a, [a], 0, 100) == 0
-
-
-def test_a_queue_is_not_empty_before_a_packet_that_others_overtook() -> None:
-    """A queue outlasts another until all its packets left, even if one overtook: A to 100 ns."""
-    a, b = passage_of([0, 10], [100, 50]), passage_of([0], [60])
-    assert last_to_empty_ns(a, [b], 0, 200) == 100
-
-
-def test_empty_queues_are_not_the_last_to_empty() -> None:
-    """Before the first packet no queue is the last to empty, so that packet makes no change."""
-    assert changes_of_last_to_empty([passage_of([], []), passage_of([5], [9])], 0, 20) == 0

@@ -428,9 +428,9 @@ def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None
 def test_offset_of_the_clock(tmp_path: Path) -> None:
     """Times from another machine's clock are converted to the plan's clock."""
     folder = write_run(tmp_path)
-    before = Analysis(folder).run.capture("h1-eth0").time_ns
+    before = Analysis(folder).run.whole_capture("h1-eth0").time_ns
     edit_json(folder / "manifest.json", lambda m: m.update(clock_offset_ns=START_NS))
-    assert (Analysis(folder).run.capture("h1-eth0").time_ns == before - START_NS).all()
+    assert (Analysis(folder).run.whole_capture("h1-eth0").time_ns == before - START_NS).all()
 
 
 def test_quantile_of_nothing() -> None:

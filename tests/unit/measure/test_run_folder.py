@@ -189,12 +189,31 @@ def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
 def test_captures_at_routers_are_freed(tmp_path: Path) -> None:
     """Captures of routers are freed once queues are known, and still count as captured."""
     analysis = Analysis(write_run(tmp_path))
-    seen = analysis.run.capture("r1-eth1")
-    last_ns, largest = int(seen.time_ns.max()), int(seen.frame_bytes.max())
+    seen = [analysis.run.whole_capture(each) for each in analysis.run.manifest.captures]
     _ = analysis.queues
     for interface in (each for each in analysis.run.manifest.captures if each[0] == "r"):
         with pytest.raises(AnalysisError, match=f"captures: no {interface}"):
             analysis.run.capture(interface)
-    assert len(analysis.run.capture("h1-eth0"))
-    assert analysis.run.last_seen_ns >= last_ns
-    assert analysis.run.largest_frame_bytes >= largest
+    assert len(analysis.run.between("h1-eth0", analysis.run.connections[0], forward=True))
+    assert analysis.run.last_seen_ns == max(each.time_ns.max() for each in seen)
+    assert analysis.run.largest_frame_bytes == max(each.frame_bytes.max() for each in seen)
+
+
+def test_a_whole_capture_has_every_column(tmp_path: Path) -> None:
+    """Columns that no metric uses are 0, except in a capture that is read once more."""
+    run = Run(write_run(tmp_path))
+    whole, seen = run.whole_capture("r1-eth0"), run.capture("r1-eth0")
+    assert (whole.flags > 0).all()
+    assert not seen.flags.any()
+    assert seen.key().tolist() == whole.key().tolist()
+    for name in ("time_ns", "frame_bytes", "payload_bytes", "flow", "seq"):
+        assert getattr(seen, name).tolist() == getattr(whole, name).tolist()
+
+
+def test_a_connection_is_measured_once_until_another_is(tmp_path: Path) -> None:
+    """Results of a connection are kept until another connection is measured."""
+    first, second = Analysis(write_run(tmp_path)).connections.values()
+    window = first.window
+    assert first.window is window
+    assert second.window is not window
+    assert first.window is not window

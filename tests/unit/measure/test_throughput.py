@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from capture_analysis.columns import FLAG_RST, FLAG_SYN
+from capture_analysis.columns import FLAG_RST, FLAG_SYN, Packets
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import packets
@@ -17,6 +17,7 @@ from twoway.measure.throughput import (
     full_payload_share,
     in_order_bytes,
     link_bytes,
+    new_payload,
     new_payload_bytes,
     rate_bit,
     unwrap,
@@ -26,6 +27,12 @@ from twoway.measure.throughput import (
 EVER = np.iinfo(np.int64).max
 # First byte and length of a segment; few bytes, so that many segments overlap.
 SEGMENTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)))
+
+
+def payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
+    """Count the new payload of packets in a window."""
+    data = arriving.data()
+    return new_payload_bytes(data, new_payload(data), start_ns, stop_ns)
 
 
 @given(st.integers(0, (1 << 32) - 1), st.lists(st.integers(-(1 << 31), (1 << 31) - 1)))
@@ -57,7 +64,7 @@ def test_new_payload_by_marking(
         seq=[(initial + first) % (1 << 32) for first, _ in segments],
         payload_bytes=[size for _, size in segments],
     )
-    assert new_payload_bytes(arriving, start, stop) == new
+    assert payload_bytes(arriving, start, stop) == new
 
 
 def test_goodput_of_intervals() -> None:
@@ -69,28 +76,28 @@ def test_goodput_of_intervals() -> None:
         time_ns=[10, 12, 13, 15], seq=[0, 100, 0, 200], payload_bytes=[100, 100, 100, 50]
     )
     edges_ns = np.array([10, 12, 14, 16])
-    assert rate_bit(data, edges_ns).tolist() == [400e9, 400e9, 200e9]
+    assert rate_bit(data, new_payload(data), edges_ns).tolist() == [400e9, 400e9, 200e9]
 
 
 def test_hole_is_not_payload() -> None:
     """Bytes skipped by a loss count when they arrive, not when they are skipped."""
     arriving = packets(time_ns=[0, 1, 9], seq=[0, 200, 100], payload_bytes=[100, 100, 100])
-    assert new_payload_bytes(arriving, 0, 5) == 200
-    assert new_payload_bytes(arriving, 5, 10) == 100
+    assert payload_bytes(arriving, 0, 5) == 200
+    assert payload_bytes(arriving, 5, 10) == 100
 
 
 def test_window_is_half_open() -> None:
     """A packet at the window's start is in it, one at its end is not."""
     arriving = packets(time_ns=[3, 6, 9], seq=[0, 1, 3], payload_bytes=[1, 2, 4])
-    assert new_payload_bytes(arriving, 3, 9) == 3
-    assert new_payload_bytes(arriving, 4, 10) == 6
+    assert payload_bytes(arriving, 3, 9) == 3
+    assert payload_bytes(arriving, 4, 10) == 6
 
 
 def test_retransmission_counts_once() -> None:
     """A segment that arrives twice is new payload once."""
     for again in (0, 100):
         arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, again], payload_bytes=[100] * 3)
-        assert new_payload_bytes(arriving, 0, EVER) == 200
+        assert payload_bytes(arriving, 0, EVER) == 200
 
 
 @given(SEGMENTS)

@@ -44,13 +44,14 @@ CLUSTERS_PER_WINDOW = Definition(
 @estimates(Scope.CONNECTION, CLUSTERING, CLUSTER_MEAN, CLUSTERS_PER_WINDOW)
 def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the share of data in a row, the cluster size, and clusters per window."""
-    departed = analysis.departed(view.forward)
+    passed, departed = view.forward.passed, analysis.departed(view.forward)
     places = analysis.run.rows(departed.lanes, view.connection, forward=True)
-    mine = places[departed.is_data[places]]
+    mine = places[passed.is_data[departed.rows[places]]]
     follows, mine = int((np.diff(mine) == 1).sum()), mine[mine > 0]
     packets = len(mine)
     if not packets:
         return math.nan, math.nan, math.nan
     clusters = packets - follows
-    windows = float((1 / np.maximum(view.window.at(departed.left_ns[mine]), 1)).sum())
+    left_ns = passed.left_ns[departed.rows[mine]]
+    windows = float((1 / np.maximum(view.window.at(left_ns), 1)).sum())
     return follows / packets, packets / clusters if clusters else math.nan, clusters / windows

@@ -11,7 +11,6 @@ from capture_analysis.definition import Definition
 
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.throughput import new_payload
 
 COMPLETION_TIME = Definition(
     "completion_time", "s", "from a transfer's start to the arrival of its last byte"
@@ -33,8 +32,8 @@ def completion_time(analysis: Analysis, view: ConnectionView) -> tuple[float]:
     start_ns, size = view.connection.start_ns, view.connection.transfer_bytes
     if size is None:
         return (math.nan,)
-    data = view.arrived.data()
-    arrived = np.cumsum(np.where(data.time_ns >= start_ns, new_payload(data), 0))
+    data = view.segments_in
+    arrived = np.cumsum(np.where(data.time_ns >= start_ns, view.brought, 0))
     last = int(np.searchsorted(arrived, size))
     if last == len(data) or data.time_ns[last] >= analysis.run.stop_ns:
         return (math.nan,)

@@ -47,11 +47,12 @@ LEAST_TRANSMISSIONS = 3
 def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Return peaks, mean and 95th percentile in the steady window."""
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    length, data = view.all_packets, view.data_packets
     return (
-        view.all_packets.peak(*steady),
-        view.data_packets.peak(*steady),
-        view.all_packets.mean(*steady),
-        view.all_packets.quantile(0.95, *steady),
+        length.peak(*steady),
+        data.peak(*steady),
+        length.mean(*steady),
+        length.quantile(0.95, *steady),
     )
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.retransmissions import RETRANSMISSIONS, RETRANSMITTED
+from capture_analysis.two_captures.joining import partners
 
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.throughput import new_payload
 
 NEEDLESS = Definition(
     "retransmissions_needless",
@@ -34,8 +34,9 @@ def retransmissions(analysis: Analysis, view: ConnectionView) -> tuple[float, ..
         return int(np.count_nonzero((time_ns >= run.steady_ns) & (time_ns < run.stop_ns)))
 
     again, sent = steady(view.round_trips.again_ns), steady(view.sent.data().time_ns)
-    arrived = view.arrived.data()
-    _, first = np.unique(arrived.key(), return_index=True)
-    arrived = arrived.where(np.sort(first))
-    needless = arrived.time_ns[new_payload(arrived) == 0]
-    return again, again / sent if sent else math.nan, steady(needless)
+    arrived = view.segments_in
+    old, key = view.brought == 0, arrived.key()
+    # A copy that a link made is no retransmission: of equal packets only the first counts.
+    first = partners(np.unique(key[old]), key)
+    needless_ns = arrived.time_ns[first[old[first]]]
+    return again, again / sent if sent else math.nan, steady(needless_ns)

@@ -22,7 +22,7 @@ from capture_analysis.metrics.pendulum import (
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.queues import Occupancy, correlation, correlation_of, together
+from twoway.measure.queues import Occupancy
 
 SYNCHRONISATION = Definition(
     "synchronisation",
@@ -46,62 +46,35 @@ PEAK_RATIO = Definition(
 PARTS = 10
 
 
-@estimates(Scope.RUN, QUEUE_CORRELATION)
-def queue_correlation(analysis: Analysis) -> tuple[float, ...]:
-    """Compute Pearson's coefficient over time."""
-    queues = _two_queues(analysis)
-    if queues is None:
-        return (math.nan,)
-    return (correlation(*queues, analysis.run.steady_ns, analysis.run.stop_ns),)
-
-
-@estimates(Scope.RUN, PEAK_RATIO)
-def peak_ratio(analysis: Analysis) -> tuple[float, ...]:
-    """Compare the peaks in the steady window.
-
-    Fixed windows are in phase if both queues reach the same height (section 4.3.3).
-    """
-    queues = _two_queues(analysis)
-    if queues is None:
-        return (math.nan,)
-    low, high = sorted(q.peak(analysis.run.steady_ns, analysis.run.stop_ns) for q in queues)
-    return (low / high if high else math.nan,)
-
-
-@estimates(Scope.RUN, SYNCHRONISATION, SYNCHRONISATION_ERROR)
+@estimates(
+    Scope.RUN,
+    *(QUEUE_CORRELATION, PEAK_RATIO, SYNCHRONISATION, SYNCHRONISATION_ERROR),
+    *(PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY),
+)
 def phase(analysis: Analysis) -> tuple[float, ...]:
-    """Compute the index and its error in the steady window.
+    """Compare the two queues' lengths in the steady window.
 
-    NaN unless both queues change in each part.
+    The ratio of the peaks tells whether both queues reach the same height, as they do with fixed
+    windows in phase (section 4.3.3). The index is NaN unless both queues change in each part, and
+    the pendulum's if one of the queues is never empty.
     """
-    queues = _two_queues(analysis)
-    if queues is None:
-        return math.nan, math.nan
-    return synchronisation(*queues, analysis.run.steady_ns, analysis.run.stop_ns)
-
-
-@estimates(Scope.RUN, PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY)
-def pendulum(analysis: Analysis) -> tuple[float, ...]:
-    """Compute the index, and the shares of time with both links busy and with none.
-
-    The index is NaN if one of the queues is never empty.
-    """
-    queues = _two_queues(analysis)
-    if queues is None:
-        return math.nan, math.nan, math.nan
-    lasts_ns, levels = together(*queues, analysis.run.steady_ns, analysis.run.stop_ns)
-    first, second = (np.minimum(level, 1) for level in levels)
-    busy, other, both = (
-        int((lasts_ns * each).sum()) / analysis.run.window_ns
-        for each in (first, second, first * second)
-    )
-    return correlation_of(lasts_ns, (first, second)), both, 1 - busy - other + both
-
-
-def _two_queues(analysis: Analysis) -> tuple[Occupancy, Occupancy] | None:
-    """Return both queues' lengths; None unless there are two."""
     lengths = [view.all_packets for view in analysis.queues.values()]
-    return (lengths[0], lengths[1]) if len(lengths) == 2 else None
+    if len(lengths) != 2:
+        return (math.nan,) * 7
+    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    sums = lengths[0].beside(lengths[1], *steady)
+    low, high = sorted(length.peak(*steady) for length in lengths)
+    one, other, both = (
+        busy / analysis.run.window_ns for busy in (sums.x_busy, sums.y_busy, sums.both_busy)
+    )
+    return (
+        sums.correlation(),
+        low / high if high else math.nan,
+        *synchronisation(lengths[0], lengths[1], *steady),
+        sums.busy_correlation(),
+        both,
+        1 - one - other + both,
+    )
 
 
 def synchronisation(
@@ -109,5 +82,6 @@ def synchronisation(
 ) -> tuple[float, float]:
     """Compute index and error within a window."""
     edges = np.linspace(start_ns, stop_ns, PARTS + 1).astype(np.int64)
-    found = np.array([correlation(first, second, int(a), int(b)) for a, b in pairwise(edges)])
+    parts = [first.beside(second, *part) for part in pairwise(edges.tolist())]
+    found = np.array([part.correlation() for part in parts])
     return float(found.mean()), float(found.std(ddof=1) / math.sqrt(PARTS))

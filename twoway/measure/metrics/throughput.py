@@ -31,7 +31,7 @@ THROUGHPUT_SUM = Definition(
 def goodput(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Measure goodput, throughput and efficiency at the receiver, in the steady window."""
     run, goodput_bit, queue = analysis.run, analysis.goodput_bit(view), view.forward.queue
-    link_bytes = throughput.link_bytes(run.steady(view.arrived.data()), queue)
+    link_bytes = throughput.link_bytes(run.steady(view.segments_in), queue)
     rate_bit = view.forward.rate_bit(run.steady_ns, run.stop_ns)
     return (
         goodput_bit / 1e6,
@@ -59,7 +59,7 @@ def throughput_sum(analysis: Analysis) -> tuple[float, ...]:
     """Add the throughputs of all connections."""
     run = analysis.run
     link_bytes = sum(
-        throughput.link_bytes(run.steady(view.arrived.data()), view.forward.queue)
+        throughput.link_bytes(run.steady(view.segments_in), view.forward.queue)
         for view in analysis.connections.values()
     )
     return (link_bytes * 8e3 / run.window_ns,)

@@ -6,13 +6,14 @@ bottleneck is the queue with the longest delay, the last to run empty. The paper
 (section 4.2) counts data only; headers of data packets count.
 """
 
+import math
+
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import UTILISATION
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.queues import changes_of_last_to_empty, last_to_empty_ns
 
 UTILISATION_DATA = Definition(
     "utilisation_data", "1", "share of time in which the link transmits data", "Ge et al. 2011"
@@ -46,15 +47,12 @@ def utilisation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 @estimates(Scope.QUEUE, BOTTLENECK_TIME)
 def bottleneck_time(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Return the share of the steady window in which this queue has the longest delay."""
-    run = analysis.run
-    others = [each.passed for each in analysis.queues.values() if each is not view]
-    last_ns = last_to_empty_ns(view.passed, others, run.steady_ns, run.stop_ns)
-    return (last_ns / run.window_ns,)
+    number = list(analysis.queues).index(view.queue.direction)
+    return (analysis.last_to_empty.last_ns[number] / analysis.run.window_ns,)
 
 
 @estimates(Scope.RUN, BOTTLENECK_CHANGES)
 def bottleneck_changes(analysis: Analysis) -> tuple[float, ...]:
     """Count the changes in the steady window; NaN if no queue holds packets."""
-    passed = [each.passed for each in analysis.queues.values()]
-    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
-    return (changes_of_last_to_empty(passed, *steady),)
+    found = analysis.last_to_empty
+    return (found.changes * 1e9 / found.busy_ns if found.busy_ns else math.nan,)

@@ -71,7 +71,7 @@ def sawtooth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     if len(ends) > 1:
         first, last = int(ends[0]), int(ends[-1])
         period_s = (last - first) / (len(ends) - 1) / 1e9
-        payload = throughput.new_payload_bytes(view.arrived, first, last)
+        payload = throughput.new_payload_bytes(view.segments_in, view.brought, first, last)
         goodput_bit = payload * 8e9 / (last - first)
         rate_bit = view.forward.rate_bit(first, last)
         efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue, rate_bit)

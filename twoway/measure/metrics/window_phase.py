@@ -21,7 +21,7 @@ from capture_analysis.definition import Definition
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.metrics.window import cycle_losses_ns
-from twoway.measure.queues import Occupancy, correlation
+from twoway.measure.queues import Occupancy
 
 _ZHANG = "Zhang, Shenker, Clark 1991"
 SAME_WAY = Definition(
@@ -66,7 +66,8 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
     windows = [(lasting[at].connection.direction, lasting[at].window) for at in chosen]
     found: dict[bool, list[float]] = {True: [], False: []}
     for (here, one), (there, two) in combinations(windows, 2):
-        found[here == there].append(correlation(one, two, run.steady_ns, run.stop_ns))
+        sums = one.beside(two, run.steady_ns, run.stop_ns)
+        found[here == there].append(sums.correlation())
     same, opposite = (float(np.mean(f)) if f else math.nan for f in (found[True], found[False]))
     return same, opposite
 
