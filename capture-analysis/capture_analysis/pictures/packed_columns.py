@@ -17,6 +17,8 @@ DIVISORS = (1, 1_000, 1_000_000, 1_000_000_000)
 # A quarter of the range in which float64 is exact: sums and differences of two are exact, too.
 _LARGEST = 1 << 51
 _VARINT_BYTES = 8
+# Numbers that are packed at a time: each takes 150 bytes meanwhile.
+_BLOCK = 1 << 13
 
 
 class PackedColumns:
@@ -64,7 +66,8 @@ def _packed(values: FloatArray) -> tuple[bytes, int]:
         if (whole / divisor == values).all():
             numbers = whole.astype(np.int64)
             numbers[1:] -= numbers[:-1].copy()
-            return _varints(numbers), divisor
+            blocks = range(0, len(numbers), _BLOCK)
+            return b"".join(_varints(numbers[at : at + _BLOCK]) for at in blocks), divisor
     return values.astype("<f8").tobytes(), 0
 
 

@@ -34,6 +34,12 @@ def test_nothing_is_lost(column: list[float]) -> None:
     assert round_trip([7.0], column, [8.0]) == [[7.0], column, [8.0]]
 
 
+def test_a_long_column_is_packed_in_blocks() -> None:
+    """A column of more numbers than are packed at a time is restored, too."""
+    column = (np.arange(20_000.0) ** 2 % 1009).tolist()
+    assert round_trip(column) == [column]
+
+
 def test_gaps_stay() -> None:
     """NaN stays NaN."""
     assert np.isnan(round_trip([1.0, np.nan])[0]).tolist() == [False, True]
