@@ -153,4 +153,5 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
         payload_share=stack.segment_bytes(stack.ip) / data,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
         elements=direction.elements,
+        mark_above_s=direction.mark_above_ms / 1e3,
     )

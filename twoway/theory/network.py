@@ -26,6 +26,7 @@ class Link:
         payload_share: payload of a full segment over its size on the link.
         framing: what the link adds to a frame.
         elements: the other elements of the link.
+        mark_above_s: the wait above which the queue marks each packet; 0: none.
     """
 
     rate_bit: float
@@ -36,6 +37,7 @@ class Link:
     payload_share: float
     framing: Framing = field(default_factory=Framing)
     elements: Elements = field(default=Elements(), hash=False)
+    mark_above_s: float = 0
 
 
 @dataclass(frozen=True)
