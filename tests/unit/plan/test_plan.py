@@ -14,7 +14,9 @@ from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
+from twoway.plan.shaping import compile_profile
 from twoway.runs.points import load_point
+from twoway.spec.connections import passed_queues
 from twoway.spec.topology import load_topology
 
 
@@ -62,7 +64,9 @@ def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> Non
 from twoway.spec.congestion import CONTROLS, Control
 CONTROLS["mine"] = Control("tcp_mine")
 from twoway.runs.points import load_point
+from twoway.spec.connections import passed_queues
 from twoway.plan.plan import build_plan
+from twoway.plan.shaping import compile_profile
 print(build_plan(load_point({str(path)!r})).modules)
 """
     done = subprocess.run(
@@ -201,6 +205,30 @@ def test_r1_has_long_and_short_channels() -> None:
     assert [i.node for i in graph.queues["long-forward"]] == ["a1", "a2"]
     assert [i.node for i in graph.queues["short-reverse"]] == ["b3"]
     assert [i.peer_node for i in graph.delays["long-reverse"]] == ["l1", "l2"]
+
+
+def test_dctcp_racks_have_two_bottlenecks_in_a_row() -> None:
+    """S1's data pass trunk and port, S2's the trunk, S3's the port; ACKs pass card and trunk."""
+    graph = load_topology(TOPOLOGIES / "dctcp_racks.py", {})
+    assert (len(graph.hosts), graph.routers) == (61, ("n1", "t1", "t2"))
+    ways = (("s1h10", "r1"), ("r1", "s1h10"), ("s2h20", "r2h20"), ("s3h1", "r1"), ("r1", "s3h1"))
+    assert [[*passed_queues(graph, *way)] for way in ways] == [
+        ["trunk", "port"],
+        ["card", "trunk-back"],
+        ["trunk"],
+        ["port"],
+        ["card"],
+    ]
+
+
+def test_a_switch_marks_what_waits_as_long_as_k_packets() -> None:
+    """Thresholds of dctcp-racks are 65 and 20 transmission times of a full packet, in whole us."""
+    point = load_point("dctcp-racks")
+    shapers = compile_profile(point.profile, point.graph)
+    queues = {shaper.interface.name: " ".join(shaper.inner) for shaper in shapers}
+    for name, packets, bit_ns in (("t1-eth0", 65, 0.1), ("t2-eth1", 20, 1)):
+        threshold_us = round(packets * 1538 * 8 * bit_ns / 1000)
+        assert queues[name].endswith(f"codel limit 2666 ecn ce_threshold {threshold_us}us")
 
 
 def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
