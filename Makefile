@@ -151,13 +151,19 @@ lint: env test-packages ## style, types, layers, predictions as committed: ruff,
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), instructions (KEEP=1), ns3, speed or lab (as root)
+bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), instructions (KEEP=1), ns3, speed, dctcp, native or lab (as root)
 
 bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py
 
 bench-of-ns3: setup bench-packages
 	@$(BIN)/python bench/beside_ns3.py
+
+bench-of-dctcp: setup bench-packages
+	@$(BIN)/python bench/beside_ns3_dctcp.py
+
+bench-of-native: setup
+	@$(BIN)/python bench/native_pair.py
 
 bench-of-captures: setup test-packages
 	@$(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
@@ -228,5 +234,5 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results witness schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
-	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed lab) fuzz setup env docs-env notebook-env \
+	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp native lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

@@ -1,8 +1,9 @@
 """`make bench OF=ns3`: 100 simulated seconds of two-way TCP here and in ns-3, in turn.
 
 Both simulate the same network, windows and packets; the payload that arrives is compared first. The
-guest's wall time includes its boot, its set-up and six captures; ns-3 is timed without captures and
-with those of the two hosts. Ratios are of runs in direct succession, medians with the extremes.
+guest's wall time includes its boot, its set-up and six captures; ns-3 is timed with the two routers
+and with hosts that the bottleneck joins, without captures and with those of the two hosts. Ratios
+are of runs in direct succession, medians with the extremes.
 """
 
 import statistics
@@ -23,6 +24,13 @@ MODULES = ("core", "network", "internet", "applications", "point-to-point", "tra
 SECONDS, FROM_S = 100, 10
 # ns-3's link adds 2 bytes of PPP to a packet, ours 10 of Zhang's: an ACK has 42 bytes or 50.
 SAME = 0.02
+# The runs of ns-3, by what is printed of them.
+KINDS = {
+    "with routers, without captures": (),
+    "with routers and two captures": ("--pcap={folder}/ns3",),
+    "without routers or captures": ("--direct",),
+    "without routers, with two captures": ("--direct", "--pcap={folder}/ns3"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,37 +66,51 @@ def main() -> int:
     """Build ns-3's program, and print a line for each network and kind of run."""
     print(f"{machine()}, medians of {ROUNDS} (least to most)")
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
-        program = Path(scratch, "ns3_two_way")
-        libraries = [f"-lns3-{name}" for name in MODULES]
-        subprocess.run(["g++", "-O2", "-o", program, SOURCE, *libraries], check=True)
+        program = built(SOURCE, Path(scratch))
         for network in NETWORKS:
             _compare(network, program, Path(scratch))
     return 0
 
 
+def built(source: Path, folder: Path) -> Path:
+    """Compile a program of ns-3's libraries into a folder; return its path."""
+    program = folder / source.stem
+    libraries = [f"-lns3-{name}" for name in MODULES]
+    subprocess.run(["g++", "-O2", "-o", program, source, *libraries], check=True)
+    return program
+
+
 def _compare(network: Network, program: Path, folder: Path) -> None:
-    ours, without, with_captures = [], [], []
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for _ in range(ROUNDS):
         run = run_experiment(folder, experiment_of(network.experiment, SECONDS))
         ours.append(read_manifest(run).timing.wall_s)
-        seconds, theirs = _ns3(program, network, ())
-        without.append(seconds)
-        with_captures.append(_ns3(program, network, (f"--pcap={folder}/ns3",))[0])
-        for capture in folder.glob("ns3-*.pcap"):
-            capture.unlink()
-    for here, there in zip(_goodput(run), theirs, strict=True):
+        for kind, words in KINDS.items():
+            more = tuple(word.format(folder=folder) for word in words)
+            seconds, goodput = _ns3(program, network, more)
+            theirs[kind].append(seconds)
+            _refuse_others(network, kind, _goodput(run), goodput)
+            for capture in folder.glob("ns3-*.pcap"):
+                capture.unlink()
+    for kind, walls in theirs.items():
+        ratios = [their / own for their, own in zip(walls, ours, strict=True)]
+        print(
+            f"{network.experiment}: twoway {_spread(ours)} s, ns-3 {kind} {_spread(walls)} s; "
+            f"twoway is {_spread(ratios)} times as fast",
+            flush=True,
+        )
+
+
+def _refuse_others(network: Network, kind: str, ours: list[float], theirs: list[float]) -> None:
+    """Exit if ns-3 simulated another network: each direction has another rate of segments."""
+    for here, there in zip(ours, theirs, strict=True):
         mine, its = (
             rate / size for rate, size in zip((here, there), network.segment_bytes, strict=True)
         )
         if abs(mine / its - 1) > SAME:
-            raise SystemExit(f"{network.experiment}: {mine:.1f} segments/s, in ns-3 {its:.1f}")
-    for what, walls in (("without captures", without), ("with two", with_captures)):
-        ratios = [theirs / own for theirs, own in zip(walls, ours, strict=True)]
-        print(
-            f"{network.experiment}: twoway {_spread(ours)} s, ns-3 {what} {_spread(walls)} s; "
-            f"twoway is {_spread(ratios)} times as fast",
-            flush=True,
-        )
+            what = f"{network.experiment}, ns-3 {kind}"
+            raise SystemExit(f"{what}: {mine:.1f} segments/s, in ns-3 {its:.1f}")
 
 
 def _ns3(program: Path, network: Network, more: tuple[str, ...]) -> tuple[float, list[float]]:

@@ -1,6 +1,7 @@
 /*
  * Two-way TCP in ns-3, for `make bench` to compare with: the network of topologies/two_node.py, one
- * connection each way whose window is the receiver's, an ACK for each segment.
+ * connection each way whose window is the receiver's, an ACK for each segment. With --direct the two hosts
+ * are joined by the bottleneck itself, and their devices hold its queues.
  *
  * Prints the payload that each sink received after --from seconds, in bytes/s: what was simulated must be
  * the same before times are compared. With --pcap the two hosts' devices are captured.
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
 	std::string rate = "131Mbps", delay = "8416us", pcap;
 	uint32_t mtu = 9180, left = 28, right = 28;
 	double seconds = 100, from = 2, later = 0;
+	bool direct = false;
 
 	CommandLine options;
 	options.AddValue("rate", "of the bottleneck", rate);
@@ -32,6 +34,7 @@ int main(int argc, char **argv)
 	options.AddValue("later", "when the second starts, s", later);
 	options.AddValue("seconds", "to simulate", seconds);
 	options.AddValue("from", "when counting begins, s", from);
+	options.AddValue("direct", "join the hosts without routers", direct);
 	options.AddValue("pcap", "begin of the captures' names; none by default", pcap);
 	options.Parse(argc, argv);
 
@@ -42,7 +45,8 @@ int main(int argc, char **argv)
 	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 24));
 	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
 
-	NodeContainer nodes(4); /* h1, r1, r2, h2 */
+	NodeContainer nodes(direct ? 2 : 4); /* h1, r1, r2, h2, or the hosts alone */
+	const uint32_t last = nodes.GetN() - 1;
 	PointToPointHelper access, bottleneck;
 	access.SetDeviceAttribute("DataRate", StringValue("100Gbps"));
 	bottleneck.SetDeviceAttribute("DataRate", StringValue(rate));
@@ -51,30 +55,30 @@ int main(int argc, char **argv)
 		link->SetDeviceAttribute("Mtu", UintegerValue(mtu));
 		link->SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("10000p"));
 	}
-	NetDeviceContainer links[] = {
-		access.Install(nodes.Get(0), nodes.Get(1)),
-		bottleneck.Install(nodes.Get(1), nodes.Get(2)),
-		access.Install(nodes.Get(2), nodes.Get(3)),
-	};
+	std::vector<NetDeviceContainer> links;
+	for (uint32_t link = 0; link < last; link++) {
+		PointToPointHelper &helper = direct || link == 1 ? bottleneck : access;
+		links.push_back(helper.Install(nodes.Get(link), nodes.Get(link + 1)));
+	}
 	InternetStackHelper().Install(nodes);
 	Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
-	Ipv4InterfaceContainer interfaces[3];
-	for (int link = 0; link < 3; link++) {
-		interfaces[link] = addresses.Assign(links[link]);
+	std::vector<Ipv4InterfaceContainer> interfaces;
+	for (NetDeviceContainer &link : links) {
+		interfaces.push_back(addresses.Assign(link));
 		/* The device's own queue is the only one. */
-		TrafficControlHelper().Uninstall(links[link]);
+		TrafficControlHelper().Uninstall(link);
 		addresses.NewNetwork();
 	}
 	Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
 	struct {
-		int source, sink;
+		uint32_t source, sink;
 		Ipv4Address to;
 		uint32_t window;
 		double start;
 	} ways[] = {
-		{0, 3, interfaces[2].GetAddress(1), left, 0},
-		{3, 0, interfaces[0].GetAddress(0), right, later},
+		{0, last, interfaces.back().GetAddress(1), left, 0},
+		{last, 0, interfaces.front().GetAddress(0), right, later},
 	};
 	Ptr<PacketSink> sinks[2];
 	uint64_t before[2];
@@ -98,7 +102,7 @@ int main(int argc, char **argv)
 		Simulator::Schedule(Seconds(from), [&, way] { before[way] = sinks[way]->GetTotalRx(); });
 	}
 	if (!pcap.empty())
-		access.EnablePcap(pcap, NodeContainer(nodes.Get(0), nodes.Get(3)));
+		access.EnablePcap(pcap, NodeContainer(nodes.Get(0), nodes.Get(last)));
 	Simulator::Stop(Seconds(seconds));
 	Simulator::Run();
 	for (int way = 0; way < 2; way++)

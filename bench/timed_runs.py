@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def machine() -> str:
 def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
     """Start the command without output."""
     argv = [sys.executable, "-m", "twoway.cli", *arguments]
-    return subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
@@ -73,9 +74,12 @@ def many_flows(
 
 
 def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
-    """Run an experiment; return its folder."""
-    experiment = folder / "measured.yml"
+    """Run an experiment into a results folder of its own; return the run's folder.
+
+    In a folder with a finished run of the same point `twoway run` would keep that run.
+    """
+    experiment, results = folder / "measured.yml", tempfile.mkdtemp(dir=folder)
     experiment.write_text(yaml.safe_dump(document))
-    if start_twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
+    if start_twoway("run", str(experiment), "--results", results).wait() != 0:
         raise SystemExit(f"bench: {document['title']} failed; run it by itself to see why")
-    return (folder / "results/latest").resolve()
+    return Path(results, "latest").resolve()
