@@ -211,8 +211,8 @@ def test_dctcp_racks_have_two_bottlenecks_in_a_row() -> None:
     """S1's data pass trunk and port, S2's the trunk, S3's the port; ACKs pass card and trunk."""
     graph = load_topology(TOPOLOGIES / "dctcp_racks.py", {})
     assert (len(graph.hosts), graph.routers) == (61, ("n1", "t1", "t2"))
-    ways = (("s1h10", "r1"), ("r1", "s1h10"), ("s2h20", "r2h20"), ("s3h1", "r1"), ("r1", "s3h1"))
-    assert [[*passed_queues(graph, *way)] for way in ways] == [
+    paths = (("s1h10", "r1"), ("r1", "s1h10"), ("s2h20", "r2h20"), ("s3h1", "r1"), ("r1", "s3h1"))
+    assert [[*passed_queues(graph, *ends)] for ends in paths] == [
         ["trunk", "port"],
         ["card", "trunk-back"],
         ["trunk"],
@@ -223,7 +223,7 @@ def test_dctcp_racks_have_two_bottlenecks_in_a_row() -> None:
 
 def test_a_switch_marks_what_waits_as_long_as_k_packets() -> None:
     """Thresholds of dctcp-racks are 65 and 20 transmission times of a full packet, in whole us."""
-    point = load_point("dctcp-racks")
+    point = load_point("dctcp-racks@acks=delayed")
     shapers = compile_profile(point.profile, point.graph)
     queues = {shaper.interface.name: " ".join(shaper.inner) for shaper in shapers}
     for name, packets, bit_ns in (("t1-eth0", 65, 0.1), ("t2-eth1", 20, 1)):

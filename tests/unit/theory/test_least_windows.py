@@ -12,7 +12,7 @@ from twoway.theory.predictions.least_windows import predict
 
 @pytest.fixture(scope="module", name="racks")
 def _racks() -> Setup:
-    point = load_point("dctcp-racks")
+    point = load_point("dctcp-racks@acks=every-segment")
     return setup_of(point.experiment, point.profile, point.graph, point.connections)
 
 

@@ -8,8 +8,8 @@ trip is the wait q in the shared queue, which all have, and the rest of its path
     sum of 2 / (q + r_i) = 1 / S
 
 In another marking queue on the path packets wait about as long as its threshold: DCTCP keeps a
-queue there (Alizadeh et al. 2010). The flows that pass that queue alone share what the others leave
-of it.
+queue there (Alizadeh et al. 2010). The flows that pass that queue alone share the rest of its
+rate. Receivers acknowledge at once: a segment whose ACK is delayed is not in the path.
 """
 
 from collections.abc import Sequence
