@@ -151,24 +151,27 @@ lint: env test-packages ## style, types, layers, predictions as committed: ruff,
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), instructions (KEEP=1), ns3, speed, dctcp, native or lab (as root)
+# With KEEP=1 what a benchmark prints is kept, and docs/speed.md is written from it.
+KEPT = $(if $(KEEP),| tee bench/kept/$(@:bench-of-%=%).txt && $(BIN)/python docs/speed_page.py)
+
+bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, speed, dctcp, native or lab (as root)
 
 bench-of-speed: setup qemu-packages
-	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py
+	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py $(KEPT)
 
 bench-of-ns3: setup bench-packages
-	@$(BIN)/python bench/beside_ns3.py
+	@$(BIN)/python bench/beside_ns3.py $(KEPT)
 
 bench-of-dctcp: setup bench-packages
-	@$(BIN)/python bench/beside_ns3_dctcp.py
+	@$(BIN)/python bench/beside_ns3_dctcp.py $(KEPT)
 
 bench-of-native: setup
-	@$(BIN)/python bench/native_pair.py
+	@$(BIN)/python bench/native_pair.py $(KEPT)
 
 bench-of-captures: setup test-packages
-	@$(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+	@PYTHONPATH=bench $(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY),$(KEPT))
 
-bench-of-instructions: env test-packages
+bench-of-instructions: setup test-packages
 	@$(BIN)/python bench/captures/instructions.py $(if $(KEEP),--keep)
 
 bench-of-lab: setup

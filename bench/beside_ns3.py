@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from timed_runs import ROUNDS, experiment_of, machine, run_experiment
+from machine import machine
+from timed_runs import ROUNDS, experiment_of, run_experiment
 
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import METRICS, Metrics

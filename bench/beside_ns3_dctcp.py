@@ -1,10 +1,10 @@
 """`make bench OF=dctcp`: figure 17 of DCTCP's paper here, in ns-3, and on the authors' switches.
 
 5 s of 40 flows over 10 and 1 Gbit/s, four million data packets: the experiment dctcp-racks, and
-ns3_dctcp.cc, which has the parameters of ns-3's own example and then, one by one, what differs from
-the authors' switches and hosts. Each runs once. Wall time of twoway is printed for the guest, its
-boot and captures included, and for the command with its report; memory is that of the largest
-process. Goodputs are means of a group's flows.
+ns3_dctcp.cc, which has the parameters of ns-3's own example, and then what the authors' switches
+and hosts do otherwise. Each runs once. Wall time of twoway is printed for the guest, its boot and
+captures included, and for the command with its report; memory is that of the largest process.
+Goodputs are means of a group's flows.
 """
 
 import os
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import yaml
 from beside_ns3 import built
-from timed_runs import ROOT, experiment_of, machine
+from machine import machine
+from timed_runs import ROOT, experiment_of
 
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import METRICS, Metrics
@@ -27,12 +28,11 @@ SOURCE = Path(__file__).with_name("ns3_dctcp.cc")
 SECONDS, FROM_S = 5, 2
 # Flows of each group, and what each of them got from the authors' switches, Mbit/s.
 GROUPS = {"s1": (10, 46), "s2": (20, 475), "s3": (10, 54)}
-# What ns-3's example does otherwise than the paper, each kept by the later runs.
+# The runs of ns-3. The second has no packets in devices below the marking queue, which marks each
+# packet above K, and Linux's least window.
 STEPS = {
     "ns-3 as its example": (),
-    "no packets in devices": ("--device=1p",),
-    "marks each packet above K": ("--device=1p", "--step"),
-    "windows of two at least": ("--device=1p", "--step", "--least=2"),
+    "ns-3 as the paper's network": ("--device=1p", "--step", "--least=2"),
 }
 
 

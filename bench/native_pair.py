@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from capture_analysis import read_columns
-from timed_runs import machine, many_flows, run_experiment
+from machine import machine
+from timed_runs import many_flows, run_experiment
 
 from twoway.contract.manifest import read_manifest
 

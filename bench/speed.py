@@ -10,7 +10,6 @@ The gain of a second worker is a ratio of two sweeps, one after the other, so it
 changes of the machine's speed between them.
 """
 
-import json
 import shutil
 import statistics
 import sys
@@ -21,10 +20,19 @@ from typing import Any
 
 import yaml
 from flows_curve import show_flows_curve
+from machine import machine
 from module_costs import show_module_costs
-from timed_runs import ROUNDS, experiment_of, machine, many_flows, run_experiment, start_twoway
+from timed_runs import (
+    ROUNDS,
+    experiment_of,
+    many_flows,
+    most_memory_mib,
+    run_experiment,
+    start_twoway,
+)
 
 from twoway.backends.sandbox import GUEST_FOLDER, read_progress
+from twoway.contract.manifest import read_manifest
 from twoway.contract.network import START_NS
 
 SWEPT_POINTS = 8
@@ -46,8 +54,20 @@ def main() -> int:
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
         few = many_flows(pairs=10, each=10, rate_mbit=1000, duration_s=0.3)
         _show("200 flows of 20 hosts, 0.3 s", _guest_wall_s(folder, few), "s")
-        many = many_flows(pairs=100, each=5, rate_mbit=100, duration_s=10)
-        _show("1000 flows of 200 hosts, 10 s, to report", _command_wall_s(folder, many), "s")
+        for what, document in (
+            (
+                "20 flows of 20 hosts, 1 Gbit/s, 10 s",
+                many_flows(pairs=10, each=1, rate_mbit=1000, duration_s=10),
+            ),
+            (
+                "1000 flows of 200 hosts, 100 Mbit/s, 10 s",
+                many_flows(pairs=100, each=5, rate_mbit=100, duration_s=10),
+            ),
+        ):
+            wall, guest = _command_and_guest_wall_s(folder, document)
+            _show(f"{what}, to report", wall, "s")
+            _show(f"{what}, guest", guest, "s")
+            _show(f"{what}, memory", most_memory_mib(folder, document), "MiB")
         show_flows_curve()
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")
@@ -55,7 +75,7 @@ def main() -> int:
 
 
 def _show(what: str, value: float, unit: str) -> None:
-    print(f"{what:<46} {value:8.2f} {unit}", flush=True)
+    print(f"{what:<56} {value:8.2f} {unit}", flush=True)
 
 
 def _timed_run(folder: Path) -> tuple[float, float]:
@@ -82,18 +102,18 @@ def _timed_run(folder: Path) -> tuple[float, float]:
 def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:
     """Measure the median wall time of a guest's life for a run of an experiment."""
     runs = [run_experiment(folder, document) for _ in range(ROUNDS)]
-    manifests = [json.loads((run / "manifest.json").read_text()) for run in runs]
-    return statistics.median(float(manifest["timing"]["wall_s"]) for manifest in manifests)
+    return statistics.median(read_manifest(run).timing.wall_s for run in runs)
 
 
-def _command_wall_s(folder: Path, document: dict[str, Any]) -> float:
-    """Measure the median wall time of a run, from the command to its report."""
-    walls = []
+def _command_and_guest_wall_s(folder: Path, document: dict[str, Any]) -> tuple[float, float]:
+    """Measure the median wall times of a run: from the command to its report, and its guest's."""
+    walls, guests = [], []
     for _ in range(ROUNDS):
         began = time.monotonic()
-        run_experiment(folder, document)
+        run = run_experiment(folder, document)
         walls.append(time.monotonic() - began)
-    return statistics.median(walls)
+        guests.append(read_manifest(run).timing.wall_s)
+    return statistics.median(walls), statistics.median(guests)
 
 
 def _sweep_wall_s(folder: Path, workers: int) -> float:

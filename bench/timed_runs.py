@@ -1,10 +1,11 @@
 """Functions that the benchmarks of whole runs share."""
 
-import os
-import platform
+import re
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,7 @@ from twoway.spec.point import find_experiment
 
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 5
-
-
-def machine() -> str:
-    """Name the machine for which figures hold."""
-    with Path("/proc/cpuinfo").open() as lines:
-        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
-    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
+_MEMORY_EVERY_S = 0.2
 
 
 def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
@@ -78,8 +73,45 @@ def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
 
     In a folder with a finished run of the same point `twoway run` would keep that run.
     """
-    experiment, results = folder / "measured.yml", tempfile.mkdtemp(dir=folder)
-    experiment.write_text(yaml.safe_dump(document))
-    if start_twoway("run", str(experiment), "--results", results).wait() != 0:
+    run, results = _start_run(folder, document)
+    if run.wait() != 0:
         raise SystemExit(f"bench: {document['title']} failed; run it by itself to see why")
-    return Path(results, "latest").resolve()
+    return (results / "latest").resolve()
+
+
+def _start_run(folder: Path, document: dict[str, Any]) -> tuple[subprocess.Popen[bytes], Path]:
+    experiment, results = folder / "measured.yml", Path(tempfile.mkdtemp(dir=folder))
+    experiment.write_text(yaml.safe_dump(document))
+    return start_twoway("run", str(experiment), "--results", str(results)), results
+
+
+def most_memory_mib(folder: Path, document: dict[str, Any]) -> float:
+    """Run an experiment; return the most memory of all its processes together, MiB.
+
+    Anonymous and shared pages count, each once; files that the host keeps in memory do not.
+    """
+    run, _ = _start_run(folder, document)
+    most_kib = 0
+    while run.poll() is None:
+        most_kib = max(most_kib, sum(map(_memory_kib, _descendants(run.pid))))
+        time.sleep(_MEMORY_EVERY_S)
+    return most_kib / 1024
+
+
+def _memory_kib(process: int) -> int:
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:  # it has ended
+        return 0
+    return sum(map(int, re.findall(r"^Pss_(?:Anon|Shmem): +(\d+)", text, re.MULTILINE)))
+
+
+def _descendants(process: int) -> Iterator[int]:
+    yield process
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            found = children.read_text().split()
+        except OSError:
+            continue
+        for child in found:
+            yield from _descendants(int(child))

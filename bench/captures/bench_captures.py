@@ -9,7 +9,6 @@ is the median of the rounds and its ratio to a walk over the records in C and to
 import argparse
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import peers
+from machine import machine
 from opening import opening
 from processes import ProgramFailedError, run
 
@@ -151,7 +151,7 @@ def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
     ours = {name: figure for name, figure in SPEEDS.items() if only in name}
     figures |= ours
     size = scene.near.stat().st_size / 1e6
-    print(f"{_machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
+    print(f"{machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
     if (load := os.getloadavg()[0]) > 1.5:
         print(f"NOTE: others use this machine (load {load:.1f}): only ratios are meaningful\n")
     found: dict[str, list[float]] = {name: [] for name in figures}
@@ -188,7 +188,7 @@ def _memory(folder: Path, size_bytes: float, only: str) -> int:
         print(f"bench: {folder} has {free / 1e9:.0f} GB free, {needed / 1e9:.0f} GB are needed")
         return 1
     scene = _scene(folder, int(size_bytes / RECORD_BYTES))
-    print(f"{_machine()}\n{scene.near.stat().st_size / 1e9:.1f} GB each, {scene.packets} packets\n")
+    print(f"{machine()}\n{scene.near.stat().st_size / 1e9:.1f} GB each, {scene.packets} packets\n")
     status = 0
     for name, arguments in COMMANDS.items():
         if only not in name:
@@ -208,12 +208,6 @@ def _scene(folder: Path, packets: int) -> Scene:
     words = [sys.executable, str(GENERATOR), "--packets", str(packets), str(near), str(far)]
     subprocess.run(words, check=True)
     return Scene(near, far, packets, folder)
-
-
-def _machine() -> str:
-    with Path("/proc/cpuinfo").open() as lines:
-        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
-    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """`make bench OF=instructions`: counts that other work of the machine does not change.
 
-valgrind counts the instructions of each command, start-up included, on a generated capture of
-PACKETS packets, beside the counts of the last commit in the file KEPT. --keep adds the counts of
-this commit.
+valgrind counts the instructions of each command, start-up included, beside the counts of the last
+commit in the file KEPT. --keep adds the counts of this commit. `twoway report` reads a run of
+EXPERIMENT, the other commands read a generated capture of PACKETS packets.
 
     instructions.py [--keep]
 """
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 KEPT = HERE / "instructions.tsv"
 GENERATOR = HERE.parents[1] / "capture-analysis/tests/support/traffic_generator.py"
 PACKETS = 200_000
-COMMANDS = ("flows", "metrics", "match")
+EXPERIMENT = "kalampoukas-5.2"
 LOSS = 1.1  # far above what memory addresses change in numpy's paths, 1 %
 # The bytecode of modules is written before the measurement, as it is for users.
 _ENVIRONMENT = ("env", "-u", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED=0")
@@ -54,15 +54,22 @@ def count(folder: Path) -> Counts:
     Raises: ProgramFailedError if valgrind or the command fails.
     """
     near, far, totals = folder / "near.pcap", folder / "far.pcap", folder / "totals"
+    twoway = [sys.executable, "-m", "twoway.cli"]
+    captures = [sys.executable, "-m", "capture_analysis.cli"]
     run([sys.executable, GENERATOR, "--packets", str(PACKETS), near, far])
+    run([*twoway, "run", EXPERIMENT, "--results", folder / "results"])
+    (measured,) = folder.glob("results/*/*/manifest.json")
+    commands: dict[str, list[str | Path]] = {
+        "flows": [*captures, "flows", near],
+        "metrics": [*captures, "metrics", near],
+        "match": [*captures, "match", near, far],
+        "twoway report": [*twoway, "report", measured.parent],
+    }
     # cachegrind gives callgrind's counts, in 0.6 of its time.
     grind = ["valgrind", "-q", "--tool=cachegrind", "--cache-sim=no"]
     grind += [f"--cachegrind-out-file={totals}"]
     found = {}
-    for name in COMMANDS:
-        second = [far] if name == "match" else []
-        words: list[str | Path] = [sys.executable, "-m", "capture_analysis.cli", name, near]
-        words += second
+    for name, words in commands.items():
         run([*_ENVIRONMENT, *words], keep_output=False)  # writes bytecode
         run([*_ENVIRONMENT, *grind, *words], keep_output=False)
         lines = totals.read_text().splitlines()

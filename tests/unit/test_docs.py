@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import results_page
+import speed_page
 import yaml
 from running import ROOT
 
@@ -126,6 +127,12 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 def test_the_page_of_results_is_generated() -> None:
     """docs/results/README.md equals the output of `make results-page`."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
+
+
+def test_figures_of_speed_are_printed_by_benchmarks() -> None:
+    """docs/speed.md has the output that `make bench KEEP=1` kept of each benchmark."""
+    assert speed_page.PAGE.read_text(encoding="utf-8") == speed_page.page()
+    assert len(list(speed_page.KEPT.iterdir())) == speed_page.page().count("\n$ make bench OF=")
 
 
 def test_twelve_questions_are_of_experiments_that_there_are() -> None:
