@@ -21,7 +21,7 @@ const painted = (name) => {
 };
 addEventListener("load", () => note("load"));
 new MutationObserver(() => {
-  if (document.querySelector(".main-svg")) painted("first_plot");
+  if (document.querySelector(".uplot")) painted("first_plot");
   if (document.body && document.body.dataset.plots === "drawn") painted("every_plot");
 }).observe(document, {subtree: true, childList: true, attributeFilter: ["data-plots"]});
 """
