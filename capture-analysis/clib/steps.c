@@ -94,14 +94,10 @@ void ca_steps_of_queue(const int64_t *entered_ns, size_t entered, const int64_t 
 static int64_t enter(struct ca_queue *queue, int64_t until_ns, int64_t stop_ns)
 {
 	for (; queue->next < queue->count; queue->next++) {
-		const int64_t left_ns = queue->left_ns[queue->next];
-
-		if (left_ns < 0)
-			continue;
 		if (queue->entered_ns[queue->next] > until_ns)
 			return queue->entered_ns[queue->next];
-		if (left_ns > queue->empty_ns)
-			queue->empty_ns = left_ns;
+		if (queue->left_ns[queue->next] > queue->empty_ns)
+			queue->empty_ns = queue->left_ns[queue->next];
 	}
 	return stop_ns;
 }

@@ -10,6 +10,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,6 +54,8 @@ _LEFT_OUT = (
     *("frame", "interface", "marks"),
 )
 _LEFT_OUT_AT_ROUTERS = ("ack", "flags")
+# Rows of a table that are read at a time.
+_ROWS = 1 << 12
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -96,6 +100,8 @@ class Run:
         self._captures: dict[str, Packets] = {}
         self._at_hosts = PacketFile()
         self._common = CommonFlows()
+        # The address to which each lane's packets go.
+        self._goals: list[str] = []
         self._numbers: dict[str, tuple[IntArray, IntArray]] = {}
         self._last_seen_ns = self._largest_bytes = 0
         self._lanes: dict[str, Lanes] = {}
@@ -259,9 +265,10 @@ class Run:
         """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
         routes = Routes(queue.ways_out or {})
         flows = self._common.table if self._unread else self.flows
-        ends = (end for n in range(len(flows)) for end in (flows.destination(n), flows.source(n)))
-        out = (routes.way_out(address) == queue.interface for address, _ in ends)
-        return np.fromiter(out, dtype=bool, count=2 * len(flows))
+        for n in range(len(self._goals) // 2, len(flows)):
+            self._goals += (flows.destination(n)[0], flows.source(n)[0])
+        out = {goal: routes.way_out(goal) == queue.interface for goal in set(self._goals)}
+        return np.array([out[goal] for goal in self._goals], dtype=bool)
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
@@ -357,12 +364,13 @@ class Run:
         header = next(rows)
         places = [header.index(title) for title in columns]
         read = [array("q") for _ in columns]
-        for number, row in enumerate(rows, start=1):
-            try:
-                for column, at in zip(read, places, strict=True):
-                    column.append(int(row[at]))
-            except (ValueError, OverflowError) as error:
-                raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
+        while several := list(islice(rows, _ROWS)):
+            for column, at in zip(read, places, strict=True):
+                try:
+                    column.extend(map(int, map(itemgetter(at), several)))
+                except (ValueError, OverflowError) as error:
+                    number = len(column) + 1
+                    raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
         return {
             title: np.array(column, dtype=np.int64)
             for title, column in zip(columns, read, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Packets
@@ -33,11 +34,12 @@ class Seconds:
 
     def row(self, connection: Connection) -> int:
         """Find a connection's row."""
-        return self.connections.index(connection)
+        return self._rows[connection.name]
 
     def rivals(self, connection: Connection) -> BoolArray:
         """Mark the connections with the same slowest queue, with itself; shape (n,)."""
-        return np.array([each.direction == connection.direction for each in self.connections])
+        same: BoolArray = self._queues == connection.direction
+        return same
 
     def share(self, connection: Connection) -> FloatArray:
         """Divide a connection's goodput by the sum over its rivals; shape (k,).
@@ -50,6 +52,14 @@ class Seconds:
         known = self.sending[row] & (total > 0)
         share[known] = self.goodput_bit[row, known] / total[known]
         return share
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {each.name: row for row, each in enumerate(self.connections)}
+
+    @cached_property
+    def _queues(self) -> NDArray[np.str_]:
+        return np.array([each.direction for each in self.connections])
 
 
 def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets, IntArray]]) -> Seconds:
