@@ -23,7 +23,7 @@ from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic.registry import kinds
 
 # Each connection has two processes in the guest, and two of 25 000 ports.
-_MOST_CONNECTIONS = 1000
+_MOST_CONNECTIONS = 4000
 _LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5
 
 

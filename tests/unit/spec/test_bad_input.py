@@ -74,7 +74,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
         ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
         ({"warm_up_s": 9}, "warm_up_s: must be below duration_s (1.5), got 9"),
-        ({"flows": []}, "flows: must be 1 to 1000 connections together, got 0"),
+        ({"flows": []}, "flows: must be 1 to 4000 connections together, got 0"),
         ({"flows": [_flow(to="h9")]}, 'flows.0.to: no host "h9"; the topology has h1, h2'),
         ({"flows": [_flow(to="h1")]}, 'flows.0.to: "h1" is also where the flow starts'),
         ({"flows": [_flow(), _flow()]}, 'flows.1.name: "left" is used twice'),

@@ -64,10 +64,10 @@ def _set(field: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"flows": [{**FLOW, "count": 0}]}, "must be 1 to 1000 connections together, got 0"),
+        ({"flows": [{**FLOW, "count": 0}]}, "must be 1 to 4000 connections together, got 0"),
         (
             {"flows": [{**FLOW, "name": f"f{n}", "count": 1000} for n in range(9)]},
-            "must be 1 to 1000 connections together, got 9000",
+            "must be 1 to 4000 connections together, got 9000",
         ),
         ({"flows": [FLOW] * 1001}, "at most 1000 items"),
         (

@@ -22,7 +22,7 @@ def _problems(folder: Path, *programs: dict[str, Any], **fields: Any) -> list[st
 def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
     """Programs need no flow; an experiment with neither is refused."""
     assert _problems(tmp_path, {}, flows=[]) == []
-    assert _problems(tmp_path, flows=[]) == ["flows: must be 1 to 1000 connections together, got 0"]
+    assert _problems(tmp_path, flows=[]) == ["flows: must be 1 to 4000 connections together, got 0"]
 
 
 @pytest.mark.parametrize(
