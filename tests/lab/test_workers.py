@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -85,8 +87,8 @@ def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
 def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
     """40 points on three workers each run once, and the compared ones equal local runs.
 
-    One worker is killed after a quarter; after half the scheduler is killed, and the workers end
-    with it and start again.
+    One worker is killed after a quarter; after half the scheduler stops, is asked whether workers
+    are left, and is killed before it answers. The workers end with it and start again.
     """
     path = swept(tmp_path, WINDOWS)
     there, here = tmp_path / "there", tmp_path / "here"
@@ -97,6 +99,9 @@ def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
         )
         _end(crew.workers[1], there, len(WINDOWS) // 4)
+        wait(lambda: len(_ran(there)) >= len(WINDOWS) // 2)
+        crew.scheduler.send_signal(signal.SIGSTOP)
+        time.sleep(scheduler._CHECK_S + 2)
         _end(crew.scheduler, there, len(WINDOWS) // 2)
         crew.begin_again()
         said = sweep.communicate()[1].decode()

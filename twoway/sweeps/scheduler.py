@@ -172,7 +172,7 @@ def _run_there(client: Any, unfit: set[str], point: Point, backend: Backend, res
         if sent.unfit not in unfit:
             unfit.add(sent.unfit)
             say(sent.error, markup=False, wrong=True)
-        fit = client.nthreads().keys() - unfit
+        fit = _workers(client) - unfit
         if not fit:
             break
         sent = _sent_back(client, work, workers=sorted(fit), allow_other_workers=True)
@@ -207,12 +207,20 @@ def _awaited(future: Any, client: Any) -> Sent:
         try:
             answer = future.result(timeout=_CHECK_S)
         except TimeoutError:
-            idle_checks = 0 if client.nthreads() else idle_checks + 1
+            idle_checks = 0 if _workers(client) else idle_checks + 1
         else:
             if isinstance(answer, Sent):
                 return answer
             raise TwowayError(f"a worker's answer is no run: {answer!r:.200}")
     raise TwowayError(f"no worker for {_MAX_IDLE_CHECKS * _CHECK_S} s")
+
+
+def _workers(client: Any) -> set[str]:
+    """Return the workers' addresses: none if the connection ends before the scheduler answers."""
+    try:
+        return set(client.nthreads())
+    except OSError:
+        return set()
 
 
 def run_here(point: Point, backend_name: str, wanted: Mapping[str, str]) -> Sent:
