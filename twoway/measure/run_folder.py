@@ -8,10 +8,10 @@ import csv
 import io
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +55,7 @@ _LEFT_OUT = (
 )
 _LEFT_OUT_AT_ROUTERS = ("ack", "flags")
 # Rows of a table that are read at a time.
-_ROWS = 1 << 12
+_ROWS = 1 << 14
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -346,9 +346,10 @@ class Run:
 
         Raises: AnalysisError if a column is missing, or a row has another length.
         """
-        rows = self._rows(name, needed)
-        header = next(rows)
-        content = list(rows)
+        with self._opened(name, needed) as (header, lines):
+            content = list(csv.reader(lines))
+        for number, row in enumerate(content, start=1):
+            self._check_length(name, number, row, header)
         return {title: [row[at] for row in content] for at, title in enumerate(header)}
 
     def numbers(self, name: str, *columns: str) -> dict[str, IntArray]:
@@ -358,43 +359,61 @@ class Run:
             name: a file in the folder.
             columns: the columns to read.
 
-        Raises: AnalysisError if a column is missing, or a row has another length or no number.
+        Raises: AnalysisError if a column is missing, or a row has another length or no number there
+            or at its end.
         """
-        rows = self._rows(name, columns)
-        header = next(rows)
-        places = [header.index(title) for title in columns]
         read = [array("q") for _ in columns]
-        while several := list(islice(rows, _ROWS)):
-            for column, at in zip(read, places, strict=True):
+        with self._opened(name, columns) as (header, lines):
+            places = [header.index(title) for title in columns]
+            whole = [*places, len(header) - 1]  # of a row that was cut off, the last is missing
+            while several := list(islice(lines, _ROWS)):
                 try:
-                    column.extend(map(int, map(itemgetter(at), several)))
-                except (ValueError, OverflowError) as error:
-                    number = len(column) + 1
-                    raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
+                    block = np.loadtxt(several, np.int64, delimiter=",", usecols=whole, ndmin=2)
+                    exact = "".join(several).count(",") == len(several) * (len(header) - 1)
+                except ValueError:
+                    exact = False
+                if not exact:
+                    self._refuse_row(name, several, len(read[0]) + 1, header, whole)
+                for column, values in zip(read, block.T, strict=False):
+                    column.frombytes(values.tobytes())
         return {
-            title: np.array(column, dtype=np.int64)
+            title: np.frombuffer(column, dtype=np.int64)
             for title, column in zip(columns, read, strict=True)
         }
 
-    def _rows(self, name: str, needed: tuple[str, ...]) -> Iterator[list[str]]:
-        """Yield a table's header, then its rows, each as long as the header."""
+    @contextmanager
+    def _opened(
+        self, name: str, needed: tuple[str, ...]
+    ) -> Iterator[tuple[list[str], Iterator[str]]]:
+        """Open a table: its header, which has the needed columns, and the lines of its rows."""
         if not (self.folder / name).exists():
             self._refuse_left_out()
         with open_run_file(self.folder, name) as opened:
             file = io.TextIOWrapper(opened, "utf-8", newline="")
-            rows = csv.reader(line for line in file if not line.startswith("#"))
-            header = next(rows, [])
+            lines = (line for line in file if not line.startswith("#"))
+            header = next(csv.reader(lines), [])
             missing = [title for title in needed if title not in header]
             if missing:
                 raise AnalysisError(
                     f"{self.folder / name}: no column {', '.join(missing)}: "
                     "written by another version, or cut off"
                 )
-            yield header
-            for number, row in enumerate(rows, start=1):
-                if len(row) != len(header):
-                    raise AnalysisError(
-                        f"{self.folder / name}: row {number} has {len(row)} of "
-                        f"{len(header)} columns"
-                    )
-                yield row
+            yield header, lines
+
+    def _refuse_row(
+        self, name: str, lines: list[str], first: int, header: list[str], places: list[int]
+    ) -> None:
+        """Raise AnalysisError for the first of some rows that is too long, short or no number."""
+        for number, row in enumerate(csv.reader(lines), start=first):
+            self._check_length(name, number, row, header)
+            try:
+                _ = [np.array(int(row[at]), dtype=np.int64) for at in places]
+            except (ValueError, OverflowError) as error:
+                raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
+        raise AnalysisError(f"{self.folder / name}: no table of whole numbers from row {first} on")
+
+    def _check_length(self, name: str, number: int, row: list[str], header: list[str]) -> None:
+        if len(row) != len(header):
+            raise AnalysisError(
+                f"{self.folder / name}: row {number} has {len(row)} of {len(header)} columns"
+            )

@@ -173,6 +173,23 @@ def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
         run.numbers("x.csv", "b")
 
 
+@pytest.mark.parametrize(
+    ("last", "complaint"),
+    [
+        ("3", "has 1 of 2 columns"),
+        ("3,4,5", "has 3 of 2 columns"),
+        ("3,", "20001: invalid"),
+        ("3,4_5", "from row 16385"),
+    ],
+)
+def test_a_table_cut_off_after_many_rows(tmp_path: Path, last: str, complaint: str) -> None:
+    """A last row of another length than the header's is an error that names the row."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 20000 + last + "\n")
+    with pytest.raises(AnalysisError, match=complaint):
+        run.numbers("x.csv", "a")
+
+
 def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
     """Selected packets are kept until another connection's packets are selected."""
     run = Run(write_run(tmp_path))
