@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
         )
     point = load_point(names[0])
     refuse_lost_references([point])
+    backend = find_backend(args.backend, args.kernel)
     # This overlaps with the guest, which has another processor.
     Thread(target=_prepare_report, daemon=True).start()
-    backend = find_backend(args.backend, args.kernel)
     folder = run_watched(point, backend, results_folder(args))
     return report_on(folder, as_json=args.json)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from twoway.contract.manifest import Described
 from twoway.errors import SpecError
 from twoway.measure.registry import metric_names
-from twoway.report.comparing import parameters
 from twoway.runs.manifest import describe
 from twoway.spec import point
 
@@ -52,6 +51,8 @@ def reference_problems(point: point.Point) -> Iterator[str]:
 
 def _not_isolated(here: Described, run: str, removes: Sequence[str]) -> Iterator[str]:
     """List the parameters in which an explaining run differs, though it does not remove them."""
+    from twoway.report.comparing import parameters  # noqa: PLC0415 - few points have such a claim
+
     try:
         there = describe(load_point(run))
     except SpecError:
