@@ -3,9 +3,11 @@
 Readers of captures write these columns; every other module gets packets in no other form.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
+from functools import cached_property
 from ipaddress import IPv6Address, ip_address
 from itertools import chain
 from typing import Any
@@ -433,19 +435,24 @@ class FlowTable:
 
         Returns: pairs (flow, half), half being 0 if `sender` is the connection's source, else 1.
         """
-        ends = [(_packed(address), port) for address, port in (sender, receiver)]
-        found = []
-        for half, ((source, source_port), (destination, port)) in enumerate((ends, ends[::-1])):
-            same = (
-                (self.rows["source"] == source).all(axis=1)
-                & (self.rows["destination"] == destination).all(axis=1)
-                & (self.rows["source_port"] == source_port)
-                & (self.rows["destination_port"] == port)
-                & (self.rows["protocol"] == protocol)
-                & ((self.rows["version"] == _IPV6) == (":" in sender[0]))
-            )
-            found += [(int(flow), half) for flow in np.flatnonzero(same)]
-        return sorted(found)
+        there, here = ((_packed(address), port) for address, port in (sender, receiver))
+        kind = protocol, ":" in sender[0]
+        return sorted(
+            (flow, half)
+            for half, ends in enumerate(((there, here), (here, there)))
+            for flow in self._by_ends.get((*ends, kind), ())
+        )
+
+    @cached_property
+    def _by_ends(self) -> dict[tuple[Any, ...], list[int]]:
+        """Numbers of flows by source, destination, and pairs of protocol and whether it is IPv6."""
+        rows, found = self.rows, defaultdict[tuple[Any, ...], list[int]](list)
+        sources = zip(map(bytes, rows["source"]), rows["source_port"].tolist(), strict=True)
+        goals = zip(map(bytes, rows["destination"]), rows["destination_port"].tolist(), strict=True)
+        kinds = zip(rows["protocol"].tolist(), (rows["version"] == _IPV6).tolist(), strict=True)
+        for flow, key in enumerate(zip(sources, goals, kinds, strict=True)):
+            found[key].append(flow)
+        return found
 
 
 @dataclass
@@ -513,10 +520,9 @@ class CommonFlows:
         return flow, turned
 
 
-def _packed(address: str) -> NDArray[np.uint8]:
+def _packed(address: str) -> bytes:
     ip = ip_address(address)
-    packed = ip.packed if isinstance(ip, IPv6Address) else bytes(10) + b"\xff\xff" + ip.packed
-    return np.frombuffer(packed, dtype=np.uint8)
+    return ip.packed if isinstance(ip, IPv6Address) else bytes(10) + b"\xff\xff" + ip.packed
 
 
 def _address(packed: NDArray[np.uint8], version: int) -> str:

@@ -386,9 +386,14 @@ class Analysis:
 
     def samples_of(self, connection: Connection) -> tuple[IntArray, dict[str, IntArray]]:
         """Select the samples of a connection's sender: times, and columns of TCP_INFO."""
-        rows = self._samples_by_port.rows(connection.source_port)
-        mine = {name: column[rows] for name, column in self.socket_samples.items()}
-        return self.run.clock(connection.source_interface).of_programs(mine["time_ns"]), mine
+        remembered = self.run.remembered(connection)
+        if "samples" not in remembered:
+            rows = self._samples_by_port.rows(connection.source_port)
+            mine = {name: column[rows] for name, column in self.socket_samples.items()}
+            times = self.run.clock(connection.source_interface).of_programs(mine["time_ns"])
+            remembered["samples"] = times, mine
+        found: tuple[IntArray, dict[str, IntArray]] = remembered["samples"]
+        return found
 
     def departed(self, view: QueueView) -> Departed:
         """List the packets that left a queue in the steady window."""

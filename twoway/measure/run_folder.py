@@ -102,6 +102,7 @@ class Run:
         self._common = CommonFlows()
         # The address to which each lane's packets go.
         self._goals: list[str] = []
+        self._routes: dict[str, Routes] = {}
         self._numbers: dict[str, tuple[IntArray, IntArray]] = {}
         self._last_seen_ns = self._largest_bytes = 0
         self._lanes: dict[str, Lanes] = {}
@@ -263,7 +264,7 @@ class Run:
 
     def _lanes_out(self, queue: Queue) -> BoolArray:
         """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
-        routes = Routes(queue.ways_out or {})
+        routes = self._routes.setdefault(queue.interface, Routes(queue.ways_out or {}))
         flows = self._common.table if self._unread else self.flows
         for n in range(len(self._goals) // 2, len(flows)):
             self._goals += (flows.destination(n)[0], flows.source(n)[0])
@@ -390,15 +391,15 @@ class Run:
             self._refuse_left_out()
         with open_run_file(self.folder, name) as opened:
             file = io.TextIOWrapper(opened, "utf-8", newline="")
-            lines = (line for line in file if not line.startswith("#"))
-            header = next(csv.reader(lines), [])
+            head = next((line for line in file if not line.startswith("#")), "")
+            header = next(csv.reader([head]), [])
             missing = [title for title in needed if title not in header]
             if missing:
                 raise AnalysisError(
                     f"{self.folder / name}: no column {', '.join(missing)}: "
                     "written by another version, or cut off"
                 )
-            yield header, lines
+            yield header, file
 
     def _refuse_row(
         self, name: str, lines: list[str], first: int, header: list[str], places: list[int]
