@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     document(measured, 0)  # raises if there is no TCP packet
     listed = connections_in_order(measured)[: arguments.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
-    left = len(measured.capture.flows) - len(listed)
+    left = len(measured.flows) - len(listed)
     if left:
         sys.stdout.write(f"... and {left} more with less payload (--flows)\n")
     for text in warnings(measured):
@@ -98,7 +98,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     goodput = values[GOODPUT]
     tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
-        measured.capture.flows.label(number),
+        measured.flows.label(number),
         str(sum(tally.packets(2 * number + half) for half in (0, 1))),
         amount(sum(payload), "B"),
         f"{_lasted_ns(measured, number) / 1e9:.3f} s",
@@ -118,7 +118,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
 
 def _lasted_ns(measured: Measured, number: int) -> int:
     tally, directions = measured.tally, (2 * number, 2 * number + 1)
-    first = int(measured.capture.flows.rows["first_ns"][number])
+    first = int(measured.flows.rows["first_ns"][number])
     last = [int(each.of(d)) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
     return max(max(last) - first, 0)
 

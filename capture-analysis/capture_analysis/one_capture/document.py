@@ -59,7 +59,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
         "schema": SCHEMA,
         "capture": _capture(measured),
         "flows": [flow(measured, int(number), undefined) for number in listed],
-        "flows_not_listed": len(capture.flows) - len(listed),
+        "flows_not_listed": len(measured.flows) - len(listed),
         "metrics": metrics,
         "undefined": dict(sorted(undefined.items())),
         "warnings": warnings(measured),
@@ -90,12 +90,12 @@ def by_larger_direction(size: IntArray) -> Sequence[int]:
 
 
 def _new_payload(measured: Measured) -> IntArray:
-    return measured.tally.new_payload.at(np.arange(2 * len(measured.capture.flows)))
+    return measured.tally.new_payload.at(np.arange(2 * len(measured.flows)))
 
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
     """Describe a connection for JSON; count reasons for nulls in `undefined`."""
-    found = named_flow(measured.capture.flows, number)
+    found = named_flow(measured.flows, number)
     found |= {"facts": facts(measured, number), "limits": {}}
     for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half
@@ -150,7 +150,7 @@ def named_metrics(
 
 def _capture(measured: Measured) -> dict[str, Any]:
     capture, tally = measured.capture, measured.tally
-    begun = capture.flows.rows["first_ns"]
+    begun = measured.flows.rows["first_ns"]
     last_ns = max(
         begun.max(), *(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
     )
@@ -160,7 +160,7 @@ def _capture(measured: Measured) -> dict[str, Any]:
         "first_ns": int(begun.min()),
         "last_ns": int(last_ns),
         "packets": capture.counts.packets,
-        "connections": len(capture.flows),
+        "connections": len(measured.flows),
         "counts": asdict(capture.counts),
         "forgotten": asdict(measured.forgotten),
     }
@@ -168,11 +168,11 @@ def _capture(measured: Measured) -> dict[str, Any]:
 
 def facts(measured: Measured, number: int) -> dict[str, Any]:
     """Return the facts of a connection for JSON, with their confidence."""
-    row, known = measured.capture.flows.rows[number], measured.facts
+    row, known = measured.flows.rows[number], measured.facts
     payload = [measured.tally.payload.of(2 * number + half) for half in (0, 1)]
     return {
         "data": data_direction(payload[0], payload[1]),
-        "handshake_seen": bool(measured.capture.flows.syns_seen()[number].all()),
+        "handshake_seen": bool(measured.flows.syns_seen()[number].all()),
         "forward": _direction_facts(known, 2 * number, int(row["mss"][0])),
         "backward": _direction_facts(known, 2 * number + 1, int(row["mss"][1])),
     }
@@ -240,10 +240,10 @@ def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
     found = list(capture.warnings)
-    one_sided = int((~capture.flows.halves_seen().all(axis=1)).sum())
+    one_sided = int((~measured.flows.halves_seen().all(axis=1)).sum())
     if one_sided:
         found.append(
-            f"{one_sided} of {len(capture.flows)} connections have packets of one direction only: "
+            f"{one_sided} of {len(measured.flows)} connections have packets of one direction only: "
             "round trip times, acknowledgements and the tap's place are unknown for them"
         )
     clock_ns = int(measured.facts.clock_ns.max(initial=0))

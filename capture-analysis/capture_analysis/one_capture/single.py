@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -113,6 +114,11 @@ class Measured:
         self.forgotten = Forgotten()
         self.interfaces: set[int] = set()
 
+    @cached_property
+    def flows(self) -> FlowTable:
+        """The connections, when every packet has been added."""
+        return self.capture.flows
+
     def add(self, block: Block) -> None:
         """Take the next packets."""
         self.facts = block.facts
@@ -135,7 +141,7 @@ class Measured:
             self._found,
             self._delivered,
             self.tally.active_times_ns(len(self._found)),
-            one_pair(self.capture.flows),
+            one_pair(self.flows),
         )
 
     def merge(self, other: "Measured") -> None:

@@ -125,7 +125,7 @@ def select(
     paces = facts.acked_ns_per_byte.reshape(-1, 2)
     keepers = {flow: _Keeper(max(budget // len(chosen), 1), paces[flow]) for flow in chosen}
     overviews = {number: Overview(number % 2, *_span_ns(tally, number)) for number in numbers}
-    events = Events(numbers, every_packet=len(chosen) == len(measured.capture.flows))
+    events = Events(numbers, every_packet=len(chosen) == len(measured.flows))
     finder, stamps = Finder(events), Previous()
     follow, origin_ns = Tracker(), None
     for chunk in capture.chunks():
@@ -142,16 +142,16 @@ def select(
                 overviews[number].add(*part)
     finder.finish()
     kept = {flow: keeper.kept() for flow, keeper in keepers.items()}
-    selected = []
+    selected, flows = [], measured.flows
     for number in numbers:
         first, packets, tracked = kept[number // 2]
         kept_part = Direction("", number % 2, origin_ns or 0, packets, tracked)
         direction = replace(
-            _described(kept_part, capture.flows, facts, number),
+            _described(kept_part, flows, facts, number),
             begins_ns=overviews[number].begins_ns(),
         )
         total = keepers[number // 2].total
-        found = events.of(number, capture.flows)
+        found = events.of(number, flows)
         selected.append(Selected(number, direction, first, total, overviews[number], found))
     return selected
 
