@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from twoway.commands.options import add_experiments, all_ids, complain
 from twoway.errors import SpecError, TwowayError
 from twoway.messages import say
+
+if TYPE_CHECKING:
+    from twoway.spec.point import Point
 
 HELP = "check experiments without running them; all by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
@@ -30,10 +34,11 @@ def run(args: argparse.Namespace) -> int:
     warnings: list[str] = []
     names = args.experiments or all_ids()
     for name in names:
-        found = dict.fromkeys(_problems(name))
+        points: list[Point] = []
+        found = dict.fromkeys(_problems(name, points))
         problems.update(found)
         try:
-            warnings += () if found else shrunk(name)
+            warnings += () if found else shrunk(name, points)
         except TwowayError as error:
             problems.update(dict.fromkeys(_of_error(error)))
     for warning in warnings:
@@ -43,13 +48,13 @@ def run(args: argparse.Namespace) -> int:
     if problems:
         return 2
     number = sum(len(point_names(name)) for name in names)
-    points = f": {number} points" if number > len(names) else ""
-    say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound{points}")
+    of_points = f": {number} points" if number > len(names) else ""
+    say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound{of_points}")
     return 0
 
 
-def _problems(name: str) -> Iterator[tuple[str, str]]:
-    """List the problems of an experiment at each of its points, with hints."""
+def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
+    """List the problems of an experiment at each of its points, with hints; add sound points."""
     from twoway.spec.point import point_names
 
     try:
@@ -62,7 +67,7 @@ def _problems(name: str) -> Iterator[tuple[str, str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for each in names:
         point = f": point {each.partition('@')[2]}"
-        for problem, hint in _problems_at(name, each):
+        for problem, hint in _problems_at(name, each, points):
             found.setdefault((problem.replace(point, "", 1), hint), []).append(problem)
     for (_, hint), alike in found.items():
         others = len({*alike}) - 1
@@ -70,13 +75,14 @@ def _problems(name: str) -> Iterator[tuple[str, str]]:
         yield f"{alike[0]}{so}", hint
 
 
-def _problems_at(name: str, point_name: str) -> Iterator[tuple[str, str]]:
-    """List the problems of an experiment's point, with hints."""
+def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
+    """List the problems of an experiment's point, with hints; add the point if it is read."""
     from twoway.runs.installed import missing_programs
     from twoway.runs.points import load_point, reference_problems
 
     try:
         point = load_point(point_name)
+        points.append(point)
         missing = missing_programs(name, point.experiment.programs, point.files)
         yield from ((problem, "") for problem in reference_problems(point))
         yield from ((program, _INSTALL) for program in missing)

@@ -5,7 +5,7 @@ The file is committed before the first run, and keeps the values of that time.
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from twoway.contract.statements import Prediction
@@ -13,7 +13,7 @@ from twoway.contract.writing import written_aside
 from twoway.errors import SpecError
 from twoway.paths import shown_path
 from twoway.runs.points import load_point
-from twoway.spec.point import find_experiment, point_names
+from twoway.spec.point import Point, find_experiment, point_names
 
 _COLUMNS = ("point", "metric", "theory", "value", "tolerance", "at_least", "at_most")
 _KEY = slice(3)
@@ -27,15 +27,21 @@ def predictions_file(name: str) -> Path:
     return find_experiment(name.partition("@")[0]).with_suffix(".predictions.csv")
 
 
-def table(name: str) -> str:
-    """Write an experiment's predicted values as CSV, one line for each point and metric.
+def points_of(name: str) -> Iterator[Point]:
+    """Read an experiment's points.
+
+    Raises: SpecError with every problem of the experiment.
+    """
+    return map(load_point, point_names(name))
+
+
+def table(points: Iterable[Point]) -> str:
+    """Write the predicted values of points as CSV, one line for each point and metric.
 
     Repetitions with other seeds are left out: predictions do not depend on them.
 
     Returns: an empty text without predictions.
-    Raises: SpecError with every problem of the experiment.
     """
-    points = (load_point(point) for point in point_names(name))
     first = [point for point in points if point.experiment.repetition == 1]
     rows = [_row(point.id, said) for point in first for said in point.predictions]
     text = io.StringIO()
@@ -48,7 +54,7 @@ def write(name: str) -> Path | None:
 
     Raises: SpecError with every problem of the experiment.
     """
-    path, text = predictions_file(name), table(name)
+    path, text = predictions_file(name), table(points_of(name))
     if not text:
         path.unlink(missing_ok=True)
         return None
@@ -63,18 +69,22 @@ def as_written(name: str) -> bool:
     Raises: SpecError with every problem of the experiment.
     """
     path = predictions_file(name)
-    return table(name) == (path.read_text("utf-8") if path.is_file() else "")
+    return table(points_of(name)) == (path.read_text("utf-8") if path.is_file() else "")
 
 
-def shrunk(name: str) -> Iterator[str]:
+def shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
     """List predictions of the file that are gone, or have a wider tolerance now.
 
-    Raises: SpecError with every problem of the experiment, or if the file is no such table.
+    Args:
+        name: the experiment.
+        points: its points.
+
+    Raises: SpecError if the file is no such table.
     """
     path = predictions_file(name)
     if not path.is_file():
         return
-    where, now = shown_path(path), _by_key(table(name))
+    where, now = shown_path(path), _by_key(table(points))
     try:
         before = _by_key(path.read_text("utf-8"))
     except ValueError as error:

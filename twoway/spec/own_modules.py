@@ -27,6 +27,10 @@ class OwnModule:
     name: str
     sources: Mapping[str, str]
 
+    def __hash__(self) -> int:
+        """Hash the name and the sources."""
+        return hash((self.name, *self.sources.items()))
+
     @cached_property
     def controls(self) -> tuple[str, ...]:
         """The congestion controls that the module registers, as its source names them."""

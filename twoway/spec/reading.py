@@ -52,10 +52,10 @@ def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
 
     Raises: SpecError with every problem of the file, or of the point.
     """
-    document = read_document(path)
-    experiment = validated(str(path), document, Experiment)
+    text = _text_of(path)
+    document, experiment = _document(path, text), _as_written(path, text)
     own = own_modules(path, experiment)
-    problems, matrix = experiment_problems(experiment, own), experiment.matrix
+    problems, matrix = _problems_as_written(path, text, own), experiment.matrix
     if point and not problems:
         where = f"{path}: point {point_name(point)}"
         try:
@@ -192,25 +192,45 @@ def _parsed(text: str) -> Any:
     return parse(text)
 
 
+@cache
+def _as_written(path: Path, text: str) -> Experiment:
+    """Validate an experiment's file, once for all points of a sweep."""
+    return validated(str(path), _document(path, text), Experiment)
+
+
+@cache
+def _problems_as_written(path: Path, text: str, own: tuple[OwnModule, ...]) -> list[str]:
+    return experiment_problems(_as_written(path, text), own)
+
+
 def read_document(path: Path) -> dict[str, Any]:
     """Read a file's fields as they are.
 
     Raises: SpecError with a sentence if it is no YAML, or no mapping.
     """
+    return _document(path, _text_of(path))
+
+
+def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read((_MOST_KIB << 10) + 1)
         if len(content) > _MOST_KIB << 10:
             raise SpecError([f"{path}: more than {_MOST_KIB} KiB"])
-        document = _parsed(content.decode())
+        return content.decode()
     except UnicodeDecodeError as error:
         raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
+    except OSError as error:
+        raise SpecError([f"{path}: {error.strerror}"]) from error
+
+
+def _document(path: Path, text: str) -> dict[str, Any]:
+    try:
+        document = _parsed(text)
     except yaml.YAMLError as error:
         raise SpecError(
             [f"{path}: not YAML: {shown(' '.join(str(error).split()), 300)}"]
         ) from error
-    except OSError as error:
-        raise SpecError([f"{path}: {error.strerror}"]) from error
     if not isinstance(document, dict):
         raise SpecError([f"{path}: must be a mapping of fields, got {type(document).__name__}"])
     return document

@@ -7,7 +7,7 @@ import pytest
 from running import SMALL, write_experiment
 from warm_command import twoway
 
-from twoway.runs.predicted import as_written, shrunk, write
+from twoway.runs.predicted import as_written, points_of, shrunk, write
 
 SAID: dict[str, Any] = {
     "metric": ["efficiency.left", "efficiency.right"],
@@ -37,7 +37,7 @@ def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
         for flow in ("left", "right")
     ]
     assert as_written(name)
-    assert list(shrunk(name)) == []
+    assert list(shrunk(name, points_of(name))) == []
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: i
     write(_experiment(tmp_path, SAID))
     unsaid = {"metric": "goodput.left", "at_least": "theory", "why": "for the points left out"}
     name = _experiment(tmp_path, said, unsaid)
-    assert len(list(shrunk(name))) == lost
+    assert len(list(shrunk(name, points_of(name)))) == lost
     assert not as_written(name)
 
 
