@@ -9,6 +9,7 @@ import pytest
 from capture_analysis import clib
 from capture_analysis.errors import AnalysisError
 from hand_built import captures
+from sharing import once
 
 pytestmark = pytest.mark.slow
 
@@ -36,15 +37,21 @@ def succeed(*command: str | Path) -> str:
     return done.stdout
 
 
-def fuzz(folder: Path, target: str, *settings: str | Path) -> None:
+@pytest.fixture
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the library's objects, in which tests build their own programs."""
+    need("make", "gcc", "clang")
+    return once(tmp_path_factory, "clib", lambda folder: make(folder, "objects"))
+
+
+def fuzz(build: Path, folder: Path, target: str, *settings: str | Path) -> None:
     """Run some thousand inputs through a fuzz target, which must find nothing.
 
     `timeout` forks: a program that the test runs itself inherits the test's peak of memory
     (`ru_maxrss`) through exec, and libFuzzer would take that for its own.
     """
-    need("clang")
-    make(folder, f"{folder}/fuzz-{target}")
-    program = folder / f"fuzz-{target}"
+    program = build / f"fuzz-{target}"
+    make(build, str(program))
     artifacts = f"-artifact_prefix={folder}/finding-"
     succeed("timeout", "300", program, f"-runs={FUZZ_RUNS}", "-seed=1", artifacts, *settings)
 
@@ -126,22 +133,23 @@ def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_valgrind_of_what_follows_parsing(tmp_path: Path, target: str) -> None:
+def test_valgrind_of_what_follows_parsing(objects: Path, target: str) -> None:
     """On random inputs tracking, counting and matching read nothing unwritten, and leak nothing."""
     need("valgrind")
-    make(tmp_path, f"{tmp_path}/plain-{target}")
-    succeed(*VALGRIND, tmp_path / f"plain-{target}", str(VALGRIND_INPUTS))
+    program = objects / f"plain-{target}"
+    make(objects, str(program))
+    succeed(*VALGRIND, program, str(VALGRIND_INPUTS))
 
 
-def test_corpus_and_mutations_parse_alike(tmp_path: Path) -> None:
+def test_corpus_and_mutations_parse_alike(objects: Path, tmp_path: Path) -> None:
     """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
     make(tmp_path, f"{tmp_path}/seeds")
     found = tmp_path / "found"
     found.mkdir()
-    fuzz(tmp_path, "parser", found, tmp_path / "seeds")
+    fuzz(objects, tmp_path, "parser", found, tmp_path / "seeds")
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
+def test_fuzz_without_a_corpus(objects: Path, tmp_path: Path, target: str) -> None:
     """Thousands of inputs stay in bounds and give the same results in any pieces and order."""
-    fuzz(tmp_path, target, "-max_len=1200")
+    fuzz(objects, tmp_path, target, "-max_len=1200")
