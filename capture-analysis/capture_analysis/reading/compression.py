@@ -23,8 +23,8 @@ BOMB_BYTES = 1 << 30
 _PIECE_BYTES = 1 << 20
 # Memory that a file may ask for: xz -9 needs 65 MiB, zstd without --ultra or --long 8 MiB.
 _MEMORY_BYTES = 1 << 27
-# 4 bytes of zstd expand to at most 128 KiB, so these expand to at most 32 MiB at once.
-_ZSTD_INPUT_BYTES = 1 << 10
+# 4 bytes of zstd expand to at most 128 KiB, so these expand to at most 128 MiB at once.
+_ZSTD_INPUT_BYTES = 1 << 12
 _GZIP_CHECKED, _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 2, 4, 8, 16
 # Checksum and length of a member's content (RFC 1952).
 _GZIP_TAIL = struct.Struct("<II")
