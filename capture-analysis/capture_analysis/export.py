@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from capture_analysis.columns import FLOW, FlowTable, Mark, Packets, empty_columns
+from capture_analysis.columns import Mark, Packets, empty_columns
+from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.reading.capture import Capture
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, Tracker

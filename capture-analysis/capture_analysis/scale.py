@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture_analysis.columns import FlowTable
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
 from capture_analysis.reading.byte_source import ByteSource

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from capture_analysis import clib
-from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.flow_table import FlowTable
 
 
 class Kind(IntEnum):

@@ -5,7 +5,7 @@
 #include "frame.h"
 
 /*
- * A connection, laid out as FLOW in columns.py, which explains the fields. In each pair the first
+ * A connection, laid out as FLOW in flow_table.py, which explains the fields. In each pair the first
  * is of source and the packets that it sends, the second of destination.
  */
 struct ca_flow {
@@ -21,14 +21,14 @@ struct ca_flow {
 	uint32_t seen : 8;	/* bits of enum seen */
 };
 
-/* Values of Seen in columns.py. */
+/* Values of Seen in flow_table.py. */
 enum seen {
 	SEEN_HALF = 1,		/* shifted left by the half */
 	SEEN_SYN = 4,		/* shifted left by the half: its base is then the initial number */
 	SEEN_IN_OTHER_VLANS = 16,
 };
 
-static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns.py");
+static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in flow_table.py");
 
 /*
  * 2^22 connections are 300 MB with their index. A capture with more is a port scan or hostile;

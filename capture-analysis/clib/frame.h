@@ -52,7 +52,7 @@ struct end {
 
 enum { SENDER, RECEIVER };
 
-/* Protocols that are looked into; columns.py has them, too. */
+/* Protocols that are looked into; flow_table.py has them, too. */
 enum protocol {
 	PROTOCOL_TCP = 6,
 	PROTOCOL_UDP = 17,
@@ -80,7 +80,7 @@ struct segment {
 
 #define VLANS_MASK UINT32_C(0xffffff)
 
-/* Values of columns.py. */
+/* Values of columns.py and flow_table.py. */
 #define NO_SCALE 255
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10

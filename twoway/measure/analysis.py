@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import UDP, BoolArray, IntArray, Packets, merge
+from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import UDP
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.step_functions import LastToEmpty, last_to_empty, queue_length
 from numpy.typing import NDArray

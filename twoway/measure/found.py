@@ -9,7 +9,8 @@ from itertools import combinations
 
 import numpy as np
 from capture_analysis import match
-from capture_analysis.columns import TCP, UDP, IntArray, Packets
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.flow_table import TCP, UDP
 from capture_analysis.metrics.round_trip_time import RTT_SPREAD
 
 from twoway.contract.manifest import Interface

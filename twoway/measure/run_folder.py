@@ -16,17 +16,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from capture_analysis.columns import (
-    UDP,
-    BoolArray,
-    CommonFlows,
-    FlowTable,
-    IntArray,
-    Keyed,
-    Packets,
-    merge,
-)
+from capture_analysis.columns import BoolArray, IntArray, Keyed, Packets, merge
+from capture_analysis.common_flows import CommonFlows
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import read_capture
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FlowTable
 
 from twoway.contract.comparison import Comparison, Parting, Values
 from twoway.contract.manifest import Described, without_captures

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from capture_analysis.columns import NO_SCALE, FlowTable, IntArray, Mark
+from capture_analysis.columns import IntArray, Mark
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
 from capture_analysis.facts.delivered import delivery_shifts
@@ -12,6 +12,7 @@ from capture_analysis.facts.facts import MIN_SAMPLES, Evidence, Facts, FloatArra
 from capture_analysis.facts.links import rates
 from capture_analysis.facts.sides import Sides, one_pair
 from capture_analysis.facts.tap import round_trip_change_ns, tap
+from capture_analysis.flow_table import NO_SCALE, FlowTable
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20

@@ -5,7 +5,8 @@ The module also finds connections between the same hosts.
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray
+from capture_analysis.columns import IntArray
+from capture_analysis.flow_table import FlowTable
 
 Host = bytes
 

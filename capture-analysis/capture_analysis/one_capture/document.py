@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray
+from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.limit import Numbers, limit_of
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure

@@ -9,13 +9,14 @@ from typing import Protocol
 
 import numpy as np
 
-from capture_analysis.columns import BoolArray, FlowTable, Packets, empty_columns
+from capture_analysis.columns import BoolArray, Packets, empty_columns
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.delivered import Delivered, tested
 from capture_analysis.facts.facts import HEAD_PACKETS, Facts
 from capture_analysis.facts.head import FactFinder
 from capture_analysis.facts.lanes import Previous
 from capture_analysis.facts.sides import one_pair
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.tally import Tally

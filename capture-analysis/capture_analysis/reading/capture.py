@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from capture_analysis.columns import FLOW, FlowTable, Packets, compacted, empty_columns
+from capture_analysis.columns import Packets, compacted, empty_columns
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.reading.buffer import Buffer
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture_warnings import Tunnels, warnings_of

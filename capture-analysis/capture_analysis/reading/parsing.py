@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis import clib
-from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
+from capture_analysis.columns import COLUMN_TYPES, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FLOW, FlowTable
 
 # No link has frames of this size: a longer record or block is damage, not data.
 LONGEST_RECORD_BYTES = 64 << 20

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis import clib
-from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.two_captures.packet_key import FACTORS, PacketKeys
 
 Rows = NDArray[np.void]

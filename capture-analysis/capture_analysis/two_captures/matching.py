@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.joining import join
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where

@@ -5,7 +5,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import FlowTable
+from capture_analysis.flow_table import FlowTable
 
 Words = NDArray[np.uint64]
 

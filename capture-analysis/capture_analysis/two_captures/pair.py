@@ -10,8 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Tracker

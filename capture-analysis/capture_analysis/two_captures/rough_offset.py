@@ -7,8 +7,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray
+from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.two_captures.match_rows import rows_of
 from capture_analysis.two_captures.matching import PacketSource
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from capture_analysis.columns import FLOW, FlowTable
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Evidence, Facts, RateSource
 from capture_analysis.facts.tap import tap
+from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.tracking import Tracker

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from capture_analysis.columns import Seen
+from capture_analysis.flow_table import Seen
 from capture_analysis.metrics import limits_from_afar
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture.evidence import NO_PLACE

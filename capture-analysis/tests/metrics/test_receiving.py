@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.columns import Seen
+from capture_analysis.flow_table import Seen
 from capture_analysis.metrics.receiving import NOT_NEAR_RECEIVER
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture import single

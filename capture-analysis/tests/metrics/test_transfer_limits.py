@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.columns import Seen
+from capture_analysis.flow_table import Seen
 from capture_analysis.metrics import transfer_limits
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.single import measure

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from capture_analysis import metrics
-from capture_analysis.columns import Seen
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import Seen
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.document import by_larger_direction, document
 from capture_analysis.one_capture.registry import all_from_one

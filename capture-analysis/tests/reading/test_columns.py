@@ -11,10 +11,6 @@ import pytest
 from capture_analysis import columns
 from capture_analysis.columns import (
     COLUMN_TYPES,
-    TCP,
-    UDP,
-    CommonFlows,
-    FlowTable,
     IntArray,
     Keyed,
     Packets,
@@ -22,6 +18,8 @@ from capture_analysis.columns import (
     empty_columns,
     merge,
 )
+from capture_analysis.common_flows import CommonFlows
+from capture_analysis.flow_table import TCP, UDP, FlowTable
 from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
 from packet_columns import packets

@@ -8,8 +8,9 @@ import hand_built as built
 import numpy as np
 import pytest
 from both_parsers import PARSERS, AnyParser, assert_alike, parse
-from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
+from capture_analysis.columns import Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
+from capture_analysis.flow_table import NO_SCALE
 from capture_analysis.reading.parsing import Counts, Parser
 from capture_analysis.tracking import Kind, Tracker
 from hand_built import (

@@ -9,7 +9,7 @@ import hand_built as built
 import pytest
 from both_parsers import assert_alike, parse
 from capture_analysis.cli import main
-from capture_analysis.columns import CommonFlows
+from capture_analysis.common_flows import CommonFlows
 from capture_analysis.reading.capture import read_capture
 from capture_analysis.tracking import Kind, Tracker
 from capture_analysis.two_captures.pair import PairOfCaptures

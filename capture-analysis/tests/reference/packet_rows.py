@@ -1,7 +1,8 @@
 """Rows of packets and their keys in numpy; clib/match.c must equal them."""
 
 import numpy as np
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.two_captures.match_rows import ROW, Rows
 from capture_analysis.two_captures.packet_key import FACTORS, PacketKeys
 

@@ -9,15 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from capture_analysis.columns import (
-    FLAG_ACK,
-    FLAG_FIN,
-    FLAG_RST,
-    FLAG_SYN,
-    FlowTable,
-    Mark,
-    Packets,
-)
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN, Mark, Packets
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.tracking import (
     HOLES,
     SEGMENTS,

@@ -5,15 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from capture_analysis.columns import (
-    COLUMN_TYPES,
-    FLAG_ACK,
-    FLAG_SYN,
-    FLOW,
-    FlowTable,
-    Mark,
-    Packets,
-)
+from capture_analysis.columns import COLUMN_TYPES, FLAG_ACK, FLAG_SYN, Mark, Packets
+from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.tracking import Tracked, Tracker
 from reference.tracker import PythonTracker
 

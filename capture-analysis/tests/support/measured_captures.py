@@ -11,17 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import (
-    COLUMN_TYPES,
-    FLAG_ACK,
-    FLAG_SYN,
-    FLOW,
-    FlowTable,
-    IntArray,
-    Mark,
-    Packets,
-    Seen,
-)
+from capture_analysis.columns import COLUMN_TYPES, FLAG_ACK, FLAG_SYN, IntArray, Mark, Packets
+from capture_analysis.flow_table import FLOW, FlowTable, Seen
 from capture_analysis.reading.parsing import Counts
 
 START_NS = 946_684_800_000_000_000

@@ -12,17 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from capture_analysis.columns import (
-    COLUMN_TYPES,
-    FLAG_ACK,
-    FLAG_SYN,
-    FLOW,
-    FlowTable,
-    IntArray,
-    Mark,
-    Packets,
-    Seen,
-)
+from capture_analysis.columns import COLUMN_TYPES, FLAG_ACK, FLAG_SYN, IntArray, Mark, Packets
+from capture_analysis.flow_table import FLOW, FlowTable, Seen
 from measured_captures import START_NS, ColumnCapture
 from simulated_controls import Bbr, Cubic
 from simulated_queues import Codel, FairQueues, Waiting

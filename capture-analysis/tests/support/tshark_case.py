@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import FlowTable, Mark, Packets, concatenate, empty_columns
+from capture_analysis.columns import Mark, Packets, concatenate, empty_columns
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import TRACKED_TYPES, Tracked, Tracker

@@ -6,7 +6,8 @@ Where tshark differs for a reason, DEVIATIONS says in which field, of which pack
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from capture_analysis.columns import Mark, Seen
+from capture_analysis.columns import Mark
+from capture_analysis.flow_table import Seen
 from tshark_case import Case, fate
 from tshark_oracle import Row
 

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from capture_analysis.columns import (
     FLAG_ACK,
-    FLOW,
     BoolArray,
-    FlowTable,
     IntArray,
     Packets,
     concatenate,
     empty_columns,
 )
+from capture_analysis.flow_table import FLOW, FlowTable
 
 
 class ColumnCapture:

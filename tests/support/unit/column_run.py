@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import FLOW, TCP, FlowTable, Packets, merge
+from capture_analysis.columns import Packets, merge
+from capture_analysis.flow_table import FLOW, TCP, FlowTable
 from packet_columns import packets
 from queue_columns import passage_of, queue_of
 from synthetic_run import CONNECTIONS, SENDER, manifest

@@ -5,7 +5,8 @@ all frames of a batch at once, layer by layer: frames without TCP meet their fat
 """
 
 import numpy as np
-from capture_analysis.columns import FlowTable, Mark, Packets
+from capture_analysis.columns import Mark, Packets
+from capture_analysis.flow_table import FlowTable
 from capture_analysis.reading.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
 from numpy.typing import NDArray
 

@@ -9,16 +9,8 @@ those before them.
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import (
-    FLAG_ACK,
-    FLAG_SYN,
-    FLOW,
-    NO_SCALE,
-    TCP,
-    FlowTable,
-    IntArray,
-    Seen,
-)
+from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray
+from capture_analysis.flow_table import FLOW, NO_SCALE, TCP, FlowTable, Seen
 from numpy.typing import NDArray
 
 from reference.parser.frames import Column

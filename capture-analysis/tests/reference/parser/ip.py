@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import TCP, BoolArray, IntArray, Mark
+from capture_analysis.columns import BoolArray, IntArray, Mark
+from capture_analysis.flow_table import TCP
 from numpy.typing import NDArray
 
 from reference.parser.frames import Cursor, Fate

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import NO_SCALE, BoolArray, IntArray, Mark
+from capture_analysis.columns import BoolArray, IntArray, Mark
+from capture_analysis.flow_table import NO_SCALE
 from numpy.typing import NDArray
 
 from reference.parser.frames import Bytes, Cursor, Fate, headers_at

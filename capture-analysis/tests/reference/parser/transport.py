@@ -1,7 +1,7 @@
 """Payload of IP: TCP segments, and packets of other protocols, as rows of one layout."""
 
 import numpy as np
-from capture_analysis.columns import NO_SCALE, TCP, UDP
+from capture_analysis.flow_table import NO_SCALE, TCP, UDP
 from numpy.typing import NDArray
 
 from reference.parser import tcp
