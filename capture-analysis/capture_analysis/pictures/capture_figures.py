@@ -9,15 +9,13 @@ from capture_analysis.pictures.ack_spacing_figure import ack_spacing
 from capture_analysis.pictures.bunch_figures import bunches
 from capture_analysis.pictures.compression_cdf import compression_cdf
 from capture_analysis.pictures.direction import Direction
-from capture_analysis.pictures.figure import OVER_TIME, Figure
+from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.flight_figures import in_flight, round_trips
 from capture_analysis.pictures.overview import OVERVIEW_BINS
 from capture_analysis.pictures.rate_figure import rates
 from capture_analysis.pictures.selection import Selected
 from capture_analysis.pictures.time_sequence import time_sequence
 
-# Space around the data, as a share of their time.
-_MARGIN = 0.03
 # Length of detailed views, in round-trip times.
 _VIEW_ROUND_TRIPS = 6
 
@@ -47,7 +45,8 @@ def figure(selected: Selected, name: str) -> Figure:
     if selected.cut:
         drawn = _with_rest(drawn, selected)
     moment = compressed_moment(direction) if name in ("time-sequence", "in-flight") else None
-    return replace(drawn, view=moment or _since_data(drawn, direction)).with_stretch()
+    first_s = (direction.begins_ns - direction.origin_ns) / 1e9
+    return replace(drawn, view=moment or drawn.view_since(first_s)).with_stretch()
 
 
 def figures(selected: Selected) -> list[Figure]:
@@ -66,17 +65,6 @@ def note(selected: Selected) -> str:
         f"drawn one by one, from {start:.6g} to {stop:.6g} s, where most ACKs come back to back. "
         f"Of the others, the range in each of {OVERVIEW_BINS:,} intervals is drawn."
     )
-
-
-def _since_data(drawn: Figure, direction: Direction) -> tuple[float, float] | None:
-    """Choose the time from which on data flow, s; None if nothing is drawn before it."""
-    times = [line.x for line in drawn.lines if len(line.x)]
-    first = (direction.begins_ns - direction.origin_ns) / 1e9
-    if drawn.x_label != OVER_TIME or not times or min(x.min() for x in times) >= first:
-        return None
-    last = float(max(x.max() for x in times))
-    margin = _MARGIN * (last - first)
-    return (first - margin, last + margin) if margin > 0 else None
 
 
 def _with_rest(drawn: Figure, selected: Selected) -> Figure:

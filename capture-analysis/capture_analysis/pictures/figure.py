@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 OVER_TIME = "time, s"  # the x label of pictures that share a time axis
+_MARGIN = 0.03  # space around what a picture opens on, as a share of its time
 Style = Literal[
     "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
 ]
@@ -62,6 +63,15 @@ class Figure:
     log_x: bool = False
     x_names: tuple[str, ...] = ()
     view: tuple[float, float] | None = None
+
+    def view_since(self, first_s: float) -> tuple[float, float] | None:
+        """Choose a view from a time on, s; None if nothing is drawn before it."""
+        times = [line.x for line in self.lines if len(line.x)]
+        if self.x_label != OVER_TIME or not times or min(x.min() for x in times) >= first_s:
+            return None
+        last = float(max(x.max() for x in times))
+        margin = _MARGIN * (last - first_s)
+        return (first_s - margin, last + margin) if margin > 0 else None
 
     def with_stretch(self) -> "Figure":
         """Name the part that is shown in the caption of a picture over time."""

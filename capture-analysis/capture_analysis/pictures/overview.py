@@ -11,9 +11,9 @@ from capture_analysis.tracking import Tracked
 OVERVIEW_BINS = 1500
 # Number of intervals over which rates are averaged.
 RATE_BINS = 150
-# A silence is long if it lasts at least this share of the whole time; data before it are little if
-# they are below this share of the payload.
-_SILENCE, _LITTLE = 0.1, 0.01
+# A silence is long if it lasts at least this share of the whole time; what comes before is little
+# if it is below this share of the payload, or of the packets.
+SILENCE, LITTLE = 0.1, 0.01
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -61,8 +61,8 @@ class Overview:
         """
         busy = np.flatnonzero(self.new_bytes)
         before = np.cumsum(self.new_bytes)[busy[:-1]]
-        silent = np.diff(busy) > _SILENCE * OVERVIEW_BINS
-        ends = np.flatnonzero(silent & (before < _LITTLE * self.new_bytes.sum()))
+        silent = np.diff(busy) > SILENCE * OVERVIEW_BINS
+        ends = np.flatnonzero(silent & (before < LITTLE * self.new_bytes.sum()))
         return self.first_ns + (self.bin_ns * int(busy[ends[-1] + 1]) if len(ends) else 0)
 
     def seconds(self, origin_ns: int) -> FloatArray:

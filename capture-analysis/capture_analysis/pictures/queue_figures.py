@@ -1,12 +1,13 @@
 """Draw the path between two captures: delay, queue, ACK spacing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
+from capture_analysis.pictures.overview import LITTLE, SILENCE
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,18 @@ class Crossing:
     lane: IntArray
 
 
+def begins_ns(crossings: list[Crossing]) -> int:
+    """Return the time from which on packets flow, ns; a few before a long silence do not count."""
+    parts = [each.entered_ns for each in crossings if len(each.entered_ns)]
+    if not parts:
+        return 0
+    times = np.sort(np.concatenate(parts))
+    silent = np.diff(times) > SILENCE * (times[-1] - times[0])
+    before = np.arange(1, len(times)) < LITTLE * len(times)
+    ends = np.flatnonzero(silent & before)
+    return int(times[ends[-1] + 1 if len(ends) else 0])
+
+
 def one_way_delay(crossings: list[Crossing]) -> Figure:
     """Draw each packet's delay between the taps, minus the shortest."""
     lines = []
@@ -39,7 +52,7 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
         delay_ns = each.left_ns - each.entered_ns
         y = (delay_ns - delay_ns.min(initial=np.iinfo(np.int64).max)) / 1e6
         lines.append(Line(each.name, (each.entered_ns - each.origin_ns) / 1e9, y, "points", colour))
-    return Figure(
+    drawn = Figure(
         "one-way-delay",
         "Queueing delay between the taps",
         "Time of each packet from one tap to the other, minus the shortest of its "
@@ -50,6 +63,8 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
         "ms",
         [line for line in lines if len(line.x)],
     )
+    origin_ns = crossings[0].origin_ns if crossings else 0
+    return replace(drawn, view=drawn.view_since((begins_ns(crossings) - origin_ns) / 1e9))
 
 
 def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -> Figure:
@@ -87,9 +102,10 @@ def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -
 def spacing_change(crossings: list[Crossing]) -> Figure:
     """Draw the spacing of ACKs on arrival over their spacing when sent."""
     lines, seen = [], []
+    flowing_ns = begins_ns(crossings)
     for colour, each in enumerate(crossings):
         order = np.argsort(each.lane, kind="stable")
-        order = order[each.pure_ack[order]]
+        order = order[(each.pure_ack & (each.entered_ns >= flowing_ns))[order]]
         same = np.diff(each.lane[order]) == 0
         sent_ms, arrived_ms = (
             np.diff(times[order])[same] / 1e6 for times in (each.entered_ns, each.left_ns)

@@ -54,6 +54,18 @@ def test_spacing_points_leave_out_ties() -> None:
     assert [each.name for each in figure.lines][1:] == ["kept", "compressed below"]
 
 
+def test_pictures_begin_with_the_traffic() -> None:
+    """A few packets before a long silence are out of the first view, and make no spacing."""
+    late = [*np.arange(20_000, 21_000, 1.0)]
+    early = crossing([0, *late], [5, *(each + 5 for each in late)])
+    delay = one_way_delay([early])
+    assert delay.view is not None
+    assert np.allclose(delay.view, (21 - 0.03 * 0.999, 21.999 + 0.03 * 0.999))
+    assert spacing_change([early]).lines[0].x.tolist() == [1.0] * 999
+    short = crossing([0, *late[:50]], [5, *(each + 5 for each in late[:50])])
+    assert one_way_delay([short]).view is None  # one of 51 packets is more than a little
+
+
 def test_no_packets_no_queue_figure() -> None:
     """Without packets nothing is drawn."""
     assert [f([]).lines for f in (one_way_delay, queues, spacing_change)] == [[], [], []]
