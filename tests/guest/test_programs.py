@@ -236,6 +236,16 @@ func main() {
     assert _left(runs[0]) == _left(runs[1])
 
 
+def test_registers_are_a_process_s_own(tmp_path: Path) -> None:
+    """SSE registers outlast calls, switches, signals, faults, fork, vfork and ptrace."""
+    source = str(ROOT / "tests/support/guest/fp_registers.c")
+    build = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", source, "-o", "registers"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    command = {"name": "own", "host": "h1", "files": ["registers"], "command": ["./registers"]}
+    run = carry_out(_experiment(tmp_path, command), tmp_path / "results")
+    assert (run / "programs/own.out").read_text() == "each had its own registers\n"
+
+
 def test_flows_that_nobody_declares(tmp_path: Path) -> None:
     """A program's connection beside a flow is found, with its bytes, times and metrics."""
     curl = PAIRS["curl"].client
