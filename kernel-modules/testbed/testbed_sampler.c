@@ -79,6 +79,12 @@ struct table {
 	size_t used;
 };
 
+/* A connection of one sample, which is held; and its namespace, to be compared without it. */
+struct found {
+	struct sock *sk;
+	struct net *net;
+};
+
 struct sampler {
 	struct instrument instrument;
 	struct list_head places, queues;
@@ -87,7 +93,7 @@ struct sampler {
 	struct file *progress;
 	struct task_struct *thread;
 	struct completion sampled;	/* the last sample is in its file */
-	struct sock **found;		/* held, of one sample */
+	struct found *found;
 	unsigned int n_found, room;
 	struct inet_hashinfo *hash;	/* the table in which they were found */
 	u64 acked_bytes;		/* of all connections, at the last sample */
@@ -151,7 +157,8 @@ static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsign
 			break;
 		}
 		sock_hold(sk);
-		s->found[s->n_found++] = sk;
+		s->found[s->n_found].sk = sk;
+		s->found[s->n_found++].net = sock_net(sk);
 	}
 	spin_unlock_bh(lock);
 	return fits;
@@ -160,14 +167,14 @@ static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsign
 static void drop_found(struct sampler *s)
 {
 	while (s->n_found)
-		sock_put(s->found[--s->n_found]);
+		sock_put(s->found[--s->n_found].sk);
 	s->hash = NULL;
 }
 
 /* Hold all established connections of a table, in the order of a dump. */
 static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 {
-	struct sock **more;
+	struct found *more;
 	unsigned int i;
 
 	drop_found(s);
@@ -178,7 +185,7 @@ static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 		if (find_in_bucket(s, hash, i))
 			continue;
 		while (s->n_found)
-			sock_put(s->found[--s->n_found]);
+			sock_put(s->found[--s->n_found].sk);
 		more = kvmalloc_array(s->room, 2 * sizeof(*more), GFP_KERNEL);
 		if (!more) {
 			s->error = -ENOMEM;
@@ -238,8 +245,8 @@ static void sample_sockets(struct sampler *s, s64 at)
 		if (hash != s->hash)
 			find_sockets(s, hash);
 		for (i = 0; i < s->n_found; i++)
-			if (net_eq(sock_net(s->found[i]), place->net))
-				write_socket(s, place, at, s->found[i]);
+			if (net_eq(s->found[i].net, place->net))
+				write_socket(s, place, at, s->found[i].sk);
 		testbed_spend_call();
 		testbed_spend_call();
 	}

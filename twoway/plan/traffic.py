@@ -33,13 +33,19 @@ def observer(point: Point, *, in_kernel: bool) -> Observe:
         name="observe",
         start_ns=START_NS,
         stop_ns=stop_ns(point),
-        interval_ns=round(point.experiment.observe.tcp_info_ms * 1e6),
+        interval_ns=_interval_ns(point),
         progress_interval_ns=max((stop_ns(point) - START_NS) // PROGRESS_REPORTS, 1_000_000),
         sockets=nodes[4],
         sockets6=nodes[6],
         queues={i.name: i.node for placed in point.graph.queues.values() for i in placed},
     )
     return observe.model_copy(update={"lines": _sampler(observe)}) if in_kernel else observe
+
+
+def _interval_ns(point: Point) -> int:
+    """Return the interval of samples: the given one, or that of 10,000 samples a second at most."""
+    given = point.experiment.observe.tcp_info_ms
+    return round((given or max(10, len(point.connections) / 10)) * 1e6)
 
 
 def _sampler(observe: Observe) -> tuple[Line, ...]:

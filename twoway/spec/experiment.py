@@ -279,8 +279,10 @@ class Flow(TrafficFields):
 class Observe(Model):
     """The samples to take besides captures."""
 
-    tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] = Field(
-        default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
+    tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] | None = Field(
+        default=None,
+        description="interval of TCP_INFO and queue samples, in simulated ms; by default 10, or a "
+        "tenth of the number of connections if that is more",
     )
     sampler: Literal["program", "kernel"] | None = Field(
         default=None,

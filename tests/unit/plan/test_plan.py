@@ -56,6 +56,18 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
     assert first.run == ("insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28")
 
 
+def test_many_connections_are_sampled_less_often(tmp_path: Path) -> None:
+    """Samples are 10 ms apart, 25 ms of 250 connections, and as far as the experiment says."""
+    many = {**SMALL["flows"][0], "count": 250}
+    for changes, interval_ms in (
+        ({}, 10),
+        ({"flows": [many]}, 25),
+        ({"flows": [many], "observe": {"tcp_info_ms": 10}}, 10),
+    ):
+        observe = next(p for p in _plan(tmp_path, **changes).programs if p.kind == "observe")
+        assert observe.interval_ns == interval_ms * 1_000_000
+
+
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
     """One line in CONTROLS makes a control a choice for flows, and loads its module."""
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "mine"}
