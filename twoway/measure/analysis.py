@@ -512,8 +512,13 @@ class Analysis:
 
     def lost(self, view: ConnectionView) -> Packets:
         """List a connection's data packets that queues dropped (see `drops`)."""
-        drops, lanes = self._all_drops
-        return drops.where(self.run.rows(lanes, view.connection, forward=True)).data()
+        remembered = self.run.remembered(view.connection)
+        if "lost" not in remembered:
+            drops, lanes = self._all_drops
+            rows = self.run.rows(lanes, view.connection, forward=True)
+            remembered["lost"] = drops.later(lambda column: column[rows]).data()
+        found: Packets = remembered["lost"]
+        return found
 
     @cached_property
     def _all_drops(self) -> tuple[Packets, Lanes]:

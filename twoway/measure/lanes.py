@@ -107,8 +107,11 @@ class PacketFile:
             count = sum(end - begin for begin, end in spans)
             return np.broadcast_to(stored.values[name][:1].astype(np.int64), (count,))
         start, kind = stored.starts[name]
-        parts = [np.zeros(0, np.int64)]
+        parts = []
         for begin, end in spans:
             self._file.seek(start + begin * kind.itemsize)
-            parts.append(np.frombuffer(self._file.read((end - begin) * kind.itemsize), kind))
-        return np.concatenate(parts, dtype=np.int64, casting="unsafe")
+            content = self._file.read((end - begin) * kind.itemsize)
+            parts.append(np.frombuffer(content, kind).astype(np.int64))
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([np.zeros(0, np.int64), *parts])

@@ -107,12 +107,12 @@ class Run:
         """True if the run was in virtual time."""
         return self.manifest.clock_source == "virtual"
 
-    @property
+    @cached_property
     def loses_on_links(self) -> bool:
         """True if a link loses packets behind its queue."""
         return any(d.elements.has(Loss) for d in self.manifest.profile.directions.values())
 
-    @property
+    @cached_property
     def follows_packets(self) -> bool:
         """True if a link has an element behind its queue."""
         directions = self.manifest.profile.directions.values()
@@ -257,7 +257,9 @@ class Run:
 
     def _lanes_out(self, queue: Queue) -> BoolArray:
         """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
-        routes = self._routes.setdefault(queue.interface, Routes(queue.ways_out or {}))
+        if queue.interface not in self._routes:
+            self._routes[queue.interface] = Routes(queue.ways_out or {})
+        routes = self._routes[queue.interface]
         flows = self._common.table if self._unread else self.flows
         for n in range(len(self._goals) // 2, len(flows)):
             self._goals += (flows.destination(n)[0], flows.source(n)[0])
