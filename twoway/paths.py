@@ -22,13 +22,16 @@ VM = ROOT / "vm"
 PACKAGED = ROOT / "guest"
 
 
-def experiment_files() -> dict[str, Path]:
+def experiment_files(ids: str = "*") -> dict[str, Path]:
     """Find the experiments' files by id, in the folder `experiments` and its folders.
+
+    Args:
+        ids: a pattern for Path.glob, of the ids to find.
 
     Raises: UsageError if two files have one id.
     """
     found: dict[str, Path] = {}
-    files = [*EXPERIMENTS.glob("*.yml"), *EXPERIMENTS.glob("*/*.yml")]
+    files = [*EXPERIMENTS.glob(f"{ids}.yml"), *EXPERIMENTS.glob(f"*/{ids}.yml")]
     for path in sorted(files, key=lambda path: (path.parent, path.stem)):
         other = found.setdefault(path.stem, path)
         if other != path:

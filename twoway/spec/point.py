@@ -1,5 +1,6 @@
 """Loading an experiment with topology, profile and connections."""
 
+import glob
 import hashlib
 import json
 import re
@@ -108,10 +109,11 @@ def find_experiment(name: str) -> Path:
         if not Path(name).is_file():
             raise SpecError([f"{name}: no such file"], "a path is relative to the current folder")
         return Path(name)
-    files = experiment_files()
+    files = {} if "/" in name else experiment_files(glob.escape(name))
     if name not in files:
         raise SpecError(
-            [f"{name}: no such experiment{meant(name, files)}"], "`twoway list` shows all"
+            [f"{name}: no such experiment{meant(name, experiment_files())}"],
+            "`twoway list` shows all",
         )
     return files[name]
 

@@ -7,7 +7,7 @@ from warm_command import twoway
 
 from twoway import paths
 from twoway.commands.options import all_ids
-from twoway.errors import UsageError
+from twoway.errors import SpecError, UsageError
 from twoway.paths import EXPERIMENTS, PAPERS, experiment_files
 from twoway.spec.point import find_experiment
 from twoway.spec.reading import load_experiment
@@ -33,6 +33,15 @@ def test_an_id_is_found_in_any_folder() -> None:
     """An id finds its file in any folder of the experiments."""
     assert find_experiment("zhang-fig8") == EXPERIMENTS / "zhang-1991/zhang-fig8.yml"
     assert find_experiment("two-kernels") == EXPERIMENTS / "lab/two-kernels.yml"
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "kalampoukas-5.[2]", "**", "..", "", "/x", "ge-2011/fast-ex1"]
+)
+def test_a_pattern_or_a_path_is_not_an_id(name: str) -> None:
+    """An id is not a pattern of files, nor a path without the file's suffix."""
+    with pytest.raises(SpecError, match="no such experiment"):
+        find_experiment(name)
 
 
 def test_two_files_with_one_id_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
