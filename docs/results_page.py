@@ -41,7 +41,7 @@ today's files, and those of experiments that are newer.
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about |
 
-`make results` runs everything and writes them again. `make test` compares two points of each
+`make results` runs everything and writes them again. `make test` compares a point of each
 experiment with them, digit by digit, where the kernel is the same. [Findings](../findings.md) and
 the pages for classes may print no figure that is not here.
 """
