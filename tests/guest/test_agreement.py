@@ -18,7 +18,9 @@ from capture_analysis.reading.capture import Capture
 from capture_analysis.two_captures.pair_document import analyse_pair
 from running import SLOW, SMALL, metrics, run_small, write_experiment
 
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
+from twoway.measure.queue_view import QueueView
 
 pytestmark = pytest.mark.usefixtures("guest")
 

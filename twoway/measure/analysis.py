@@ -1,21 +1,18 @@
 """All measurements of one run, shared by metrics, figures and report."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial, wraps
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
-from capture_analysis import ack_compression
-from capture_analysis.ack_compression import AckTimes
 from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import UDP
 from capture_analysis.one_capture.memory import give_back
-from capture_analysis.step_functions import LastToEmpty, last_to_empty, queue_length
+from capture_analysis.step_functions import LastToEmpty, last_to_empty
 from numpy.typing import NDArray
 
 from twoway.contract.links import Delay
@@ -26,12 +23,13 @@ from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
 from twoway.contract.timetable import Timetable
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.datagrams import DatagramView, join
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.medium import Holds, latest_ns, medium_of, replay
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import (
     STILL_QUEUED,
-    Occupancy,
     Passage,
     kernel_counts,
     occupancy,
@@ -41,75 +39,8 @@ from twoway.measure.queues import (
     times_after,
     transmitted,
 )
-from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
 from twoway.measure.seconds import Seconds, by_second
-
-_Found = TypeVar("_Found")
-_Compute = Callable[["ConnectionView"], _Found]
-
-
-@dataclass(frozen=True)
-class QueueView:
-    """A bottleneck queue and the packets that passed it.
-
-    Attributes:
-        queue: the queue as the manifest describes it.
-        passed: every packet offered, with the end of its transmission.
-        length: a function that computes the queue's length over time.
-        kernel: a function that computes bounds of the kernel's count over time. The lower one is
-            without the packet in transmission, if the queue releases it when its transmission
-            starts; the upper one is with packets that a managed queue holds and will drop. Both
-            equal the length of a drop-tail queue.
-        slots: a DTM channel's slots; None for other queues.
-        table: the table of its changing rate; None for other queues.
-        holds: the times at which its packets had the medium of a half-duplex link; None for other
-            queues.
-        late_ns: a function that computes the lateness of each departure.
-    """
-
-    queue: Queue
-    passed: Passage
-    length: Callable[[], Occupancy]
-    kernel: Callable[[], tuple[Occupancy, Occupancy]]
-    slots: channel.Slots | None
-    table: Timetable | None
-    holds: Holds | None
-    late_ns: Callable[[], IntArray]
-
-    def rate_bit(self, start_ns: int, stop_ns: int) -> float:
-        """Compute the link's mean rate between two times, bit/s."""
-        if self.table:
-            offered = self.table.offered_bytes(START_NS, start_ns, stop_ns)
-            return offered * 8e9 / (stop_ns - start_ns)
-        if self.slots is None:
-            return self.queue.rate_bit
-        return self.slots.mean(start_ns, stop_ns) * self.slots.options.slot_bit
-
-    @property
-    def has_one_rate(self) -> bool:
-        """True if the link's rate, and so each transmission time, never changes."""
-        return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
-
-    @property
-    def all_packets(self) -> Occupancy:
-        """The queue's length over time."""
-        return self.length()
-
-    @property
-    def data_packets(self) -> Occupancy:
-        """The queue's length over time, data packets alone; computed at each reading."""
-        return occupancy(self.passed, self.passed.is_data)
-
-    @property
-    def error_ns(self) -> IntArray:
-        """Shape (m,), lateness of each departure, computed at each reading."""
-        return self.late_ns()
-
-    @cached_property
-    def lanes(self) -> Lanes:
-        """The rows of `passed` by lane."""
-        return Lanes(lanes_of(self.passed.packets))
 
 
 @dataclass(frozen=True)
@@ -123,156 +54,6 @@ class Departed:
 
     rows: NDArray[np.uint32]
     lanes: Lanes
-
-
-def remembered(compute: "_Compute[_Found]") -> "_Compute[_Found]":
-    """Compute a property once, unless another connection is measured meanwhile."""
-
-    @wraps(compute)
-    def found(view: "ConnectionView") -> _Found:
-        known = view.run.remembered(view.connection)
-        if compute not in known:
-            known[compute] = compute(view)
-        value: _Found = known[compute]
-        return value
-
-    return found
-
-
-@dataclass(frozen=True)
-class ConnectionView:
-    """One connection: data and ACKs at both ends, data in the queue.
-
-    Large columns are selected from the captures on each use.
-
-    Attributes:
-        connection: the connection.
-        forward: the slowest queue of its data.
-        reverse: the slowest queue of its ACKs.
-        last_reverse: the last queue of its ACKs, whose rate limits how close they arrive.
-        run: the run.
-    """
-
-    connection: Connection
-    forward: QueueView
-    reverse: QueueView
-    last_reverse: QueueView
-    run: Run = field(repr=False)
-
-    @property
-    def sent(self) -> Packets:
-        """The packets of the data's sender, in the capture at the sender."""
-        return self.run.between(self.connection.source_interface, self.connection, forward=True)
-
-    @property
-    def arrived(self) -> Packets:
-        """The packets of the data's sender that reached its sink, in the sink's capture."""
-        return self.run.between(self.connection.sink_interface, self.connection, forward=True)
-
-    @property
-    @remembered
-    def segments_in(self) -> Packets:
-        """The segments that reached the data's sink."""
-        return self.arrived.data()
-
-    @property
-    @remembered
-    def brought(self) -> IntArray:
-        """Bytes of each of `segments_in` that no earlier one brought."""
-        return throughput.new_payload(self.segments_in)
-
-    @property
-    def acks_in(self) -> Packets:
-        """The packets of the sink that reached the data's sender, in the sender's capture."""
-        return self.run.between(self.connection.source_interface, self.connection, forward=False)
-
-    @property
-    def acks_out(self) -> Packets:
-        """The packets of the sink, in the sink's capture."""
-        return self.run.between(self.connection.sink_interface, self.connection, forward=False)
-
-    @property
-    def acks(self) -> AckTimes:
-        """The ACKs of the steady window at both ends."""
-        return self._matched[0]
-
-    @property
-    def acks_lost(self) -> int:
-        """Number of ACKs of the steady window that never arrived."""
-        return self._matched[1]
-
-    @property
-    def acks_sent(self) -> int:
-        """Number of ACKs sent in the steady window."""
-        return len(self.acks.sent_ns) + self.acks_lost
-
-    @property
-    @remembered
-    def _matched(self) -> tuple[AckTimes, int]:
-        return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
-
-    @property
-    @remembered
-    def round_trips(self) -> RoundTrips:
-        """The round trips of its data."""
-        return round_trips(self.sent.data(), self.acks_in)
-
-    @property
-    def queued(self) -> Occupancy:
-        """The connection's data in the bottleneck's queue over time."""
-        passed = self.forward.passed
-        rows = self.run.rows(self.forward.lanes, self.connection, forward=True)
-        return occupancy(passed, rows[passed.is_data[rows]])
-
-    @property
-    @remembered
-    def window(self) -> Occupancy:
-        """The connection's flight over time, in full segments."""
-        data, acks = self.sent.data(), self.acks_in
-        if not len(data) or not len(acks):
-            return Occupancy(data.time_ns[:0], data.time_ns[:0])
-        origin, full = int(data.seq[0]), int(data.payload_bytes.max())
-        sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
-        # The ACK of the handshake acknowledges the byte before the first.
-        ahead = (acks.ack - origin) % (1 << 32)
-        acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
-        # As if data entered a queue that ACKs leave: its length tells how many of each have come.
-        time_ns, more = queue_length(data.time_ns, acks.time_ns)
-        last = np.flatnonzero(np.append(time_ns[1:] > time_ns[:-1], True))
-        segments = (last + 1 + more[last]) // 2
-        newest = np.concatenate(([0], sent))[segments]
-        oldest = np.concatenate(([0], acked))[last + 1 - segments]
-        return Occupancy(time_ns[last], (-(-(newest - oldest) // full)).astype(np.int32))
-
-    @cached_property
-    def segment_frame_bytes(self) -> int:
-        """Captured size of the largest data segment; 0 if none arrived."""
-        return int(self.segments_in.frame_bytes.max(initial=0))
-
-    @cached_property
-    def ack_frame_bytes(self) -> int:
-        """Captured size of the smallest ACK: ACKs with SACK are larger."""
-        return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
-
-    @property
-    def has_one_rate(self) -> bool:
-        """True if the rates for data and for arriving ACKs are constant.
-
-        Compression has a bound only then.
-        """
-        return self.forward.has_one_rate and self.last_reverse.has_one_rate
-
-    @property
-    def data_service_ns(self) -> int:
-        """Transmission time of a full segment on its bottleneck; 0 if none was sent."""
-        size = self.segment_frame_bytes
-        return int(self.forward.queue.service_ns(size)) if size else 0
-
-    @property
-    def ack_service_ns(self) -> int:
-        """Transmission time of an ACK on the last link before the data's sender, 0 if none."""
-        size = self.ack_frame_bytes
-        return int(self.last_reverse.queue.service_ns(size)) if size else 0
 
 
 @dataclass(frozen=True)

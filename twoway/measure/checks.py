@@ -2,7 +2,8 @@
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.queue_view import QueueView
 
 
 def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:

@@ -16,8 +16,10 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.measure import checks, links, real_time
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import most_in_flight
+from twoway.measure.queue_view import QueueView
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
 # A queue's times must be known to this share of a full segment's transmission time, so that two

@@ -3,7 +3,7 @@
 import numpy as np
 from capture_analysis.columns import IntArray, Packets
 
-from twoway.measure.analysis import ConnectionView
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.run_folder import Run
 
 

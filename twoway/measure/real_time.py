@@ -18,7 +18,9 @@ from capture_analysis.two_captures.joining import partners
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Passage
 
 # A few of many timers are very late; one packet in a hundred does not decide a metric.

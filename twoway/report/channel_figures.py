@@ -4,7 +4,8 @@ import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
 
 from twoway.measure import channel
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.queue_view import QueueView
 
 
 def channel_figures(analysis: Analysis) -> list[Figure]:

@@ -9,7 +9,9 @@ from capture_analysis.pictures.bunch_figures import bunch_bars
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.metrics import Metrics
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy
 from twoway.measure.throughput import full_payload_share, rate_bit, unwrap
 from twoway.report.channel_figures import channel_figures

@@ -10,7 +10,8 @@ from capture_analysis.pictures.figure import FloatArray
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.network import Connection
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metrics.fairness_by_second import jain_by_second
 from twoway.measure.throughput import rate_bit
 from twoway.report.figures import goodput_edges_ns

@@ -4,7 +4,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 
 
 def socket_figures(

@@ -22,7 +22,8 @@ from queue_columns import passage_of, queue_of
 from synthetic_run import CONNECTIONS, SENDER, manifest
 
 from twoway.contract.network import Queue
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, Passage, occupancy
 from twoway.measure.run_folder import Run
 

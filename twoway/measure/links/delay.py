@@ -6,8 +6,9 @@ from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import START_NS
 from twoway.measure import checks
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
 
 

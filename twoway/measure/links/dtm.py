@@ -7,8 +7,9 @@ from capture_analysis.definition import Definition
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import channel, checks, real_time, throughput
 from twoway.measure.allocations import agreement
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
 
 SLOTS_MEAN = Definition("slots_mean", "slots", "time average of the slots that the channel holds")

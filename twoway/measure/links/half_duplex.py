@@ -4,8 +4,9 @@ import math
 
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 MEDIUM_BUSY = Definition(
     "medium_busy",

@@ -12,8 +12,10 @@ from capture_analysis.definition import Definition
 from twoway.contract.links.impairments import Impairments
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import repeated
 from twoway.measure.real_time import ClockError
 

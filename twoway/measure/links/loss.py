@@ -26,8 +26,10 @@ from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import CHANGE_NS, Queue
 from twoway.measure import checks
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import repeated, times_after
 from twoway.measure.real_time import ClockError
 from twoway.measure.run_folder import Run

@@ -13,8 +13,9 @@ from capture_analysis.definition import Definition
 from twoway.contract.links.policer import Policer
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
 
 POLICED = Definition(

@@ -14,8 +14,10 @@ from capture_analysis.metrics.acks import ACK_TO_DATA
 from capture_analysis.metrics.compression_factor import COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND
 from capture_analysis.metrics.loss import ACKS_LOST
 
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 ACK_BUNCH_MAX_SENT = Definition(
     "ack_bunch_max_sent",

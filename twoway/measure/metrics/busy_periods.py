@@ -13,9 +13,10 @@ from capture_analysis.metrics.busy_periods import (
     BUSY_PERIODS,
 )
 
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.busy_periods import busy_peaks, busy_periods, growth
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 BUSY_PEAK_HIGH = Definition(
     "busy_peak_high",

@@ -17,8 +17,10 @@ from capture_analysis.metrics.loss import (
     SINGLE_VICTIM_EPOCHS,
 )
 
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 _ZHANG = "Zhang, Shenker, Clark 1991"
 EPOCH_PERIOD = Definition(

@@ -8,7 +8,8 @@ import math
 
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 CONGESTION_WINDOW_MAX = Definition(

@@ -6,8 +6,9 @@ from typing import Any
 
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 MARKS = Definition(
     "marks", "packets", "number of packets that the queue marked, by the kernel's count", "RFC 3168"

@@ -11,8 +11,10 @@ from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.queue import OSCILLATION_PERIOD, QUEUE_MEAN, QUEUE_PEAK
 
-from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy
 
 QUEUE_PEAK_DATA = Definition("queue_peak_data", "packets", "most data packets in the queue")

@@ -15,7 +15,8 @@ from capture_analysis.definition import Definition
 from capture_analysis.metrics.retransmissions import RETRANSMISSIONS, RETRANSMITTED
 from capture_analysis.two_captures.joining import partners
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 NEEDLESS = Definition(

@@ -2,7 +2,8 @@
 
 from capture_analysis.metrics.round_trip_time import RTT_SPREAD
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.round_trips import spread_ms
 

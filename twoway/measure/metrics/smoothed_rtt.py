@@ -9,7 +9,8 @@ import math
 import numpy as np
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 SMOOTHED_RTT_MEDIAN = Definition(

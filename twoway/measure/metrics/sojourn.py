@@ -10,8 +10,9 @@ import math
 import numpy as np
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 SOJOURN_MEDIAN = Definition(
     "sojourn_median", "ms", "median time of packets in the queue, transmission included"

@@ -19,7 +19,8 @@ from capture_analysis.metrics.utilisation import EFFICIENCY
 
 from twoway.contract.network import ProgramRun
 from twoway.measure import throughput
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 THROUGHPUT_SUM = Definition(

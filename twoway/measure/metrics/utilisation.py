@@ -12,8 +12,9 @@ from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import UTILISATION
 
 from twoway.measure import throughput
-from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.queue_view import QueueView
 
 UTILISATION_DATA = Definition(
     "utilisation_data", "1", "share of time in which the link transmits data", "Ge et al. 2011"

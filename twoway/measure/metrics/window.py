@@ -20,7 +20,8 @@ from capture_analysis.congestion_epochs import congestion_epochs
 from capture_analysis.definition import Definition
 
 from twoway.measure import throughput
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import flights, most_in_flight, window_at_first
 from twoway.measure.metric import Scope, estimates
 

@@ -18,7 +18,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis
+from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.metrics.window import cycle_losses_ns
 from twoway.measure.queues import Occupancy
