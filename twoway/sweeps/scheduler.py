@@ -41,10 +41,12 @@ _FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_
 _TLS = "tls://"
 # Most points that wait for a worker at the same time: each occupies a sleeping thread here.
 _MOST_WAITING = 256
-# Interval of checks for workers, and the timeout of connecting.
+# Interval of checks for workers, and the timeout of connecting at first.
 _CHECK_S = 10
-# Give up after 6 x 10 s without a worker: systemd restarts one in seconds.
+# Give up after 6 x 10 s without a worker or a scheduler: systemd restarts one in seconds, on a host
+# that has time for it.
 _MAX_IDLE_CHECKS = 6
+_PATIENCE_S = _MAX_IDLE_CHECKS * _CHECK_S
 # After the scheduler is lost, Dask still drops new submissions for a moment.
 _RECONNECT_S = 1
 # Computed on import: a worker that was not restarted runs older code than its disk holds.
@@ -85,7 +87,10 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we report these errors ourselves
     try:
-        client = Client(scheduler, timeout=_CHECK_S, security=_security(scheduler, certificates))
+        security = _security(scheduler, certificates)
+        Client(scheduler, timeout=_CHECK_S, security=security).close()  # fails soon without one
+        # The same timeout is that of connecting again, when the scheduler restarts.
+        client = Client(scheduler, timeout=_PATIENCE_S, security=security)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--scheduler {scheduler}: {error}", _hint(scheduler, error)) from error
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
@@ -109,10 +114,9 @@ def _hint(scheduler: str, error: Exception) -> str:
 def _await_workers(client: Any, scheduler: str) -> None:
     if client.nthreads():
         return
-    patience_s = _MAX_IDLE_CHECKS * _CHECK_S
-    say(f"{scheduler} has no workers: waiting {patience_s} s for one to start ...")
+    say(f"{scheduler} has no workers: waiting {_PATIENCE_S} s for one to start ...")
     try:
-        client.wait_for_workers(1, timeout=patience_s)
+        client.wait_for_workers(1, timeout=_PATIENCE_S)
     except TimeoutError as error:
         raise UsageError(f"--scheduler {scheduler}: has no workers") from error
 
@@ -212,7 +216,7 @@ def _awaited(future: Any, client: Any) -> Sent:
             if isinstance(answer, Sent):
                 return answer
             raise TwowayError(f"a worker's answer is no run: {answer!r:.200}")
-    raise TwowayError(f"no worker for {_MAX_IDLE_CHECKS * _CHECK_S} s")
+    raise TwowayError(f"no worker for {_PATIENCE_S} s")
 
 
 def _workers(client: Any) -> set[str]:
