@@ -79,12 +79,6 @@ struct table {
 	size_t used;
 };
 
-/* A connection of one sample, which is held; and its namespace, to be compared without it. */
-struct found {
-	struct sock *sk;
-	struct net *net;
-};
-
 struct sampler {
 	struct instrument instrument;
 	struct list_head places, queues;
@@ -93,7 +87,7 @@ struct sampler {
 	struct file *progress;
 	struct task_struct *thread;
 	struct completion sampled;	/* the last sample is in its file */
-	struct found *found;
+	struct sock **found;		/* held, of one sample */
 	unsigned int n_found, room;
 	struct inet_hashinfo *hash;	/* the table in which they were found */
 	u64 acked_bytes;		/* of all connections, at the last sample */
@@ -157,8 +151,7 @@ static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsign
 			break;
 		}
 		sock_hold(sk);
-		s->found[s->n_found].sk = sk;
-		s->found[s->n_found++].net = sock_net(sk);
+		s->found[s->n_found++] = sk;
 	}
 	spin_unlock_bh(lock);
 	return fits;
@@ -167,14 +160,14 @@ static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsign
 static void drop_found(struct sampler *s)
 {
 	while (s->n_found)
-		sock_put(s->found[--s->n_found].sk);
+		sock_put(s->found[--s->n_found]);
 	s->hash = NULL;
 }
 
 /* Hold all established connections of a table, in the order of a dump. */
 static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 {
-	struct found *more;
+	struct sock **more;
 	unsigned int i;
 
 	drop_found(s);
@@ -185,7 +178,7 @@ static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 		if (find_in_bucket(s, hash, i))
 			continue;
 		while (s->n_found)
-			sock_put(s->found[--s->n_found].sk);
+			sock_put(s->found[--s->n_found]);
 		more = kvmalloc_array(s->room, 2 * sizeof(*more), GFP_KERNEL);
 		if (!more) {
 			s->error = -ENOMEM;
@@ -245,8 +238,8 @@ static void sample_sockets(struct sampler *s, s64 at)
 		if (hash != s->hash)
 			find_sockets(s, hash);
 		for (i = 0; i < s->n_found; i++)
-			if (net_eq(s->found[i].net, place->net))
-				write_socket(s, place, at, s->found[i].sk);
+			if (net_eq(sock_net(s->found[i]), place->net))
+				write_socket(s, place, at, s->found[i]);
 		testbed_spend_call();
 		testbed_spend_call();
 	}
