@@ -43,7 +43,7 @@ def observer(point: Point, *, in_kernel: bool) -> Observe:
 
 
 def _interval_ns(point: Point) -> int:
-    """Return the interval of samples: the given one, or that of 10,000 samples a second at most."""
+    """Return the interval of samples, ns; by default it grows with the number of connections."""
     given = point.experiment.observe.tcp_info_ms
     return round((given or max(10, len(point.connections) / 10)) * 1e6)
 
