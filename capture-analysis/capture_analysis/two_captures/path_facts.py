@@ -22,9 +22,10 @@ class DirectionFacts:
         shortest_ns: shortest delay of any packet.
         propagation_ns: delay of a packet without transmission time; shortest_ns if transmission
             times are unknown.
-        data_ns: transmission time of the most frequent frames with data; None if too few waited.
+        data_ns: transmission time of the most frequent frames with data, above 0; None if too few
+            waited, or if they left in one instant, as in an opportunity of a trace.
         data_bytes: size of these frames as captured.
-        ack_ns: transmission time of the most frequent pure ACKs; None if too few waited.
+        ack_ns: the same of the most frequent pure ACKs.
         ack_bytes: size of these ACKs as captured.
         waited: number of packets behind the transmission times.
     """
@@ -149,11 +150,8 @@ class _Sizes:
         sizes, counts = np.unique(size, return_counts=True)
         most = int(sizes[counts.argmax()])
         waited = gap_ns[(size == most) & (gap_ns >= 0)]
-        return (
-            most,
-            float(np.median(waited)) if len(waited) >= MIN_WAITING_PACKETS else None,
-            len(waited),
-        )
+        time_ns = float(np.median(waited)) if len(waited) >= MIN_WAITING_PACKETS else 0
+        return most, time_ns or None, len(waited)
 
     def shortest_ns(self, size: int) -> int:
         """Return the shortest delay of packets of a size."""

@@ -1,0 +1,53 @@
+"""Captures in which packets have equal times: coarse clocks, traces, grants."""
+
+import json
+
+import measured_captures
+import numpy as np
+import pytest
+from capture_analysis.columns import IntArray
+from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
+from capture_analysis.one_capture.document import document as capture_document
+from capture_analysis.one_capture.single import measure
+from capture_analysis.two_captures.pair import PairOfCaptures
+from capture_analysis.two_captures.pair_document import document
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from two_vantage import CYCLE_NS, PROPAGATION_NS, ColumnCapture, TwoWayPath, at
+
+PATH = TwoWayPath()
+FLOWS = PATH.flows
+# One ns, an ACK's time, opportunities of a trace, a cycle, a clock of whole seconds, an hour.
+UNITS_NS = (1, 66_000, 1_000_000, 10_000_000, CYCLE_NS, 10**9, 3600 * 10**9)
+
+
+def coarse(time_ns: IntArray, unit_ns: int) -> IntArray:
+    """Round times up to a unit: packets that leave in one opportunity have one time."""
+    return np.asarray(-(-time_ns // unit_ns) * unit_ns)
+
+
+def reasons(a_ns: IntArray, b_ns: IntArray) -> set[str]:
+    """Measure two captures; return the reasons why compression factors have no bound."""
+    a, b = (ColumnCapture(at(PATH.packets, each), FLOWS) for each in (a_ns, b_ns))
+    found = document(PairOfCaptures(("a", "b"), lambda: a, lambda: b).measure(one_clock=True))
+    json.dumps(found, allow_nan=False)
+    ways = (each[way] for each in found["flows"] for way in ("forward", "backward"))
+    return {way["compression_factor_bound"].get("why", "") for way in ways if way}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.sampled_from(UNITS_NS), st.sampled_from(UNITS_NS), st.integers(0, PROPAGATION_NS))
+def test_equal_times_are_measured(a_unit_ns: int, b_unit_ns: int, later_ns: int) -> None:
+    """Any resolution of the times of either capture ends in a document of finite numbers."""
+    a_ns, b_ns = coarse(PATH.a_ns, a_unit_ns), coarse(PATH.b_ns + later_ns, b_unit_ns)
+    reasons(a_ns, b_ns)
+    for time_ns in (a_ns, b_ns):
+        one = measured_captures.ColumnCapture(at(PATH.packets, time_ns), FLOWS)
+        json.dumps(capture_document(measure(one)), allow_nan=False)
+
+
+@pytest.mark.parametrize("unit_ns", [4_000_000, 20_000_000])
+def test_acks_of_one_instant_have_no_transmission_time(unit_ns: int) -> None:
+    """ACKs that leave in one opportunity give a compression factor no bound."""
+    a_ns = np.where(PATH.way == 1, coarse(PATH.a_ns, unit_ns), PATH.a_ns)
+    assert reasons(a_ns, PATH.b_ns) == {NO_BOTTLENECK}
