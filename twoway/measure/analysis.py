@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-from capture_analysis.columns import BoolArray, IntArray, Packets, merge
+from capture_analysis.columns import IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import UDP
@@ -36,11 +36,11 @@ from twoway.measure.queues import (
     passage,
     service_error_ns,
     still_queued,
-    times_after,
     transmitted,
 )
 from twoway.measure.run_folder import Run
 from twoway.measure.seconds import Seconds, by_second
+from twoway.measure.travel import Hop, Travel, Travels, follow
 
 
 @dataclass(frozen=True)
@@ -54,31 +54,6 @@ class Departed:
 
     rows: NDArray[np.uint32]
     lanes: Lanes
-
-
-@dataclass(frozen=True)
-class Travel:
-    """Packets of a connection from a queue to the end of their path.
-
-    Attributes:
-        queue: the last queue on the path.
-        sent: shape (n,), the packets as they left the queue.
-        came_ns: shape (n,), arrival of each packet's first copy; -1 if it never arrived.
-        arrivals: number of all packets that arrived.
-        under_way: shape (n,), True if the packet may still have been on its path when the captures
-            ended.
-    """
-
-    queue: Queue
-    sent: Packets
-    came_ns: IntArray
-    arrivals: int
-    under_way: BoolArray
-
-    @property
-    def lost(self) -> BoolArray:
-        """Mark the packets that the link lost; shape (n,)."""
-        return (self.came_ns < 0) & ~self.under_way
 
 
 class Analysis:
@@ -311,21 +286,22 @@ class Analysis:
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
         return not any(link and link.elements.has(Delay, Impairments) for link in links)
 
-    def travel(self, connection: Connection, *, forward: bool = True) -> Travel:
-        """Follow a connection's packets from its last queue to their end.
+    @cached_property
+    def travels(self) -> Travels:
+        """The packets of the run between the places at which they are captured."""
+        return Travels(self.run, self.queues)
 
-        Args:
-            connection: the connection.
-            forward: True for the path of its data packets; False for that of its ACKs.
-        """
-        names = connection.directions if forward else connection.ack_directions
-        end = connection.sink_interface if forward else connection.source_interface
-        queue = self.queues[names[-1]].queue
-        sent = self.run.between(queue.interface, connection, forward=forward)
-        came = self.run.between(end, connection, forward=forward)
-        came_ns = times_after(sent, came)
-        under_way = (came_ns < 0) & (sent.time_ns + queue.delay_ns >= self.run.last_seen_ns)
-        return Travel(queue, sent, came_ns, len(came), under_way)
+    def behind(self, queue: Queue) -> Iterator[tuple[Hop, Travel]]:
+        """Follow all packets behind a queue, if it is their last, to the host that they are for."""
+        for hop in self.travels.behind(queue):
+            yield hop, self.travels.of(hop)
+
+    def travel(self, connection: Connection) -> Travel:
+        """Follow a connection's data packets from its last queue to their sink."""
+        queue = self.queues[connection.directions[-1]].queue
+        sent = self.run.between(queue.interface, connection, forward=True)
+        came = self.run.between(connection.sink_interface, connection, forward=True)
+        return follow(sent, came, self.run.last_seen_ns - queue.delay_ns)
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:

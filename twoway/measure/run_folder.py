@@ -266,6 +266,29 @@ class Run:
         out = {goal: routes.way_out(goal) == queue.interface for goal in set(self._goals)}
         return np.array([out[goal] for goal in self._goals], dtype=bool)
 
+    @cached_property
+    def host_interfaces_of_lanes(self) -> dict[int, tuple[str, str]]:
+        """The interfaces of the hosts that send and receive the packets of each lane, by lane.
+
+        Lanes from or to a router are left out.
+        """
+        hosts = self.manifest.nodes.hosts
+        at = {
+            address: each.name
+            for each in self.manifest.interfaces
+            if each.node in hosts and each.name in self.manifest.captures
+            for address in (each.address, each.address6)
+        }
+        ends = [
+            (self.flows.source(n)[0], self.flows.destination(n)[0]) for n in range(len(self.flows))
+        ]
+        return {
+            2 * flow + half: (at[pair[half]], at[pair[1 - half]])
+            for flow, pair in enumerate(ends)
+            if set(pair) <= at.keys()
+            for half in (0, 1)
+        }
+
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
         remembered = self.remembered(connection)

@@ -130,7 +130,7 @@ def analysis_of(
 
     Args:
         connections: its connections, named "0", "1" and so on.
-        queues: its queues by direction; others of its connections are empty.
+        queues: its queues by direction; one without packets is passed by those behind it.
         links: elements of links in the profile, by direction.
         steady_ns: start of the steady window.
         stop_ns: end of traffic.
@@ -171,12 +171,23 @@ def analysis_of(
         (folder / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
         analysis = Analysis(folder)
         analysis.run = ColumnRun(folder, captures, documents)
-    analysis.queues = views
+    analysis.queues = {name: _passed_by(view, captures) for name, view in views.items()}
     return analysis
 
 
+def _passed_by(view: QueueView, captures: Mapping[str, Packets]) -> QueueView:
+    """Let a queue without packets of its own be passed by those captured behind it, at once."""
+    behind = captures[view.queue.interface]
+    if len(view.passed.packets) or not len(behind):
+        return view
+    return replace(view, passed=Passage(behind, behind.time_ns, behind.payload_bytes > 0))
+
+
 def _of_direction(name: str, view: QueueView) -> QueueView:
-    return replace(view, queue=view.queue.model_copy(update={"direction": name}))
+    own = {"direction": name}
+    if name == "reverse" and view.queue.interface == queue_of().interface:
+        own["interface"] = "r2-eth1"
+    return replace(view, queue=view.queue.model_copy(update=own))
 
 
 def _described(number: int, ends: Ends) -> dict[str, Any]:

@@ -153,7 +153,6 @@ def test_packets_travel_from_their_last_queue() -> None:
     ends = Ends(behind=behind, arrived=arrived, fields=order)
     analysis = analysis_of(ends, queues={"last": queue_view(queue=queue)})
     travel = analysis.travel(analysis.run.connections[0])
-    assert travel.queue.direction == "last"
     assert travel.came_ns.tolist() == [50, -1, 70, -1]
     assert travel.lost.tolist() == [False, True, False, False]
     assert travel.arrivals == 2

@@ -25,12 +25,9 @@ def check(
     due_ns = changing.table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
     lanes = Lanes(lanes_of(sent))
     off = []
-    for each in analysis.connections.values():
-        for forward in (True, False):
-            travel = analysis.travel(each.connection, forward=forward)
-            if travel.queue == view.queue:
-                mine = run.rows(lanes, each.connection, forward=forward)
-                off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
+    for hop, travel in analysis.behind(view.queue):
+        mine = lanes.rows(*analysis.travels.hops[hop])
+        off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
     found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
     worst = int(np.abs(found).max(initial=0))
     what = f"{direction}: worst error of the delays of {len(found)} packets, ns"

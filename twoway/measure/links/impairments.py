@@ -61,23 +61,19 @@ def check(
     jitter_ns = impairments.jitter_ns
     least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
     total = odd = 0
-    for each in analysis.connections.values():
-        for forward in (True, False):
-            travel = analysis.travel(each.connection, forward=forward)
-            if travel.queue != view.queue:
-                continue
-            arrived = travel.came_ns >= 0
-            if impairments.duplicate_percent or impairments.reorder_percent:
-                # A copy may be confused with the next packet that looks like it, and so may packets
-                # that look alike and overtake one another, such as pure ACKs and resets.
-                arrived &= ~repeated(travel.sent)
-            sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
-            latest = sent_ns + most
-            if jitter_ns and not impairments.jitter_reorders:
-                latest = np.maximum.accumulate(latest)  # behind a packet that was sent earlier
-            good = (came_ns >= sent_ns + least) & (came_ns <= latest)
-            if impairments.reorder_percent:
-                good |= came_ns == sent_ns
-            total, odd = total + len(good), odd + int((~good).sum())
+    for _, travel in analysis.behind(view.queue):
+        arrived = travel.came_ns >= 0
+        if impairments.duplicate_percent or impairments.reorder_percent:
+            # A copy may be confused with the next packet that looks like it, and so may packets
+            # that look alike and overtake one another, such as pure ACKs and resets.
+            arrived &= ~repeated(travel.sent)
+        sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
+        latest = sent_ns + most
+        if jitter_ns and not impairments.jitter_reorders:
+            latest = np.maximum.accumulate(latest)  # behind a packet that was sent earlier
+        good = (came_ns >= sent_ns + least) & (came_ns <= latest)
+        if impairments.reorder_percent:
+            good |= came_ns == sent_ns
+        total, odd = total + len(good), odd + int((~good).sum())
     what = f"{direction}: packets of {total} that arrived too early or too late"
     return [checks.row(what, odd, "0", odd == 0)]

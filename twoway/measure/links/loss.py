@@ -30,7 +30,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
-from twoway.measure.queues import repeated, times_after
+from twoway.measure.queues import repeated
 from twoway.measure.real_time import ClockError
 from twoway.measure.run_folder import Run
 
@@ -80,7 +80,7 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
         return math.nan, math.nan, math.nan, math.nan
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
-    loss = analysis.run.element(travel.queue, Loss)
+    loss = analysis.run.element(analysis.queues[view.connection.directions[-1]].queue, Loss)
     if not loss or not loss.percent:
         return share, length, math.nan, math.nan
     return share, length, *deviations(loss, share, len(lost), length, bursts)
@@ -172,37 +172,20 @@ def _divergence(found: float, due: float) -> float:
 
 
 def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
-    """List the flows whose last queue this is: packets, marks of those lost, marks of those known.
+    """List the packets whose last queue this is, marks of those lost, and marks of those known.
 
     The fate of packets on their path when the captures ended is unknown, and so is that of packets
     that look alike.
     """
-    for each in analysis.connections.values():
-        for forward in (True, False):
-            travel = analysis.travel(each.connection, forward=forward)
-            if travel.queue == queue:
-                known = (travel.lost | (travel.came_ns >= 0)) & ~repeated(travel.sent)
-                yield travel.sent, travel.lost, known
-    yield from _fates_of_datagrams(analysis, queue)
-
-
-def _fates_of_datagrams(
-    analysis: Analysis, queue: Queue
-) -> Iterator[tuple[Packets, BoolArray, BoolArray]]:
-    run = analysis.run
-    for flow in run.manifest.datagrams:
-        if flow.directions[-1:] == (queue.direction,):
-            sent = run.of_datagrams(flow, queue.interface)
-            came_ns = times_after(sent, run.of_datagrams(flow, flow.sink_interface))
-            known = (came_ns >= 0) | (sent.time_ns + queue.delay_ns < run.last_seen_ns)
-            yield sent, came_ns < 0, known
+    for _, travel in analysis.behind(queue):
+        yield travel.sent, travel.lost, ~travel.under_way & ~repeated(travel.sent)
 
 
 def check_run(analysis: Analysis) -> list[FidelityRow]:
     """Compare losses behind queues with the kernel's count of packets that it dropped.
 
-    The kernel drops packets before their delay, so its count may include packets on their path at
-    the end.
+    All packets between hosts count, whoever sent them. The kernel drops packets before their delay,
+    so its count may include packets on their path at the end.
     """
     if not analysis.run.loses_on_links:
         return []
@@ -212,20 +195,11 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
         for sign, when in ((-1, "before"), (1, "after")):
             qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
             kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
-    travels = [
-        analysis.travel(view.connection, forward=forward)
-        for view in analysis.connections.values()
-        for forward in (True, False)
-    ]
-    others = [
-        fate
-        for view in analysis.queues.values()
-        for fate in _fates_of_datagrams(analysis, view.queue)
-    ]
-    lost = sum(int(each.lost.sum()) for each in travels)
-    lost += sum(int((gone & known).sum()) for _, gone, known in others)
-    unknown = [~known for *_, known in others]
-    under_way = sum(int(each.sum()) for each in [*(e.under_way for e in travels), *unknown])
+    lost = under_way = 0
+    for hop in analysis.travels.hops:
+        travel = analysis.travels.of(hop)
+        lost += int(travel.lost.sum())
+        under_way += int(travel.under_way.sum())
     what = f"packets lost behind queues in the captures minus the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
     return [checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)]
