@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twoway.contract.links import Delay
 from twoway.contract.links.impairments import Impairments
-from twoway.contract.links.medium import Medium
+from twoway.contract.links.policer import Policer
 from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
 from twoway.contract.timetable import Timetable
@@ -29,7 +29,6 @@ from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.medium import Holds, latest_ns, medium_of, replay
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import (
-    STILL_QUEUED,
     Passage,
     kernel_counts,
     occupancy,
@@ -85,7 +84,7 @@ class Analysis:
                 if not waiting[name]:
                     run.release(name)
         medium = medium_of(run)
-        seen = {q.direction: self._decided(q, passed.pop(q.direction), medium) for q in run.queues}
+        seen = {q.direction: self._decided(q, passed.pop(q.direction)) for q in run.queues}
         holds = replay(run, medium, seen) if medium else {}
         found = {
             q.direction: self._queue(q, seen.pop(q.direction), holds.get(q.direction))
@@ -111,16 +110,25 @@ class Analysis:
         return by_second(self.run, ((v.connection, v.segments_in, v.brought) for v in views))
 
     @cached_property
+    def unfinished(self) -> Packets:
+        """The packets that were in a queue, or on the link behind it, as the captures ended."""
+        until_ns = self.run.last_seen_ns
+        return merge(
+            [
+                view.passed.packets.where(view.passed.left_ns >= until_ns - view.queue.delay_ns)
+                for view in self.queues.values()
+            ]
+        )
+
+    @cached_property
     def datagrams(self) -> dict[str, DatagramView]:
         """UDP flows by name."""
-        passed = [view.passed for view in self.queues.values()]
-        queued = merge([each.packets.where(each.left_ns == STILL_QUEUED) for each in passed])
         return {
             flow.name: join(
                 flow,
                 self.run.of_datagrams(flow, flow.source_interface),
                 self.run.of_datagrams(flow, flow.sink_interface),
-                queued,
+                self.unfinished,
             )
             for flow in self.run.datagrams
         }
@@ -187,12 +195,19 @@ class Analysis:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
             raise
 
-    def _decided(self, queue: Queue, seen: Passage, medium: Medium | None) -> Passage:
-        table = self._table(queue)
-        ends = partial(table.leaves, START_NS) if table else None
-        if medium:
-            ends = partial(latest_ns, self.run, queue, medium)
-        return still_queued(queue, seen, self.run.last_seen_ns, ends)
+    def _decided(self, queue: Queue, seen: Passage) -> Passage:
+        policer = self.run.element(queue, Policer)
+        refused = None
+        if policer:
+            packets = seen.packets
+            refused = partial(policer.bucket.refuses, packets.time_ns, packets.frame_bytes)
+        return still_queued(queue, seen, partial(self._kernel_queued, queue), refused)
+
+    def _kernel_queued(self, queue: Queue) -> int:
+        """Read the kernel's count of packets in a queue as the captures ended."""
+        node = queue.interface.rsplit("-", 1)[0]
+        qdiscs = self.run.document(f"qdisc/{node}-after.json")
+        return sum(q["qlen"] for q in qdiscs if q["dev"] == queue.interface and q.get("root"))
 
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run

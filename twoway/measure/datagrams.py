@@ -33,14 +33,14 @@ class DatagramView:
         return self.known & (self.arrived_ns < 0)
 
 
-def join(flow: DatagramFlow, sent: Packets, arrived: Packets, queued: Packets) -> DatagramView:
+def join(flow: DatagramFlow, sent: Packets, arrived: Packets, unfinished: Packets) -> DatagramView:
     """Find the arrival of each packet; the number in its payload makes each key unique.
 
     Args:
         flow: the flow.
         sent: its packets at the sender.
         arrived: its packets at the receiver.
-        queued: packets that were in queues as the captures ended.
+        unfinished: packets that were in queues or on links as the captures ended.
     """
     key, there = sent.key(), arrived.key()
     order = np.argsort(there, kind="stable")
@@ -49,7 +49,7 @@ def join(flow: DatagramFlow, sent: Packets, arrived: Packets, queued: Packets) -
         place = np.minimum(np.searchsorted(there[order], key), len(order) - 1)
         found = there[order][place] == key
         arrived_ns[found] = arrived.time_ns[order][place[found]]
-    return DatagramView(flow, sent, arrived_ns, ~np.isin(key, queued.key()))
+    return DatagramView(flow, sent, arrived_ns, ~np.isin(key, unfinished.key()))
 
 
 def jitter_ns(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:

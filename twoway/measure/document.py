@@ -25,7 +25,7 @@ def compute(analysis: Analysis) -> Metrics:
         clock_source=manifest.clock_source,
         kernel=manifest.kernel.release,
         metrics=_with_errors(_measured(analysis), analysis),
-        found=found_flows(analysis.run),
+        found=found_flows(analysis.run, analysis.unfinished),
         fidelity=tuple(fidelity(analysis)),
     )
 

@@ -29,8 +29,14 @@ _WAYS = ((0, "forward"), (1, "backward"))
 Measures = dict[tuple[str, str], dict[str, Metric]]
 
 
-def found_flows(run: Run) -> tuple[FoundFlow, ...]:
-    """Describe the flows between two hosts that the experiment does not declare, by time."""
+def found_flows(run: Run, unfinished: Packets) -> tuple[FoundFlow, ...]:
+    """Describe the flows between two hosts that the experiment does not declare, by time.
+
+    Args:
+        run: the run.
+        unfinished: packets that were in queues or on links as the captures ended: they are not
+            lost.
+    """
     declared = {
         flow
         for connection in run.connections
@@ -63,7 +69,7 @@ def found_flows(run: Run) -> tuple[FoundFlow, ...]:
         if any({a, b} == {*between[flow]} and _is_tcp(run, flow) for flow in between):
             measures |= _measured(run, taps[a].name, taps[b].name)
     described = [
-        _described(run, flow, (taps[first], taps[second]), measures)
+        _described(run, flow, (taps[first], taps[second]), measures, unfinished)
         for flow, (first, second) in between.items()
     ]
     described.sort(key=lambda each: -(each.forward.packets + each.backward.packets))
@@ -92,7 +98,11 @@ def _measured(run: Run, a: str, b: str) -> Measures:
 
 
 def _described(
-    run: Run, flow: int, taps: tuple[Interface, Interface], measures: Measures
+    run: Run,
+    flow: int,
+    taps: tuple[Interface, Interface],
+    measures: Measures,
+    unfinished: Packets,
 ) -> FoundFlow:
     """Describe a flow.
 
@@ -101,13 +111,15 @@ def _described(
         flow: its number.
         taps: the interfaces of its ends.
         measures: the measures of TCP connections.
+        unfinished: packets that are not lost.
     """
+    on_path = unfinished.where(unfinished.flow == flow)
     name, protocol = run.flows.name(flow), int(run.flows.rows["protocol"][flow])
     mine = [run.of_directions(tap.name, 2 * flow, 2 * flow + 1) for tap in taps]
     seen_ns = np.concatenate([packets.time_ns for packets in mine])
     ways = {
         direction: _way(
-            protocol, end, (mine[end], mine[1 - end]), measures.get((name, direction), {})
+            protocol, end, (mine[end], mine[1 - end]), measures.get((name, direction), {}), on_path
         )
         for end, direction in _WAYS
     }
@@ -122,7 +134,11 @@ def _described(
 
 
 def _way(
-    protocol: int, end: int, at_ends: tuple[Packets, Packets], measures: dict[str, Metric]
+    protocol: int,
+    end: int,
+    at_ends: tuple[Packets, Packets],
+    measures: dict[str, Metric],
+    on_path: Packets,
 ) -> Way:
     """Describe the packets that one end sent.
 
@@ -131,6 +147,7 @@ def _way(
         end: 0 for the first, 1 for the second.
         at_ends: the flow's packets there, and at the other end.
         measures: the measures of TCP for this direction.
+        on_path: the flow's packets that were on their path as the captures ended.
     """
     (sent, back), (heard, answers) = (
         [packets.where((packets.half == end) == own) for own in (True, False)]
@@ -145,7 +162,7 @@ def _way(
     return Way(
         packets=len(sent),
         payload_bytes=int(sent.payload_bytes.sum()),
-        lost=_lost(sent, at_ends[1]),
+        lost=_lost(sent, at_ends[1], on_path),
         metrics={
             **(measures if protocol == TCP else {}),
             **({d.name: Metric(value=ms, unit=d.unit) for d, ms in found} if len(rtt_ns) else {}),
@@ -165,5 +182,5 @@ def _echoes_ns(sent: Packets, heard: Packets, answers: Packets, back: Packets) -
     return back.time_ns - asked_ns[returned]
 
 
-def _lost(sent: Packets, arrived: Packets) -> int:
-    return int(lost_between(sent, arrived).sum())
+def _lost(sent: Packets, arrived: Packets, on_path: Packets) -> int:
+    return int((lost_between(sent, arrived) & ~np.isin(sent.key(), on_path.key())).sum())

@@ -6,7 +6,7 @@ the difference is exactly the queue, packet by packet.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Packets
@@ -160,33 +160,54 @@ def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
 def still_queued(
     queue: Queue,
     seen: Passage,
-    until_ns: int,
-    ends: Callable[[IntArray, IntArray], IntArray] | None = None,
+    kernel_queued: Callable[[], int],
+    refused: Callable[[], BoolArray] | None = None,
 ) -> Passage:
     """Tell the packets that were still queued when the captures ended from dropped ones.
 
-    A packet that never left was dropped if one that entered after it did leave, or if it should
-    have left before the captures ended.
+    A packet that never left was dropped if one that entered the same queue after it did leave: in a
+    managed queue, which may have a queue for each flow, one of the same flow. Of the others a
+    drop-tail queue holds those that found a free place. A managed queue drops packets inside, too:
+    the newest are those that the kernel counts. In no queue are more than the kernel counts.
 
     Args:
-        queue: the queue; gives transmission times.
+        queue: the queue; gives its limit.
         seen: its packets.
-        until_ns: time of the last packet in any capture of the run.
-        ends: a function that computes the ends of transmissions on an idle link from arrival times
-            and sizes; None: the queue's rate, each packet by itself.
+        kernel_queued: a function that reads the kernel's count of packets in it at the end.
+        refused: a function that marks the packets that a policer before it drops; None without one.
     """
-    left = np.flatnonzero(seen.left_ns >= 0)
-    after_last = left[-1] + 1 if len(left) else 0
-    idle_ns = seen.left_ns.max(initial=0)
-    begin_ns = np.maximum(seen.packets.time_ns[after_last:], idle_ns)
-    size = seen.packets.frame_bytes[after_last:].astype(np.int64)
-    if ends:
-        would_leave = ends(begin_ns, queue.link_bytes(size))
-    else:
-        would_leave = begin_ns + queue.service_ns(size)
+    find = _after_last_of_flow if queue.leaves_at_start else partial(_with_place, queue, refused)
+    rows = find(seen)
+    if not len(rows):
+        return seen
     left_ns = seen.left_ns.copy()
-    left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
+    left_ns[rows[max(len(rows) - kernel_queued(), 0) :]] = STILL_QUEUED
     return replace(seen, left_ns=left_ns)
+
+
+def _after_last_of_flow(seen: Passage) -> IntArray:
+    """List the packets that entered after the last of their flow's direction that left."""
+    sender = 2 * seen.packets.flow.astype(np.int64) + seen.packets.half
+    left = np.flatnonzero(seen.left_ns >= 0)
+    last = np.full(sender.max(initial=0) + 1, -1)
+    np.maximum.at(last, sender[left], left)
+    return np.flatnonzero(np.arange(len(sender)) > last[sender])
+
+
+def _with_place(queue: Queue, refused: Callable[[], BoolArray] | None, seen: Passage) -> IntArray:
+    """List the packets that a drop-tail queue took after the last one that left."""
+    left = np.flatnonzero(seen.left_ns >= 0)
+    first = int(left[-1]) + 1 if len(left) else 0
+    entered_ns = seen.packets.time_ns[first:]
+    if not len(entered_ns):
+        return left[:0]
+    ahead = len(left) - np.searchsorted(np.sort(seen.left_ns[left]), entered_ns, side="right")
+    offered = ~refused()[first:] if refused else np.ones(len(entered_ns), dtype=np.bool_)
+    rows: list[int] = []
+    for row in np.flatnonzero(offered).tolist():
+        if ahead[row] + len(rows) < queue.limit_packets:
+            rows.append(row)
+    return np.array(rows, dtype=np.int64) + first
 
 
 def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:

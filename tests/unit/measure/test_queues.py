@@ -1,6 +1,8 @@
 """A queue reconstructed from the packets that entered and left it."""
 
 import statistics
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from packet_columns import packets
 from queue_columns import passage_of, queue_of
 
+from twoway.contract.network import Queue
 from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
@@ -115,16 +118,56 @@ def test_passage_finds_drops(
 ) -> None:
     """Captures of both ends give departures, drops, and the packets still in the queue."""
     entered, _, left = case
-    numbers = list(range(len(entered)))
-    entering = packets(time_ns=entered, ip_id=numbers)
+    numbers = [n for n, time in enumerate(entered) if time <= capture_ends]
+    entering = packets(time_ns=[entered[n] for n in numbers], ip_id=numbers)
     out = [n for n in numbers if left[n] != NEVER and left[n] <= capture_ends]
     leaving = packets(time_ns=[left[n] for n in out], ip_id=out)
-    last = max(out, default=-1)
-    expected = [left[n] if n <= last else STILL_QUEUED for n in numbers]
-    got = still_queued(queue_of(), passage(queue_of(), entering, leaving), until_ns=0)
+    expected = [left[n] if n in out or left[n] == NEVER else STILL_QUEUED for n in numbers]
+    limit = max((count_at(entered, left, now) for now in entered), default=0)
+    queue, inside = queue_of(limit_packets=max(limit, 1)), expected.count(STILL_QUEUED)
+    got = still_queued(queue, passage(queue, entering, leaving), lambda: inside)
     assert got.left_ns.tolist() == expected
     assert got.dropped.tolist() == [time == NEVER for time in expected]
     assert got.departures.tolist() == out
+
+
+def _at_the_end(
+    queue: Queue, kernel: int, refused: Sequence[int] = (), **columns: Any
+) -> list[int]:
+    """List the packets still in a queue that four entered at 0, and that the first left at 9."""
+    entering = packets(time_ns=[0, 0, 0, 0], ip_id=range(4), **columns)
+    seen = passage(queue, entering, entering.where(np.array([0])))
+    seen.left_ns[0] = 9
+    mask = np.isin(np.arange(4), refused)
+    found = still_queued(queue, seen, lambda: kernel, (lambda: mask) if refused else None)
+    return np.flatnonzero(found.left_ns == STILL_QUEUED).tolist()
+
+
+def test_a_full_drop_tail_queue_took_the_first() -> None:
+    """Of packets that never left, a drop-tail queue holds the first until it is full."""
+    assert _at_the_end(queue_of(limit_packets=3), kernel=2) == [1, 2]
+    assert _at_the_end(queue_of(limit_packets=4), kernel=3) == [1, 2, 3]
+
+
+def test_a_policed_packet_takes_no_place() -> None:
+    """A packet that the policer refuses is dropped, and the next one has its place."""
+    assert _at_the_end(queue_of(limit_packets=3), kernel=2, refused=[1]) == [2, 3]
+
+
+def test_no_more_are_queued_than_the_kernel_counts() -> None:
+    """A packet that neither left nor is in the kernel's count at the end was dropped."""
+    assert _at_the_end(queue_of(limit_packets=4), kernel=0) == []
+    assert _at_the_end(queue_of(limit_packets=4), kernel=1) == [3]
+
+
+def test_flows_have_queues_of_their_own() -> None:
+    """In a managed queue a departure tells of its own flow's packets alone."""
+    queue = queue_of(limit_packets=4, leaves_at_start=True)
+    assert _at_the_end(queue, kernel=3, flow=[1, 0, 0, 1]) == [1, 2, 3]
+    entering = packets(time_ns=[0, 0, 0, 0], ip_id=range(4), flow=[1, 0, 0, 1])
+    seen = passage(queue, entering, entering.where(np.array([3])))
+    found = still_queued(queue, seen, lambda: 2)
+    assert found.dropped.tolist() == [True, False, False, False]
 
 
 def test_departures_are_in_the_order_in_which_packets_left() -> None:
@@ -180,15 +223,6 @@ def test_left_but_never_entered() -> None:
     leaving = packets(time_ns=[10, 20, 30], ip_id=[1, 2, 3])
     with pytest.raises(AnalysisError, match="r1-eth1: 2 packets left the queue that no capture"):
         passage(queue_of(), entering, leaving)
-
-
-@pytest.mark.parametrize(("until_ns", "last"), [(3000, NEVER), (2999, NEVER), (2000, STILL_QUEUED)])
-def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: int) -> None:
-    """A last packet due by 2000 ns counts as dropped if a later packet was captured."""
-    entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
-    leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
-    seen = passage(queue_of(), entering, leaving)
-    assert still_queued(queue_of(), seen, until_ns).left_ns.tolist() == [1000, last]
 
 
 @given(drop_tail())
