@@ -1,6 +1,7 @@
 """README and pictures: a short page, fresh pictures, times of docs/speed.md."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,14 @@ def test_the_release_is_cited() -> None:
         __version__,
         *re.findall(r"^date-released: (\S+)$", citation, re.MULTILINE),
     )
+
+
+def test_the_changelog_names_the_commit_of_a_release() -> None:
+    """A release names its commit, which has the release's version; later changes are above it."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, release = re.findall(r"^## \[([^]]+)\]", changes, re.MULTILINE)
+    commit = re.findall(r"^The first release: the commit `(\w+)`", changes, re.MULTILINE)[0]
+    argv = ["git", "show", f"{commit}:CITATION.cff"]
+    released = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert unreleased == "Unreleased"
+    assert f"\nversion: {release}\n" in released
