@@ -5,7 +5,7 @@ from typing import NamedTuple
 _REMEDY = "kalampoukas-remedies@window=28,acks={},opposite={}"
 _PENDULUM = "pendulum@up_mbit={},control={}"
 _AQM = "aqm@aqm={},up_mbit={}"
-_LOCK = "dtm-fig9@delay_ms=40,start_mbit=0,rounding={}"
+_LOCK = "dtm-fig9-controls@control=reno,rounding={},start={}"
 _PROBE = "kalampoukas-5.4@phase=0.006738,probe={}"
 _DELAYED = "zhang-delayed-ack@acks={},windows=30+25,profile={}"
 _COMPRESSED = "ACKs compressed, %"
@@ -85,7 +85,7 @@ FINDINGS = {
         f"{_COMPRESSED}, 8 Mbit/s down, 1 up",
         tuple(
             Row(aqm, _AQM.format(aqm, 1), _DOWN)
-            for aqm in ("drop-tail", "codel", "pie", "cake", "fq_codel")
+            for aqm in ("drop-tail", "codel", "pie", "cake", "cake-flowblind", "fq_codel")
         ),
         100,
     ),
@@ -93,6 +93,7 @@ FINDINGS = {
         "time that the line is busy, %",
         (
             Row("Linux's timer", "zhang-fig4-5@buffer=20", "utilisation.forward"),
+            Row("Linux's timer, 60 packets", "zhang-fig4-5@buffer=60", "utilisation.forward"),
             Row("4.3BSD's clock of half seconds", "zhang-fig4-5-bsd", "utilisation.forward"),
         ),
         100,
@@ -105,7 +106,7 @@ FINDINGS = {
         ),
     ),
     "delayed-acks": Bars(
-        _COMPRESSED,
+        f"{_COMPRESSED}, of the second connection",
         (
             Row(
                 "an ACK a segment",
@@ -128,8 +129,13 @@ FINDINGS = {
     "rounding": Bars(
         "throughput of the first flow, Mbit/s, of 5",
         tuple(
-            Row(f"slots rounded {how}", _LOCK.format(rounding), "throughput.first")
-            for how, rounding in (("up", "up"), ("to the nearest", "nearest"), ("down", "down"))
+            Row(f"rounded {how}, {start}", _LOCK.format(rounding, at), "throughput.first")
+            for how, rounding, best, worst in (
+                ("up", "up", "0.01", "0.022"),
+                ("to the nearest", "nearest", "0.01", "0.008"),
+                ("down", "down", "0.022", "0.02"),
+            )
+            for start, at in (("best start", best), ("worst start", worst))
         ),
     ),
 }

@@ -208,7 +208,7 @@ def bars(finding: Bars) -> dict[str, bytes]:
 
 @cache
 def _measured() -> dict[tuple[str, str], str]:
-    """Read the numbers of the last full run, by point and metric."""
+    """Read the kept numbers, by point and metric."""
     found = {}
     for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
         with path.open(encoding="utf-8") as file:

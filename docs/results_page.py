@@ -26,11 +26,12 @@ _VERDICTS = (
     "cannot be told",
 )
 _HEAD = """\
-# The last full run
+# Kept results
 
-`docs/results_page.py` writes this page from the tables beside it. All {points} points are as their
-files say: those of the last full run (Linux {kernel}, guest {guest}), judged by
-today's files, and those of experiments that are newer.
+`docs/results_page.py` writes this page from the tables beside it. They have the newest run of each
+of the {points} points, as their files say (Linux {kernel}, guest {guest}), judged by
+today's files. No single checkout made all of them: the runs are of {revisions} revisions, and of
+{dirty} of these there are runs with changes that were not committed.
 
 | file | what it has |
 |---|---|
@@ -52,9 +53,14 @@ def page() -> str:
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     # The guest decides each packet: its runs may be of several revisions of the tree.
     (kernel,), (guest,) = (summary["provenance"][key] for key in ("kernel", "guest"))
+    trees = summary["provenance"]["git"]
+    revisions = {tree.removesuffix("-dirty") for tree in trees}
+    dirty = sum(tree.endswith("-dirty") for tree in trees)
     count = sum(len(point_names(name)) for name in all_ids())
     parts = [
-        _HEAD.format(points=count, kernel=kernel, guest=guest),
+        _HEAD.format(
+            points=count, kernel=kernel, guest=guest, revisions=len(revisions), dirty=dirty
+        ),
         *_claims(),
         *_sharpness(),
         *_witness(),

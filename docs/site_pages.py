@@ -82,7 +82,7 @@ def _picture(experiment: str) -> Iterator[str]:
 
 @cache
 def _measured() -> dict[str, list[tuple[str, str, float]]]:
-    """Read the last full run's numbers: point, metric and value, by experiment."""
+    """Read the kept numbers: point, metric and value, by experiment."""
     found: dict[str, list[tuple[str, str, float]]] = {}
     for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
         with path.open(encoding="utf-8") as file:

@@ -22,6 +22,11 @@ def _tables() -> dict[str, dict[str, str]]:
     return found
 
 
+def kept_points() -> list[str]:
+    """List the points that have values."""
+    return list(_tables())
+
+
 def kept_rows(point: str) -> dict[str, str]:
     """Return a point's measured values by metric, in seven digits."""
     return _tables().get(point, {})

@@ -131,6 +131,23 @@ def test_figures_of_speed_are_printed_by_benchmarks() -> None:
     assert len(list(speed_page.KEPT.iterdir())) == speed_page.page().count("\n$ make bench OF=")
 
 
+def test_the_capture_analysis_readme_has_the_counts_of_its_pages() -> None:
+    """capture-analysis/README.md has how-true.md's verdicts and the reader's speed of speed.md."""
+    readme = _one_line("capture-analysis/README.md")
+    (row,) = re.findall(
+        r"\| all \| compressed \| (\d+) \| 0 \| (\d+) \| (\d+) \|",
+        (ROOT / "capture-analysis/docs/how-true.md").read_text(encoding="utf-8"),
+    )
+    called, bunched, untold = map(int, row)
+    assert f"all of the {called} directions called compressed were compressed" in readme
+    assert (
+        f"of the {called + bunched + untold} compressed ones {untold} could not be told, "
+        f"and {bunched} were called bunched"
+    ) in readme
+    (speed,) = re.findall(r"\nfile to columns +([\d.]+) ", speed_page.page())
+    assert f"reads {round(float(speed))} million packets a second" in readme
+
+
 def test_twelve_questions_are_of_experiments_that_there_are() -> None:
     """The page of questions has twelve, each with an existing experiment or a score."""
     page = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 """The bound on the data in a queue of two-way traffic with fixed windows.
 
-After Lemma 5 of Kalampoukas et al. (1998), and for equal rates Lemma 4. The lemmas leave out the
-segment in transmission, because the next one takes its place at once in the paper's fluid model:
-with whole segments the bound is one more.
+After Lemma 5 of Kalampoukas et al. (1998), and for equal rates Lemma 4. The lemmas are of a fluid;
+whole segments exceed the printed bound by one segment at most, so that the bound here is one more.
+The segment in transmission is no reason: the paper's worked example counts it, too.
 """
 
 from twoway.theory.network import Setup
