@@ -134,7 +134,11 @@ class TopologyRef(Model):
 
 
 class Stack(Model):
-    """The TCP stack's personality: the same on every host."""
+    """The TCP stack's personality: the same on every host.
+
+    The defaults are those of the papers' TCP. docs/limits.md lists the settings of Linux that no
+    field gives.
+    """
 
     ip: IpVersion = Field(
         default=4,
@@ -147,7 +151,10 @@ class Stack(Model):
     timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
     sack: bool = Field(default=True, description="selective acknowledgements")
     acks: Literal["every-segment", "delayed"] = Field(
-        default="every-segment", description="when the receiver acknowledges"
+        default="every-segment",
+        description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
+        "as Linux. With both values ACKs are not compressed or deferred as Linux does, and other "
+        "settings stay the papers': docs/limits.md, Hosts",
     )
     ecn: bool = Field(
         default=False, description="connections ask for ECN: queues may mark what they would drop"
@@ -174,7 +181,7 @@ class Stack(Model):
     gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
         default=1,
         description="the most segments that a sender builds as one packet, which the kernel cuts "
-        "before it leaves; Linux's own is 65535",
+        "before it leaves; Linux's own is 65535, which `acks: delayed` does not set",
     )
     rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
@@ -231,7 +238,7 @@ class Connections(Model):
     connect: Literal["before", "at-start"] = Field(
         default="before",
         description="when the connection is set up: `before` all traffic, at zero load, or "
-        "`at-start` of its own data, in the queues of others",
+        "`at-start` of its own data, in the queues of others, as a program's on Linux",
     )
     congestion: CongestionName = Field(
         description="congestion control: any of the kernel's own, one of our kernel modules "
