@@ -113,6 +113,16 @@ def test_make_help_lists_every_layer_of_tests() -> None:
     assert f"LAYER: must be one of {layers}, got other." in other.stderr
 
 
+def test_readme_names_the_main_command_and_its_tests() -> None:
+    """README has `make experiment` and `make test` with their times; .ci/run calls the second."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in ("make experiment", "make test"):
+        assert re.search(rf"^\| [^|]+ \| `{command}`[^|]+: .*\b\d+ minutes\b", readme, re.MULTILINE)
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert 'make --no-print-directory "$@"' in script
+    assert "\npart test\n" in script
+
+
 def test_every_experiment_is_on_the_page_of_papers() -> None:
     """docs/papers.md has each experiment's id once in its table."""
     page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
