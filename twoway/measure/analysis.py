@@ -15,8 +15,6 @@ from capture_analysis.one_capture.memory import give_back
 from capture_analysis.step_functions import LastToEmpty, last_to_empty
 from numpy.typing import NDArray
 
-from twoway.contract.links import Delay
-from twoway.contract.links.impairments import Impairments
 from twoway.contract.links.policer import Policer
 from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
@@ -299,7 +297,7 @@ class Analysis:
     def keeps_spacing(self, connection: Connection) -> bool:
         """Tell whether ACKs keep the spacing with which they leave their queues."""
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
-        return not any(link and link.elements.has(Delay, Impairments) for link in links)
+        return all(link.elements.keep_spacing for link in links if link)
 
     @cached_property
     def travels(self) -> Travels:

@@ -26,7 +26,6 @@ from capture_analysis.reading.capture import read_capture
 from twoway.contract.files import open_run_file
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
-from twoway.contract.links.loss import Loss
 from twoway.contract.manifest import (
     Manifest,
     captures_left_out,
@@ -110,7 +109,7 @@ class Run:
     @cached_property
     def loses_on_links(self) -> bool:
         """True if a link loses packets behind its queue."""
-        return any(d.elements.has(Loss) for d in self.manifest.profile.directions.values())
+        return any(d.elements.lose for d in self.manifest.profile.directions.values())
 
     @cached_property
     def follows_packets(self) -> bool:

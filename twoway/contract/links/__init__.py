@@ -19,10 +19,14 @@ class Element(Model):
     Attributes:
         FIELD: the direction's field.
         DESCRIPTION: what the field means, for the schema.
+        LOSES: True if it loses packets behind the queue, which no capture of the queue shows.
+        KEEPS_SPACING: True if packets arrive with the spacing with which they leave the queue.
     """
 
     FIELD: ClassVar[str]
     DESCRIPTION: ClassVar[str]
+    LOSES: ClassVar[bool] = False
+    KEEPS_SPACING: ClassVar[bool] = True
 
     @classmethod
     def field(cls) -> tuple[Any, Any]:
@@ -83,6 +87,8 @@ class ManagedQueue(Element):
 class Delay(Element):
     """A propagation delay in place of delay_ms."""
 
+    KEEPS_SPACING: ClassVar = False
+
     @property
     def longest_ns(self) -> int:
         """The longest delay."""
@@ -90,13 +96,26 @@ class Delay(Element):
 
 
 class BehindQueue(Element):
-    """An element that acts on packets behind the queue, where the delay is."""
+    """An element that acts on packets behind the queue, where the delay is.
+
+    Each such class sets LOSES and KEEPS_SPACING itself.
+    """
 
 
 class Elements(tuple[Element, ...]):
     """All other elements of a link."""
 
     __slots__ = ()
+
+    @property
+    def lose(self) -> bool:
+        """True if one of them loses packets behind the queue."""
+        return any(element.LOSES for element in self)
+
+    @property
+    def keep_spacing(self) -> bool:
+        """True if all of them keep the spacing with which packets leave the queue."""
+        return all(element.KEEPS_SPACING for element in self)
 
     def find(self, kind: type[_Kind]) -> _Kind | None:
         """Find the element of a kind, if there is one."""

@@ -14,6 +14,8 @@ class Impairments(BehindQueue):
 
     FIELD: ClassVar = "impairments"
     DESCRIPTION: ClassVar = "jitter, reordering and copies after the queue; none by default"
+    LOSES: ClassVar = False
+    KEEPS_SPACING: ClassVar = False
 
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
         default=0,

@@ -25,6 +25,8 @@ class Loss(BehindQueue):
 
     FIELD: ClassVar = "loss"
     DESCRIPTION: ClassVar = "packets that the link loses, after its queue; none by default"
+    LOSES: ClassVar = True
+    KEEPS_SPACING: ClassVar = True
 
     percent: Annotated[float, Field(gt=0, le=50)] | None = Field(
         default=None, description="share of packets, %"
