@@ -6,19 +6,17 @@ lateness of the host's timers, and their texts begin with "real time". Such a bo
 run; if it is larger than the resolution that the experiment needs, the check cannot be told.
 """
 
-from typing import Any
-
 import numpy as np
 from capture_analysis import ack_compression
-from capture_analysis.discovery import modules_of
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.measure import checks, links, real_time
+from twoway.measure import checks, real_time
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import most_in_flight
+from twoway.measure.link_check import QueueCheck, RunCheck, checks_of_links
 from twoway.measure.queue_view import QueueView
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
@@ -38,14 +36,16 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
     if error:
         rows += real_time.checks(analysis, error)
-    rows += _of_links("check_run", analysis)
+    for of_run in checks_of_links(RunCheck):
+        rows += of_run(analysis)
     for direction, queue in analysis.queues.items():
         rows += [
             _service_times(analysis, direction, queue, error),
             _kernel_queue(analysis, direction, queue, error),
             _kernel_drops(analysis, direction, queue),
-            *_of_links("check", analysis, direction, queue, error),
         ]
+        for of_queue in checks_of_links(QueueCheck):
+            rows += of_queue(analysis, direction, queue, error)
     for name, connection in analysis.connections.items():
         rows += _generator_bytes(analysis, name, connection)
         rows += _ack_checks(analysis, name, connection)
@@ -54,12 +54,6 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         rows += _idling(analysis, name, connection)
     rows += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
     return rows
-
-
-def _of_links(check: str, *arguments: Any) -> list[FidelityRow]:
-    """Carry out a check, by its name, in all link elements that have it."""
-    found = (getattr(module, check, None) for module in modules_of(links))
-    return [row for each in found if each for row in each(*arguments)]
 
 
 def _untold(what: str, value: float, bound: str) -> FidelityRow:

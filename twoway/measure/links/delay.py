@@ -8,10 +8,12 @@ from twoway.contract.network import START_NS
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
 
 
+@QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

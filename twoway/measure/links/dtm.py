@@ -8,6 +8,7 @@ from twoway.contract.metrics import FidelityRow
 from twoway.measure import channel, checks, real_time, throughput
 from twoway.measure.allocations import agreement
 from twoway.measure.analysis import Analysis
+from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
@@ -77,6 +78,7 @@ def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -
     return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * held.options.slot_bit),)
 
 
+@QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

@@ -14,6 +14,7 @@ from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
+from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import repeated
@@ -50,6 +51,7 @@ def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, f
     )
 
 
+@QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

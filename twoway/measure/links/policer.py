@@ -14,6 +14,7 @@ from twoway.contract.links.policer import Policer
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
+from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
@@ -39,6 +40,7 @@ def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
     return (float(lost.mean()) if steady.any() else math.nan,)
 
 
+@QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
