@@ -13,11 +13,18 @@ AXIS = "control"
 Words = Annotated[str, Field(min_length=1, max_length=500)]
 
 
+# Which values of a metric are better: more, less, or those nearer to a number.
+Better = Literal["more", "less"] | Annotated[float, Field(gt=0)]
+
+
 class Shown(Model):
     """A metric that a row shows."""
 
     metric: str = Field(description="a name from metrics.json")
-    better: Literal["more", "less"] = Field(description="which values are better")
+    better: Better = Field(
+        description="which values are better: more, less, or those nearer to a number, such as "
+        "the fair share of the line's payload"
+    )
 
 
 class Row(Model):

@@ -1,7 +1,7 @@
 """A card: the results of congestion controls in a suite's situations, one number for each.
 
-A row is a metric of a situation, a column a control; there is no total score. The difference of a
-number from the best of its row decides its colour.
+A row is a metric of a situation, a column a control; there is no total score. A number's colour
+follows from its distance to the best of its row, or to the row's target, such as the fair share.
 """
 
 import csv
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from capture_analysis.metrics.fairness import JAIN_INDEX
 from capture_analysis.pages.page_template import number
 from pydantic import Field
 
@@ -18,9 +19,10 @@ from twoway.contract.judge import Verdict
 from twoway.contract.manifest import SEED
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
-from twoway.contract.suite import AXIS, HarmRows, ReadSuite, Row
+from twoway.contract.suite import AXIS, Better, HarmRows, ReadSuite, Row
 from twoway.contract.verdicts import fails
 from twoway.errors import UsageError
+from twoway.measure.metrics.fairness_by_second import JAIN_LEAST, JAIN_MEDIAN
 from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result
 
@@ -30,6 +32,7 @@ NOT_FOR = "not for a program: "
 # Shares of the best value: a number above the first is as good as the best, one below the second
 # is poor.
 _NEAR, _POOR = 0.9, 0.5
+_JAIN = {each.name for each in (JAIN_INDEX, JAIN_MEDIAN, JAIN_LEAST)}
 
 
 class Said(Record):
@@ -48,8 +51,8 @@ class Cell(Record):
     least: float | None = Field(description="the least over seeds")
     most: float | None = Field(description="the most over seeds")
     standing: Literal["near", "between", "poor"] | None = Field(
-        description="compared with the best of the row: within a tenth, between, less than half as "
-        "good"
+        description="compared with the best of the row, or with its target: within a tenth, "
+        "between, less than half as good"
     )
     doubt: str = Field(description="why the number is not to be believed, or why there is none")
     said: tuple[Said, ...] = Field(description="what is in print about the number")
@@ -65,12 +68,51 @@ class Line(Record):
     source: str = Field(description="who asks for it")
     metric: str = Field(description="the metric's name; empty if no run shows the row")
     unit: str = Field(description="its unit, 1 for shares and counts")
-    better: Literal["more", "less"] = Field(description="which values are better")
+    better: Better = Field(
+        description="which values are better: more, less, or those nearer to a number"
+    )
+    worst: float = Field(
+        description="the value that is as bad as possible, unless less is better: 0, and 1/n of "
+        "Jain's index of n flows"
+    )
     cells: dict[str, Cell] = Field(description="by control")
 
     def situation(self, suite: str) -> str:
         """Return the row's name without the suite's."""
         return self.row.removeprefix(f"{suite}-")
+
+    @property
+    def aim(self) -> str:
+        """The values that are better, in words."""
+        return self.better if isinstance(self.better, str) else f"near {number(self.better)}"
+
+    def distance(self, value: float) -> float:
+        """Compute how far a value is from good, for comparisons: less is better."""
+        if isinstance(self.better, str):
+            return -value if self.better == "more" else value
+        return abs(value - self.better)
+
+    def with_standing(self) -> "Line":
+        """Compare each believable number with the best of the row, or with its target."""
+        sound = {
+            control: cell.value
+            for control, cell in self.cells.items()
+            if cell.value is not None and not cell.doubt
+        }
+        if not sound:
+            return self
+        best = (
+            self.better
+            if not isinstance(self.better, str)
+            else min(sound.values(), key=self.distance)
+        )
+        found = {
+            control: self.cells[control].model_copy(
+                update={"standing": standing(value, best, self.better, self.worst)}
+            )
+            for control, value in sound.items()
+        }
+        return self.model_copy(update={"cells": {**self.cells, **found}})
 
 
 class Spot(Record):
@@ -86,7 +128,7 @@ class Spot(Record):
 class Card(Document):
     """The numbers of all controls in a suite."""
 
-    schema_: Literal[1] = Field(default=1, description="version of this format: 1")
+    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
     suite: str = Field(description="the suite's name")
     suite_sha256: str = Field(description="of its files")
     title: str = Field(description="the suite's title")
@@ -96,6 +138,11 @@ class Card(Document):
     harm: HarmRows | None = Field(default=None, description="the rows for the matrix of harm")
     spots: tuple[Spot, ...] = Field(default=(), description="throughput and delay by row")
     absent: str = Field(default="", description="what the suite does not try")
+
+    @property
+    def repetitions(self) -> int:
+        """The number of runs behind a cell, one for each seed."""
+        return max((len(c.runs) for line in self.lines for c in line.cells.values()), default=0)
 
     @property
     def has_printed(self) -> bool:
@@ -150,8 +197,9 @@ def make_card(
                         metric=shown.metric,
                         unit=units.get(shown.metric, "1"),
                         better=shown.better,
-                        cells=_with_standing(cells, shown.better),
-                    )
+                        worst=_worst(shown.metric, runs.get(row, ())),
+                        cells=cells,
+                    ).with_standing()
                 )
     found = [result for results in runs.values() for result in results]
     return Card(
@@ -193,6 +241,7 @@ def _without_run(row: str, asked: Row, columns: Sequence[str]) -> Line:
         metric="",
         unit="1",
         better="more",
+        worst=0,
         cells={each: _cell("", (), asked.cannot or "") for each in columns},
     )
 
@@ -272,26 +321,31 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
     )
 
 
-def _with_standing(cells: Mapping[str, Cell], better: Literal["more", "less"]) -> dict[str, Cell]:
-    """Compare each believable number with the best of its row."""
-    values = [each.value for each in cells.values() if each.value is not None and not each.doubt]
-    if not values:
-        return dict(cells)
-    best = max(values) if better == "more" else min(values)
-    return {
-        control: cell
-        if cell.value is None or cell.doubt
-        else cell.model_copy(update={"standing": standing(cell.value, best, better)})
-        for control, cell in cells.items()
-    }
+def _worst(metric: str, results: Sequence[Result]) -> float:
+    """Return the value of a metric that is as bad as possible where more is better."""
+    if metric not in _JAIN or not results:
+        return 0
+    manifest = results[0].manifest
+    return 1 / (len(manifest.connections) + sum(bool(each.udp_port) for each in manifest.programs))
 
 
-def standing(value: float, best: float, better: str) -> Literal["near", "between", "poor"]:
-    """Compare a number with the best of its row."""
+def standing(
+    value: float, best: float, better: Better, worst: float = 0
+) -> Literal["near", "between", "poor"]:
+    """Compare a number with the best of its row, or with its target.
+
+    Args:
+        value: the number.
+        best: the best of the row, or the target.
+        better: which values are better.
+        worst: the value that is as bad as possible, unless less is better.
+    """
     if value == best:
         return "near"
-    worse, good = (value, best) if better == "more" else (best, value)
-    share = worse / good if good else 0.0
+    if better == "less":
+        share = best / value if value else 0
+    else:
+        share = 1 - abs(value - best) / (best - worst) if best > worst else 0
     return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
 
 
@@ -304,6 +358,7 @@ def csv_table(card: Card) -> str:
         "at",
         "metric",
         "unit",
+        "better",
         "control",
         "value",
         "least",
@@ -314,7 +369,7 @@ def csv_table(card: Card) -> str:
     rows.writerow(title)
     for line in card.lines:
         for control, cell in line.cells.items():
-            at = (line.row, line.at, line.metric, line.unit, control)
+            at = (line.row, line.at, line.metric, line.unit, line.better, control)
             said = "; ".join(f"{each.printed}: {each.verdict.value}" for each in cell.said)
             rows.writerow((*at, cell.value, cell.least, cell.most, cell.doubt, said))
     return text.getvalue()
@@ -322,13 +377,14 @@ def csv_table(card: Card) -> str:
 
 def card_table(card: Card) -> list[str]:
     """Format a card for a terminal: a line for each row, a column for each control."""
-    rows = [("", *card.columns)]
+    rows = [("", "better", *card.columns)]
     for line in card.lines:
         unit = f", {line.unit}" if line.unit != "1" else ""
         title = f"{line.situation(card.suite)} {line.at}: {line.metric}{unit}"
         if not line.metric:
             title = f"{line.situation(card.suite)}: no run shows it"
-        rows.append((title, *(number(cell.value) for cell in line.cells.values())))
+        aim = line.aim if line.metric else ""
+        rows.append((title, aim, *(number(cell.value) for cell in line.cells.values())))
     return aligned(rows)
 
 

@@ -29,7 +29,7 @@ class CellPair(Record):
     first: float | None = Field(description="the number in the first card; null if it has none")
     second: float | None = Field(description="in the second")
     better: Literal["first", "second"] | None = Field(
-        description="which number is better; null if one is missing"
+        description="which number is better; null if one is missing or both are equally good"
     )
 
 
@@ -105,7 +105,9 @@ def _pair(here: Line, other: Line, control: str, beside: str) -> CellPair:
     a, b = here.cells[control].value, other.cells[beside].value
     better: Literal["first", "second"] | None = None
     if a is not None and b is not None:
-        better = "first" if (a > b) == (here.better == "more") else "second"
+        distances = here.distance(a), here.distance(b)
+        if distances[0] != distances[1]:
+            better = "first" if distances[0] < distances[1] else "second"
     return CellPair(
         row=here.row,
         at=here.at,

@@ -8,6 +8,7 @@ from capture_analysis.pages.page_template import number
 from running import ROOT
 
 from twoway.contract.judge import Verdict
+from twoway.contract.suite import Better
 from twoway.report.card import Card, card_table, printed_table, standing
 from twoway.report.card_harm import harm_tables
 from twoway.spec.suite import load_suite
@@ -38,9 +39,62 @@ GUIDE = (ROOT / "docs/guides/score.md").read_text("utf-8")
         (0, 0, "less", "near"),
     ],
 )
-def test_how_a_number_stands(value: float, best: float, better: str, expected: str) -> None:
+def test_how_a_number_stands(value: float, best: float, better: Better, expected: str) -> None:
     """A number is near within a tenth of its row's best, and poor if worse than half as good."""
     assert standing(value, best, better) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "worst", "expected"),
+    [
+        (4.72, 4.87, 0, "near"),
+        (9.644, 4.87, 0, "poor"),
+        (8.031, 9.73, 0, "between"),
+        (12.13, 9.73, 0, "between"),
+        (19.14, 9.73, 0, "poor"),
+        (0.3231, 9.73, 0, "poor"),
+        (0, 4.87, 0, "poor"),
+        (0.5092, 1, 0.5, "poor"),
+        (0.5092, 1, 0, "between"),
+        (0.96, 1, 0.5, "near"),
+        (0.2, 1, 0.2, "poor"),
+    ],
+)
+def test_a_number_beside_a_target(value: float, target: float, worst: float, expected: str) -> None:
+    """Distance from the fair share decides: to starve is as poor as to let the other starve."""
+    assert standing(value, target, target, worst) == expected
+
+
+def test_jains_index_counts_from_one_over_n() -> None:
+    """Jain's index of two flows is poor near 1/2, even where a suite says that more is better."""
+    assert standing(0.51, 0.99, "more", 0.5) == "poor"
+    assert standing(0.51, 0.51, "more", 0.5) == "near"
+
+
+def test_a_row_in_which_every_control_starves_has_no_green() -> None:
+    """With a target the colour does not depend on the other columns."""
+    for line in KEPT["share"].lines:
+        (cell,) = line.cells.values()
+        good = line.better
+        assert isinstance(good, float)
+        assert cell.value is not None
+        assert (cell.standing == "near") == (abs(cell.value - good) <= good / 10)
+
+
+def test_rows_of_shares_have_a_target() -> None:
+    """A row of Jain's index or of shares names the number that is good, as the guide has it."""
+    for name in SUITES:
+        for row, asked in load_suite(name).said.rows.items():
+            for shown in asked.shows:
+                if shown.metric.startswith(("jain_index", "share_least")):
+                    assert isinstance(shown.better, float), (row, shown.metric)
+            fair = re.search(
+                rf"^\| {row.removeprefix(name + '-')} \| half of (the payload|9.7)",
+                GUIDE,
+                re.MULTILINE,
+            )
+            if fair:
+                assert any(isinstance(shown.better, float) for shown in asked.shows), row
 
 
 def test_the_guide_shows_the_cards_that_are_kept() -> None:
@@ -63,9 +117,13 @@ def test_the_guide_shows_the_cards_that_are_kept() -> None:
     "path", sorted((ROOT / "docs/results/score").glob("*.json")), ids=lambda path: path.stem
 )
 def test_kept_cards_are_of_todays_suites(path: Path) -> None:
-    """Each kept card names the digest that its suite's files have."""
-    card = Card.read(path)
-    assert card.suite_sha256 == load_suite(card.suite).sha256
+    """Each kept card has the digest, the aims and the colours that follow from its suite."""
+    card, suite = Card.read(path), load_suite(Card.read(path).suite)
+    assert card.suite_sha256 == suite.sha256
+    for line in card.lines:
+        shown = {each.metric: each.better for each in suite.said.rows[line.row].shows}
+        assert line.better == shown.get(line.metric, "more")
+        assert line == line.with_standing()
 
 
 def test_the_guide_counts_what_is_in_print() -> None:

@@ -45,6 +45,24 @@ def test_a_cell_that_differs_is_named(other: Path) -> None:
     assert [each["better"] for each in found["cells"]] == ["first"]
 
 
+def test_nearer_to_the_target_is_better() -> None:
+    """A flow that leaves CUBIC half is better than one that starves itself."""
+    card = read_card(KEPT)
+    found = {(each.at, each.metric): each for each in compare_columns(card, "vegas", "cubic").cells}
+    for buffer in ("1bdp", "4bdp", "16bdp"):
+        duel = found[f"line 10mbit-40ms, buffer {buffer}", "goodput.cubic"]
+        assert (duel.first or 0) > (duel.second or 0)
+        assert duel.better == "second"
+    line = next(each for each in card.lines if each.metric == "goodput.cubic")
+    cells = {
+        name: line.cells[name].model_copy(update={"value": value})
+        for name, value in (("vegas", 4.87 - 1), ("cubic", 4.87 + 1))
+    }
+    even = card.model_copy(update={"lines": (line.model_copy(update={"cells": cells}),)})
+    (pair,) = compare_columns(even, "vegas", "cubic").cells
+    assert pair.better is None
+
+
 def test_a_card_is_its_own_equal() -> None:
     """A card compared with itself differs in no cell, and the exit code is 0."""
     done = twoway("compare", KEPT, KEPT)

@@ -23,7 +23,7 @@ def _line(row: str, at: str, metric: str, values: dict[str, float | None]) -> Li
         for control, value in values.items()
     }
     words = {"asks": "?", "source": "us", "unit": "Mbit/s"}
-    return Line(row=row, at=at, metric=metric, better="more", cells=cells, **words)
+    return Line(row=row, at=at, metric=metric, better="more", worst=0, cells=cells, **words)
 
 
 @pytest.fixture
@@ -107,6 +107,21 @@ def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) ->
     page = write_card(found, experiments, tmp_path).read_text("utf-8")
     assert page.count('<td class="number none"') == 2
     assert page.count('<small class="why">not for a program: why &lt;so&gt;</small>') == 2
+
+
+def test_a_row_with_a_target_shows_its_number(card: Card, tmp_path: Path) -> None:
+    """The arrow points at the number that is good, and a flow that lets itself starve is red."""
+    beside = card.lines[3].model_copy(update={"better": 5.0, "row": "s-alone"}).with_standing()
+    page = write_card(card.model_copy(update={"lines": (beside,)}), [], tmp_path).read_text("utf-8")
+    assert '<span title="near 5 is better">→&nbsp;5</span>' in page
+    assert {n: cell.standing for n, cell in beside.cells.items()} == {
+        "mine": "poor",
+        "other": "between",
+        "reno": "poor",
+    }
+    assert page.count('<td class="number poor"') == 2
+    csv = (tmp_path / "card.csv").read_text("utf-8")
+    assert csv.count(",goodput.flow,Mbit/s,5.0,") == 3
 
 
 def test_a_card_without_such_rows_has_no_harm(card: Card) -> None:
