@@ -100,6 +100,11 @@ class Queue(Record, Framing):
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
 
 
+def whole_ns(seconds: float) -> int:
+    """Round a time to whole ns: limits on times are checked in them, not in fractions of a s."""
+    return round(seconds * 1e9)
+
+
 def mean_interval_ns(packet_bytes: int, rate_mbit: float) -> int:
     """Compute the mean time between two packets at a rate, ns."""
     return round(packet_bytes * 8e3 / rate_mbit)

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
-from twoway.contract.network import IpVersion, mean_interval_ns
-from twoway.spec.traffic.film import MOST_FRAMES, relative_sizes
+from twoway.contract.network import IpVersion, mean_interval_ns, whole_ns
+from twoway.spec.traffic.film import MOST_FRAMES, frames_within, relative_sizes
 
 # The most packets of all UDP flows together: 4 GB in the captures of a two_node.
 _MOST_PACKETS = 10_000_000
@@ -77,11 +77,12 @@ def datagram_problems(
     datagrams: Sequence[Datagrams], duration_s: float, mtu_bytes: int, ip: IpVersion
 ) -> list[str]:
     """List contradictions in UDP flows, each after its field."""
-    problems, packets = [], 0.0
+    problems, packets = [], 0
     for index, each in enumerate(datagrams):
         where, end_s = f"datagrams.{index}", each.stop_s or duration_s
+        sending_ns = whole_ns(end_s) - whole_ns(each.start_s)
         interval_ns = mean_interval_ns(each.packet_bytes, each.rate_mbit)
-        packets += max(end_s - each.start_s, 0) * 1e9 / interval_ns
+        packets += -(-max(sending_ns, 0) // interval_ns)
         if each.packet_bytes < LEAST_PACKET_BYTES[each.ip or ip]:
             problems.append(
                 f"{where}.packet_bytes: must be at least {LEAST_PACKET_BYTES[each.ip or ip]} in "
@@ -92,28 +93,28 @@ def datagram_problems(
                 f"{where}.packet_bytes: must be at most stack.mtu_bytes ({mtu_bytes}), "
                 f"got {each.packet_bytes}"
             )
-        if end_s > duration_s:
+        if whole_ns(end_s) > whole_ns(duration_s):
             problems.append(
                 f"{where}.stop_s: must be at most duration_s ({duration_s:g}), got {end_s:g}"
             )
         if each.film:
-            problems += [f"{where}{problem}" for problem in _film_problems(each, end_s)]
-        if each.start_s >= end_s:
+            problems += [f"{where}{problem}" for problem in _film_problems(each, sending_ns)]
+        if sending_ns <= 0:
             field = "stop_s" if each.stop_s else "duration_s"
             problems.append(
                 f"{where}.start_s: must be below {field} ({end_s:g}), got {each.start_s:g}"
             )
     if packets > _MOST_PACKETS:
-        problems.append(f"datagrams: {packets:.0f} packets together, at most {_MOST_PACKETS}")
+        problems.append(f"datagrams: {packets} packets together, at most {_MOST_PACKETS}")
     return problems
 
 
-def _film_problems(flow: Datagrams, end_s: float) -> list[str]:
+def _film_problems(flow: Datagrams, sending_ns: int) -> list[str]:
     assert flow.film is not None
-    count = (end_s - flow.start_s) * flow.film.frames_per_s
+    count = frames_within(sending_ns / 1e9, flow.film.frames_per_s)
     problems = []
     if count > MOST_FRAMES:
-        problems.append(f".film.frames_per_s: {count:g} frames, at most {MOST_FRAMES} are sent")
+        problems.append(f".film.frames_per_s: {count} frames, at most {MOST_FRAMES} are sent")
     if flow.arrivals != "constant":
         problems.append(".arrivals: frames of a film leave at equal intervals")
     if flow.on_off:

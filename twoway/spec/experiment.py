@@ -13,7 +13,7 @@ from twoway.contract.link import Link, with_elements
 from twoway.contract.links.ack_queue import AckQueue
 from twoway.contract.links.dtm import Slots
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
-from twoway.contract.network import IpVersion
+from twoway.contract.network import IpVersion, whole_ns
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
 from twoway.spec.figures import Scatter
@@ -407,7 +407,8 @@ class Experiment(Model):
         """Return the duration and packet sizes that a flow's kind of traffic needs."""
         stack, stop_s = self.stack, flow.stop_s or self.duration_s
         segment_bytes = stack.segment_bytes(self.ip_of(flow))
-        return Span(stop_s - flow.start_s, stack.mtu_bytes, segment_bytes)
+        seconds = (whole_ns(stop_s) - whole_ns(flow.start_s)) / 1e9
+        return Span(seconds, stack.mtu_bytes, segment_bytes)
 
     def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
         """Return a flow's version of IP."""

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive, text
+from twoway.contract.network import whole_ns
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.files_below import files_below
@@ -80,11 +81,11 @@ def program_problems(programs: Sequence[HostProgram], duration_s: float) -> list
         where = f"programs.{index}"
         if not program.command[0]:
             problems.append(f"{where}.command.0: names no program")
-        if end_s > duration_s:
+        if whole_ns(end_s) > whole_ns(duration_s):
             problems.append(
                 f"{where}.stop_s: must be at most duration_s ({duration_s:g}), got {end_s:g}"
             )
-        if program.start_s >= end_s:
+        if whole_ns(program.start_s) >= whole_ns(end_s):
             field = "duration_s" if program.stop_s is None else "stop_s"
             problems.append(
                 f"{where}.start_s: must be below {field} ({end_s:g}), got {program.start_s:g}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from twoway.contract.network import whole_ns
 from twoway.messages import meant
 from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
 from twoway.spec.datagrams import datagram_problems
@@ -77,7 +78,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     ]
     if problems:
         return problems
-    if experiment.warm_up_s >= experiment.duration_s:
+    if whole_ns(experiment.warm_up_s) >= whole_ns(experiment.duration_s):
         problems.append(
             f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
             f"got {experiment.warm_up_s:g}"
@@ -173,12 +174,11 @@ def _flow_problems(
 ) -> list[str]:
     problems = []
     stop, stop_s = ("stop_s", flow.stop_s) if flow.stop_s else ("duration_s", experiment.duration_s)
-    seconds = stop_s - flow.start_s
-    if stop_s > experiment.duration_s:
+    if whole_ns(stop_s) > whole_ns(experiment.duration_s):
         problems.append(
             f".stop_s: must be at most duration_s ({experiment.duration_s:g}), got {stop_s:g}"
         )
-    if seconds <= 0:
+    if experiment.span(flow).seconds <= 0:
         problems.append(f".start_s: must be below {stop} ({stop_s:g}), got {flow.start_s:g}")
     problems += _traffic_problems(flow, experiment, controls[flow.congestion])
     needed = controls[flow.congestion].field

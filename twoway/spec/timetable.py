@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-from twoway.contract.network import START_NS
+from twoway.contract.network import START_NS, whole_ns
 from twoway.contract.timetable import Timetable
 from twoway.spec.interface import Interface
 from twoway.spec.shaper import Shaper, options
@@ -15,14 +15,14 @@ _MESSAGE_STEPS = 2000
 def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | None) -> list[str]:
     """List problems of a schedule's times."""
     found = []
-    if schedule[0][0]:
+    if whole_ns(schedule[0][0]):
         found.append(f".schedule.0: the first is from 0 s on, got {schedule[0][0]:g}")
     found += [
         f".schedule.{n}: must be later than the one before ({first:g} s), got {second:g}"
         for n, ((first, _), (second, _)) in enumerate(itertools.pairwise(schedule), start=1)
-        if second <= first
+        if whole_ns(second) <= whole_ns(first)
     ]
-    if repeat_s and repeat_s <= schedule[-1][0]:
+    if repeat_s and whole_ns(repeat_s) <= whole_ns(schedule[-1][0]):
         found.append(f".repeat_s: must be after the last ({schedule[-1][0]:g} s), got {repeat_s:g}")
     return found
 

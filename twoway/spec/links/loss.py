@@ -1,11 +1,11 @@
 """tc's words for losses: netem's, or an action before it that counts packets."""
 
-import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 from twoway.contract.links import loss
-from twoway.contract.network import CHANGE_NS, START_NS
+from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.spec.links import BehindQueue, egress_action, shares_read
 from twoway.spec.shaper import Readback
 from twoway.spec.timetable import order_problems
@@ -37,17 +37,18 @@ class Loss(loss.Loss, BehindQueue):
         if not self.schedule:
             return
         yield from order_problems(self.schedule, self.repeat_s)
-        ends_s = [s for s, _ in self.schedule[1:]] + ([self.repeat_s] if self.repeat_s else [])
-        steps = [end_s - s for (s, _), end_s in zip(self.schedule, ends_s, strict=False)]
-        if steps and 0 < min(steps) < CHANGE_NS / 1e9:
+        times_s = [s for s, _ in self.schedule] + ([self.repeat_s] if self.repeat_s else [])
+        steps_ns = [whole_ns(end) - whole_ns(begin) for begin, end in pairwise(times_s)]
+        if steps_ns and 0 < min(steps_ns) < CHANGE_NS:
             yield (
                 f".schedule: each share must last at least {CHANGE_NS / 1e6:g} ms, got "
-                f"{min(steps):g} s"
+                f"{min(steps_ns) / 1e9:g} s"
             )
 
     def setting_problems(self, experiment: "Experiment") -> list[str]:
         """Refuse a schedule with more changes than a run can have."""
-        laps = math.ceil(experiment.duration_s / self.repeat_s) if self.repeat_s else 1
+        duration_ns, lap_ns = whole_ns(experiment.duration_s), whole_ns(self.repeat_s or 0)
+        laps = -(-duration_ns // lap_ns) if lap_ns else 1
         changes = laps * len(self.schedule or ())
         if changes <= _MOST_CHANGES:
             return []

@@ -16,6 +16,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
+from twoway.contract.network import whole_ns
 from twoway.spec.traffic.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
@@ -49,9 +50,9 @@ class Film(Model, Traffic):
     @override
     def problems(self, span: Span) -> list[str]:
         """Refuse more frames than `stream` accepts, or frames larger than it writes at once."""
-        count = span.seconds * self.frames_per_s
+        count = frames_within(span.seconds, self.frames_per_s)
         if count > MOST_FRAMES:
-            return [f".frames_per_s: {count:g} frames, at most {MOST_FRAMES} are sent"]
+            return [f".frames_per_s: {count} frames, at most {MOST_FRAMES} are sent"]
         largest = max(self.frame_bytes(span.seconds))
         if largest <= _MOST_BYTES:
             return []
@@ -80,9 +81,14 @@ class Film(Model, Traffic):
         return [max(round(size * scale), 1) for size in sizes]
 
 
+def frames_within(seconds: float, frames_per_s: float) -> int:
+    """Count the whole intervals between frames in a time."""
+    return int(whole_ns(seconds) * frames_per_s / 1e9)
+
+
 def relative_sizes(seed: int, frames_per_s: float, seconds: float) -> list[float]:
     """Draw the sizes of the frames of a film of this length, at least one, in any unit."""
-    count = max(int(seconds * frames_per_s), 1)
+    count = max(frames_within(seconds, frames_per_s), 1)
     source = random.Random(seed)  # noqa: S311 - a repeatable one
     return list(itertools.islice(_endless_sizes(source), count))
 

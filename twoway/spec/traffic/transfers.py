@@ -12,6 +12,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
+from twoway.contract.network import whole_ns
 from twoway.spec.traffic.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.
@@ -48,7 +49,7 @@ class Transfers(Model, Traffic):
         if (self.shape is None) == (self.sizes == "pareto"):
             given = "none" if self.shape is None else f"{self.shape:g}"
             return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
-        expected, seconds = self.per_s * span.seconds, span.seconds
+        expected, seconds = self.per_s * whole_ns(span.seconds) / 1e9, span.seconds
         if expected > _MOST_TRANSFERS:
             return [
                 (
