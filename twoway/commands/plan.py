@@ -43,6 +43,10 @@ def _print_step(step: "Step | Daemon") -> None:
         for name, value in step.sysctls.items():
             print(f"{where} sysctl -w {name}='{value}'")
         return
+    if step.kind == "set_parameters":
+        for name, value in step.parameters.items():
+            print(f"{where} echo {value} > /sys/module/{step.module}/parameters/{name}")
+        return
     if step.kind == "set_offloads":
         print(where, "ethtool -K", step.interface, *(f"{name} off" for name in step.off))
         return

@@ -84,6 +84,15 @@ class LoadModule(_Derived):
         return tuple(f"{name}={value}" for name, value in self.parameters.items())
 
 
+class SetParameters(_Step):
+    """Write parameters of a congestion control that is part of the kernel; read them back."""
+
+    kind: Literal["set_parameters"] = "set_parameters"
+    node: None = Field(default=None, description="none: it changes the whole kernel")
+    module: str = Field(description="the control's name under /sys/module")
+    parameters: dict[str, str] = Field(description="values by name")
+
+
 class End(Record):
     """One end of a link."""
 
@@ -182,7 +191,7 @@ class Check(_Step):
 
 
 Step = Annotated[
-    MakeNetwork | LoadModule | SetSysctls | SetOffloads | Command | Save | Check,
+    MakeNetwork | LoadModule | SetParameters | SetSysctls | SetOffloads | Command | Save | Check,
     Field(discriminator="kind"),
 ]
 

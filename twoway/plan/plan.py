@@ -19,6 +19,7 @@ from twoway.plan.setup import (
 from twoway.plan.shaping import changing_shapers, compile_profile
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
+from twoway.spec.congestion import parameters_in_kernel
 from twoway.spec.point import Point
 
 # Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
@@ -54,6 +55,7 @@ def build_plan(
             *point.profile.guest_only,
             *(f"topology.name: switch {switch}" for switch in point.graph.switches),
             *(f"own_modules.{module.name}" for module in point.own_modules),
+            *(f"modules.{name}" for name in chosen.modules if parameters_in_kernel(name)),
             *(f"programs.{program.name}" for program in chosen.programs),
         ),
         setup=setup_steps(point, shapers, buffer, instruments=taps or samples),

@@ -19,13 +19,14 @@ from twoway.contract.plan import (
     Reading,
     Save,
     SetOffloads,
+    SetParameters,
     SetSysctls,
     Step,
     TimedCommand,
 )
 from twoway.plan import personality
 from twoway.plan.programs import host_names
-from twoway.spec.congestion import CONTROLS, Control
+from twoway.spec.congestion import CONTROLS, Control, parameters_in_kernel
 from twoway.spec.graph import Graph
 from twoway.spec.interface import Interface
 from twoway.spec.links.dtm import pool_nodes
@@ -51,7 +52,7 @@ def setup_steps(
         receive_buffer_bytes: SO_RCVBUF of sinks.
         instruments: True if our module twoway_testbed captures or samples.
     """
-    steps: list[Step] = [make_network(point.graph), *_modules(point, shapers)]
+    steps: list[Step] = [make_network(point.graph), *_modules(point, shapers), *_parameters(point)]
     if instruments:
         steps.append(LoadModule(module="twoway_testbed", parameters={}))
     sysctls = personality.root_sysctls(receive_buffer_bytes)
@@ -96,6 +97,14 @@ def _modules(point: Point, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
     for own in point.own_modules:
         given = {n: str(value) for n, value in point.experiment.modules.get(own.name, {}).items()}
         yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
+
+
+def _parameters(point: Point) -> Iterable[SetParameters]:
+    """Set the parameters of controls that are part of the kernel."""
+    for name, given in point.experiment.modules.items():
+        if parameters_in_kernel(name) and given:
+            values = {parameter: str(value) for parameter, value in given.items()}
+            yield SetParameters(module=name, parameters=values)
 
 
 def _pools(point: Point) -> Iterable[Command]:

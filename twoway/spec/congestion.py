@@ -5,6 +5,7 @@ window_packets 30 is "fixed30", which the module registers when loaded with `win
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -30,26 +31,50 @@ class Control:
     can_be_paced: bool = True
 
 
-# Controls of every guest's kernel (vm/guest.config).
-KERNELS_OWN = (
-    "reno",
-    "bbr",
-    "bic",
-    "cdg",
-    "cubic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-)
+# Controls of every guest's kernel (vm/guest.config), each with its parameters that can be written
+# while the kernel runs.
+KERNELS_OWN: Mapping[str, tuple[str, ...]] = {
+    "reno": (),
+    "bbr": (),
+    "bic": (
+        "beta",
+        "fast_convergence",
+        "initial_ssthresh",
+        "low_window",
+        "max_increment",
+        "smooth_part",
+    ),
+    "cdg": (
+        "backoff_beta",
+        "backoff_factor",
+        "hystart_detect",
+        "use_ineff",
+        "use_shadow",
+        "use_tolerance",
+    ),
+    "cubic": (
+        "beta",
+        "fast_convergence",
+        "hystart",
+        "hystart_ack_delta_us",
+        "hystart_detect",
+        "hystart_low_window",
+        "initial_ssthresh",
+        "tcp_friendliness",
+    ),
+    "dctcp": ("dctcp_alpha_on_init", "dctcp_shift_g"),
+    "highspeed": (),
+    "htcp": ("use_bandwidth_switch", "use_rtt_scaling"),
+    "hybla": ("rtt0",),
+    "illinois": (),
+    "lp": (),
+    "nv": ("nv_min_cwnd", "nv_pad", "nv_reset_period"),
+    "scalable": (),
+    "vegas": ("alpha", "beta", "gamma"),
+    "veno": (),
+    "westwood": (),
+    "yeah": (),
+}
 CONTROLS = {
     "fixed": Control("tcp_fixed", "window_packets", "windows", can_be_paced=False),
     "fast": Control("tcp_fast", "alpha_packets", "alphas"),
@@ -73,6 +98,14 @@ def parameter_of(name: str) -> tuple[str, str, int] | None:
         if control.field and re.fullmatch("[1-9][0-9]{0,4}", value) and int(value) <= _MOST_VALUE:
             return family, control.field, int(value)
     return None
+
+
+def parameters_in_kernel(module: str) -> tuple[str, ...] | None:
+    """List the parameters of a control that is part of the kernel, by its module's name.
+
+    Returns None for any other module.
+    """
+    return KERNELS_OWN.get(module.removeprefix("tcp_")) if module.startswith("tcp_") else None
 
 
 @cache

@@ -328,7 +328,9 @@ class Experiment(Model):
         default=[], description="programs of the host's file system, such as curl"
     )
     modules: dict[Name, dict[Name, Whole | ModuleValue]] = Field(
-        default={}, description="parameters of the kernel modules in use, by module name"
+        default={},
+        description="parameters of the kernel modules in use, by module name; of the kernel's own "
+        "controls, too, as tcp_cubic",
     )
     own_modules: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
         default=[],

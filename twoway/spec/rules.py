@@ -1,10 +1,17 @@
 """Checks between fields of an experiment or profile that are valid by themselves."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from twoway.contract.network import whole_ns
 from twoway.messages import meant
-from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
+from twoway.spec.congestion import (
+    KERNELS_OWN,
+    PARAMETER_FIELDS,
+    Control,
+    module_parameters,
+    parameters_in_kernel,
+)
 from twoway.spec.datagrams import datagram_problems
 from twoway.spec.experiment import (
     MOST_RECEIVE_BUFFER_BYTES,
@@ -154,19 +161,38 @@ def _module_problems(
                 f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
             )
     brought = {module.name: module.parameters for module in own}
-    used = sorted(brought.keys() | {c.module for c in in_use.values() if c.module})
+    # A program may use any control of the kernel.
+    kernels = KERNELS_OWN if experiment.programs else KERNELS_OWN.keys() & in_use
+    used = sorted(
+        brought.keys()
+        | {c.module for c in in_use.values() if c.module}
+        | {f"tcp_{control}" for control in kernels}
+    )
     for name, given in experiment.modules.items():
         if name not in used:
             problems.append(f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}")
             continue
-        known = brought[name] if name in brought else module_parameters(name)
+        kernels_own = parameters_in_kernel(name)
+        if name in brought:
+            known = brought[name]
+        else:
+            known = module_parameters(name) if kernels_own is None else kernels_own
         problems += [
             f"modules.{name}.{parameter}: no such parameter; "
             f"{name} has {', '.join(known) or 'none'}"
             for parameter in given
             if parameter not in known
         ]
+        problems += [
+            f"modules.{name}.{parameter}: must be a whole number of 32 bits, got {value!r}"
+            for parameter, value in given.items()
+            if kernels_own and parameter in known and not _has_32_bits(value)
+        ]
     return problems
+
+
+def _has_32_bits(value: int | str) -> bool:
+    return bool(re.fullmatch(r"-?[0-9]{1,10}", str(value))) and -(2**31) <= int(value) < 2**32
 
 
 def _flow_problems(

@@ -170,8 +170,21 @@ def _set_sysctls(step: dict[str, Any]) -> None:
             raise GuestError(f"{where}: sysctl {name}: set {value}, reads {' '.join(got)}")
 
 
+def _set_parameters(step: dict[str, Any]) -> None:
+    for name, value in step["parameters"].items():
+        path = Path("/sys/module") / step["module"] / "parameters" / name
+        note(None, ("echo", value, ">", str(path)))
+        field = f"modules.{step['module']}.{name}"
+        try:
+            got = _set_and_read(path, value).strip()
+        except OSError as error:
+            raise GuestError(f"{field}: {error.strerror}, got {value}") from error
+        if {"Y": "1", "N": "0"}.get(got, got) != value:
+            raise GuestError(f"{field}: set {value}, reads {got}")
+
+
 def _set_and_read(path: Path, text: str) -> str:
-    """Write a file of /proc/sys and read it again, in four system calls."""
+    """Write a file of /proc/sys or /sys/module and read it again, in four system calls."""
     opened = os.open(path, os.O_RDWR)
     try:
         os.write(opened, text.encode())
@@ -219,6 +232,7 @@ def _look_up(document: Any, path: list[str]) -> Any:
 STEPS = {
     "make_network": _command,
     "load_module": _load_module,
+    "set_parameters": _set_parameters,
     "set_sysctls": _set_sysctls,
     "set_offloads": _set_offloads,
     "command": _command,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from shlex import join
 
-from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
+from twoway.contract.plan import Plan, SetOffloads, SetParameters, SetSysctls, Step
 
 # Each node's links, addresses, routes, neighbours and queues, in both versions of IP.
 SEEN = (
@@ -25,6 +25,9 @@ def _inside(node: str | None) -> str:
 def _commands(step: Step) -> Iterable[str]:
     if isinstance(step, SetSysctls):
         yield join(["sysctl", "-q", "-w", *(f"{n}={value}" for n, value in step.sysctls.items())])
+    elif isinstance(step, SetParameters):
+        for name, value in step.parameters.items():
+            yield f"echo {value} > /sys/module/{step.module}/parameters/{name}"
     elif isinstance(step, SetOffloads):
         yield join(
             ["ethtool", "-K", step.interface, *(w for name in step.off for w in (name, "off"))]

@@ -39,6 +39,22 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
     ]
 
 
+def test_parameters_of_the_kernel_are_named(tmp_path: Path) -> None:
+    """Parameters of a control that is part of the kernel are for uml; those of our modules not."""
+    flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}
+    fixed = {**flow, "name": "g", "congestion": "fixed", "window_packets": 4}
+    modules = {"tcp_cubic": {"hystart": 0}, "tcp_fixed": {}}
+    document = SMALL | {"flows": [flow, fixed], "modules": modules}
+    plan = build_plan(load_point(str(write_experiment(tmp_path, document))))
+    with pytest.raises(UsageError) as caught:
+        refuse_what_uml_has(plan, "qemu")
+    assert str(caught.value) == (
+        "modules.tcp_cubic: not possible with the backend qemu; uml has it"
+    )
+    steps = [step for step in plan.setup if step.kind == "set_parameters"]
+    assert [(step.module, step.parameters) for step in steps] == [("tcp_cubic", {"hystart": "0"})]
+
+
 def test_each_switch_is_named() -> None:
     """Another backend, and a run over several hosts, names all options that need uml's guest."""
     point = load_point("switches@ip=4,network=linuxrouter")

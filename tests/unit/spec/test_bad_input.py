@@ -326,6 +326,24 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
     ]
 
 
+def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
+    """A control of the kernel takes its own parameters, as numbers, if a flow uses it."""
+    flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}
+    modules = {
+        "tcp_cubic": {"hystart": 0, "hystartt": 1, "beta": "x", "fast_convergence": 2**32},
+        "tcp_vegas": {"alpha": 2},
+    }
+    said = _vet(tmp_path, flows=[flow], modules=modules)
+    assert "modules.tcp_cubic.hystart:" not in said
+    assert "modules.tcp_cubic.hystartt: no such parameter; tcp_cubic has beta, " in said
+    assert "modules.tcp_cubic.beta: must be a whole number of 32 bits, got 'x'" in said
+    assert "modules.tcp_cubic.fast_convergence: must be a whole number of 32 bits" in said
+    assert "modules.tcp_vegas: no flow uses it; in use: tcp_cubic" in said
+    program = {"name": "it", "host": "h1", "command": ["true"]}
+    fields = {"flows": [flow], "programs": [program], "modules": {"tcp_vegas": {"alpha": 2}}}
+    assert load_point(str(write_experiment(tmp_path, {**SMALL, **fields})))
+
+
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
     """A module parameter is refused if no flow uses its module, or if flows set it themselves."""
     said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
