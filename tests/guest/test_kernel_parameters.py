@@ -7,9 +7,9 @@ import yaml
 from plans import said_in_guest
 from running import SMALL, carry_out, measure, write_experiment
 
+from twoway.contract.manifest import read_manifest
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
-from twoway.measure.run_folder import read_manifest
 from twoway.spec.congestion import KERNELS_OWN
 
 WRITABLE = "cd /sys/module; find tcp_*/parameters -type f -perm -200 > /mnt/run/said"
