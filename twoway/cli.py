@@ -14,14 +14,15 @@ from capture_analysis.printable import only_printable
 
 from twoway import __version__
 from twoway.commands.options import complain
-from twoway.errors import TwowayError
+from twoway.errors import TwowayError, exit_code_after
 from twoway.limits import refuse_small_limits
 from twoway.messages import hush
 
 EXIT_HELP = (
     "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "
     "failed or a "
-    "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
+    "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little, "
+    "130 Ctrl-C and 143 SIGTERM ended the command"
 )
 # Objects between two collections of garbage. Loading makes many objects that stay: with Python's
 # default of 700, collections take 4 % of the processor time until an experiment is read.
@@ -76,7 +77,7 @@ def main() -> int:
 def _main() -> int:
     try:
         for ending in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ending, signal.default_int_handler)
+            signal.signal(ending, _end)
         refuse_small_limits()
         if "COMP_LINE" in os.environ:  # a shell asks for completions at the cursor
             import argcomplete  # noqa: PLC0415 - only then
@@ -101,10 +102,15 @@ def _main() -> int:
         name = error.filename2 or error.filename  # the error of a renaming names its target
         complain(f"{name}: {error.strerror}" if name else str(error))
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as end:
         complain("interrupted")
-        return 1
+        return exit_code_after(end)
     return status
+
+
+def _end(number: int, _: object) -> None:
+    """End the command at a signal as Ctrl-C does."""
+    raise KeyboardInterrupt(number)
 
 
 def _drop_output() -> None:

@@ -1,5 +1,7 @@
 """The errors that twoway raises, each with the exit code of the command."""
 
+import signal
+
 
 class TwowayError(Exception):
     """A failure with a sentence for the user.
@@ -32,6 +34,23 @@ class UsageError(TwowayError):
     """A command line that cannot be carried out."""
 
     exit_code = 2
+
+
+def exit_code_after(end: KeyboardInterrupt) -> int:
+    """Return a shell's exit code of a program that a signal ended: 128 and the signal's number.
+
+    Args:
+        end: the interruption, with the number of the signal unless Ctrl-C raised it.
+    """
+    return 128 + int(end.args[0] if end.args else signal.SIGINT)
+
+
+class CommandEndedError(TwowayError):
+    """A command that a signal ended, with a hint at how to continue."""
+
+    def __init__(self, end: KeyboardInterrupt, hint: str) -> None:
+        super().__init__("interrupted", hint)
+        self.exit_code = exit_code_after(end)
 
 
 class RunError(TwowayError):

@@ -1,17 +1,20 @@
 """Progress on standard error: of builds, of a run, and of a sweep."""
 
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from twoway.messages import console, say
 
@@ -122,12 +125,14 @@ class SweepBar:
 
     def __init__(self, points: int, cost: float) -> None:
         self._points, self._done = points, 0
+        self._ran, self._to_run = 0.0, cost
+        self._began = self._ended = time.monotonic()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TimeElapsedColumn(),
             TextColumn("left"),
-            TimeRemainingColumn(),
+            _TimeLeft(self),
             console=console(),
             transient=True,
             disable=not console().is_terminal,
@@ -141,11 +146,42 @@ class SweepBar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def show(self, text: str, cost: float) -> None:
-        """Print a line about a finished point and advance the bar by its cost."""
+    def show(self, text: str, cost: float, *, kept: bool) -> None:
+        """Print a line about a finished point; advance the bar by its cost if it was run now."""
         self._done += 1
-        self._progress.update(self._task, advance=cost, description=self._count())
+        if kept:
+            self._to_run -= cost
+        else:
+            self._ran += cost
+            self._ended = time.monotonic()
+        self._progress.update(
+            self._task, total=self._to_run, completed=self._ran, description=self._count()
+        )
         say(text)
+
+    def left_s(self, now: float) -> float | None:
+        """Estimate the time until all points have run, from those that ran; None before the first.
+
+        Args:
+            now: time of the monotonic clock, s.
+        """
+        if not self._ran:
+            return None
+        left_s = (self._ended - self._began) * (self._to_run - self._ran) / self._ran
+        return max(left_s - (now - self._ended), 0)
 
     def _count(self) -> str:
         return f"{self._done} of {self._points} points"
+
+
+class _TimeLeft(ProgressColumn):
+    """The time left of a sweep's bar."""
+
+    def __init__(self, bar: SweepBar) -> None:
+        self._bar = bar
+        super().__init__()
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002 - the bar knows more
+        """Format the time as rich does."""
+        left_s = self._bar.left_s(time.monotonic())
+        return Text("-:--:--" if left_s is None else str(timedelta(seconds=round(left_s))))

@@ -180,7 +180,7 @@ def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signals) -> None:
-    """After Ctrl-C or kill: exit code 1, a .partial folder, no result and no process."""
+    """After Ctrl-C or kill: 128 and the signal, a .partial folder, no result and no process."""
     spin = {"name": "spin", "host": "h1", "start_s": 1, "command": ["sh", "-c", SPIN]}
     path = write_experiment(tmp_path, {**SMALL, "programs": [spin]})
     results = tmp_path / "results"
@@ -193,7 +193,7 @@ def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signa
     _wait_for(lambda: list(results.glob("*/.running-*/.guest/programs/spin.out")), "the run")
     running.send_signal(how)
     _, said = running.communicate(timeout=30)
-    assert running.returncode == 1
+    assert running.returncode == 128 + how
     assert "interrupted" in said
     folders = [p.name for p in (results / "small").iterdir()]
     assert len(folders) == 1

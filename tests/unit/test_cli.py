@@ -121,12 +121,17 @@ def test_small_limits(limit: str, sentence: str) -> None:
     assert (done.returncode, done.stderr) == (2, f"twoway: {sentence}\n")
 
 
-def test_ended_while_it_starts(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """A signal before the command line is parsed gives one line, and status 1."""
-    monkeypatch.setattr(cli, "_parser", lambda _: signal.raise_signal(signal.SIGTERM))
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_ended_while_it_starts(
+    how: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A signal before the command line is parsed gives one line, and a shell's exit code."""
+    monkeypatch.setattr(cli, "_parser", lambda _: signal.raise_signal(how))
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        assert cli.main() == 1
+        assert cli.main() == code
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

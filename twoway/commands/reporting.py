@@ -9,7 +9,7 @@ from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
 from twoway.contract.writing import chown_like_parent, out_of_space
-from twoway.errors import TwowayError
+from twoway.errors import CommandEndedError, TwowayError
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     except KeyboardInterrupt as error:
         hint = f"the run is whole: `twoway report {shown(folder)}` completes it"
-        raise TwowayError("interrupted", hint) from error
+        raise CommandEndedError(error, hint) from error
     except OSError as error:
         if not out_of_space(error):
             raise
@@ -68,9 +68,10 @@ def _print_verdicts(document: "Verdicts") -> None:
         say(marked(check.verdict, row_in_words(check)), wrong=check in misses)
     if len(doubtful) > MOST_CHECKS:
         say(f"     and {len(doubtful) - MOST_CHECKS} more fidelity checks", markup=False)
-    if all(check.verdict is Verdict.PASS for check in document.fidelity):
+    if not doubtful:
         say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
-    say(document.headline, markup=False, wrong=bool(misses))
+    if doubtful or document.rows:  # otherwise the line above says all
+        say(document.headline, markup=False, wrong=bool(misses))
 
 
 def _print_flows(folder: Path) -> None:

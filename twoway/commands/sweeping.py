@@ -74,7 +74,7 @@ def run_all(
         say(f"{len(points)} points, {crew_size}, into {shown(results)}", markup=False)
 
     def ended(name: str, outcome: "Outcome") -> None:
-        bar.show(_line(outcome), waiting.pop(name, 0))
+        bar.show(_line(outcome), waiting.pop(name, 0), kept=outcome.kept)
         done.append(outcome)
         on_outcome(done, [*waiting])
 

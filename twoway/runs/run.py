@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -134,10 +135,20 @@ def alone(point: Point, results: Path) -> Iterator[None]:
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # NFS cannot lock folders: there a point may run twice
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _say_that_another_runs(results)
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
         os.close(lock)
+
+
+@cache
+def _say_that_another_runs(results: Path) -> None:
+    """Say once that points wait for another command."""
+    say(f"another command runs points into {results}: waiting for it, its runs are kept")
 
 
 def kept_run(

@@ -1,6 +1,7 @@
 """`twoway report`: its files, output and exit code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,7 @@ def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(TwowayError, match=r"^interrupted") as raised:
         report_on(write_run(tmp_path), as_json=False)
     assert "`twoway report " in raised.value.hint
+    assert raised.value.exit_code == 130
 
 
 def test_unknown_metric(tmp_path: Path) -> None:
@@ -166,3 +168,11 @@ def test_changed_artifact(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"{folder}: missing or changed since the run: sockets/queues.csv" in done.stderr
     assert not (folder / "report.html").exists()
+
+
+def test_a_run_without_statements_has_one_line(tmp_path: Path) -> None:
+    """Passed fidelity checks are one line, and no headline repeats them."""
+    done = twoway("report", write_run(tmp_path))
+    first, last = done.stderr.splitlines()
+    assert re.fullmatch(r"pass\s+\d+ fidelity checks", first.strip())
+    assert last.startswith("report: ")
