@@ -132,7 +132,8 @@ def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
 def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
     """A film's frames leave whole, 40 ms apart, and all of its bytes arrive."""
     film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
-    folder = run_experiment(point(tmp_path, film), Uml(guest), tmp_path / "results")
+    each = point(tmp_path, film)
+    folder = run_experiment(each, Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis).sound
     view = analysis.connections["left"]
@@ -140,7 +141,8 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
     data = data.where(data.time_ns >= analysis.run.start_ns)
     frame = (data.time_ns - analysis.run.start_ns) // 40_000_000
     sent = np.bincount(frame, weights=data.payload_bytes)
-    assert sent.tolist() == Film.model_validate(FILM).frame_bytes(1)
+    span = each.experiment.span(each.experiment.flows[0])
+    assert sent.tolist() == Film.model_validate(FILM).frame_bytes(span)
 
 
 def test_transfers_end(guest: Guest, tmp_path: Path) -> None:

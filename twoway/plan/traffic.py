@@ -16,6 +16,7 @@ from twoway.contract.plan import (
 from twoway.plan.buffers import send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.datagrams import UDP_HEADER_BYTES
+from twoway.spec.draws import traffic_seed
 from twoway.spec.point import Point
 
 PROGRESS_REPORTS = 400
@@ -107,7 +108,7 @@ def _source_options(point: Point, connection: Connection) -> Iterable[str]:
     """List a connection's options: its data if limited, and pacing."""
     flow = point.flows[connection.name]
     if flow.traffic is not None:
-        yield from flow.traffic.source_options(point.experiment.span(flow))
+        yield from flow.traffic.source_options(point.experiment.span(flow, connection.name))
     if connection.transfer_bytes is not None:
         yield f"bytes {connection.transfer_bytes}"
     if point.experiment.stack.pacing:
@@ -129,6 +130,7 @@ def datagram_sink(flow: DatagramFlow) -> Program:
 def datagram_source(point: Point, flow: DatagramFlow) -> Program:
     """Send a UDP flow."""
     (asked,) = (each for each in point.experiment.datagrams if each.name == flow.name)
+    seed = traffic_seed(point.experiment.seed, flow.name, asked.seed)
     payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES[ip_version(flow.destination)]
     interval_ns = (
         round(1e9 / flow.frames_per_s)
@@ -139,12 +141,12 @@ def datagram_source(point: Point, flow: DatagramFlow) -> Program:
         {GUEST_BIN}/datagrams send --to {flow.destination} --port {flow.port}
         --source-port {flow.source_port} --bytes {payload_bytes}
         --interval {interval_ns} --start-at {flow.start_ns} --stop-at {flow.stop_ns}
-        --seed {asked.seed}
+        --seed {seed}
     """
     if flow.poisson:
         send += " --poisson"
     if asked.film:
-        packets = asked.frame_packets((flow.stop_ns - flow.start_ns) / 1e9)
+        packets = asked.frame_packets(seed, (flow.stop_ns - flow.start_ns) / 1e9)
         send += f" --frames {','.join(map(str, packets))}"
     if asked.on_off:
         on_ns, off_ns = (round(1e9 * s) for s in (asked.on_off.mean_on_s, asked.on_off.mean_off_s))

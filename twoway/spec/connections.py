@@ -118,8 +118,8 @@ def _connections_of(
         queues: the queues that each connection passes, by field.
         first: the number of the flow's first connection, which determines the ports.
     """
-    span, traffic, ip = experiment.span(flow), flow.traffic, experiment.ip_of(flow)
-    arrivals = traffic.arrivals(span) if traffic else None
+    traffic, ip = flow.traffic, experiment.ip_of(flow)
+    arrivals = traffic.arrivals(experiment.span(flow)) if traffic else None
     starts: list[tuple[float, int | None]] = [(0.0, None)] * flow.count
     if arrivals is not None:
         starts = [*arrivals]
@@ -127,6 +127,7 @@ def _connections_of(
     first += ports_later(experiment)
     for index, (later_s, transfer_bytes) in enumerate(starts):
         name = f"{flow.name}-{index + 1}" if numbered else flow.name
+        span = experiment.span(flow, name)
         late = late_s(experiment, name, span.seconds) if arrivals is None else later_s
         start_ns = START_NS + round((flow.start_s + late) * 1e9)
         yield Connection(

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.network import IpVersion, mean_interval_ns, whole_ns
+from twoway.spec.draws import BY_DEFAULT, Draw
 from twoway.spec.traffic.film import MOST_FRAMES, frames_within, relative_sizes
 
 # The most packets of all UDP flows together: 4 GB in the captures of a two_node.
@@ -55,18 +56,19 @@ class Datagrams(Model):
         default=None,
         description="frames of a video, whose packets leave at once, instead of single packets",
     )
-    seed: Annotated[int, Field(ge=0, le=10**15)] = Field(
-        default=1, description="seed of the times, if they are random, and of a film's frames"
+    seed: Draw = Field(
+        default=None,
+        description=f"seed of the times, if they are random, and of a film's frames; {BY_DEFAULT}",
     )
     start_s: NonNegative = Field(default=0, description="start, after the traffic's start")
     stop_s: Positive | None = Field(
         default=None, description="end, after the traffic's start; by default the end of traffic"
     )
 
-    def frame_packets(self, seconds: float) -> list[int]:
+    def frame_packets(self, seed: int, seconds: float) -> list[int]:
         """Compute the number of packets of each frame of a film, whose mean rate is `rate_mbit`."""
         assert self.film is not None
-        sizes = relative_sizes(self.seed, self.film.frames_per_s, seconds)
+        sizes = relative_sizes(seed, self.film.frames_per_s, seconds)
         sent = [0.0, *accumulate(sizes)]
         bits = self.rate_mbit * 1e6 * len(sizes) / self.film.frames_per_s
         scale = bits / (self.packet_bytes * 8) / sent[-1]

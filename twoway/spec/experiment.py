@@ -16,6 +16,7 @@ from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, tex
 from twoway.contract.network import IpVersion, whole_ns
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
+from twoway.spec.draws import traffic_seed
 from twoway.spec.figures import Scatter
 from twoway.spec.links import BehindQueue, Element, Queue
 from twoway.spec.links.half_duplex import HalfDuplex
@@ -272,6 +273,13 @@ class Flow(TrafficFields):
     """TCP connections from one host to another, with unlimited data unless a traffic is given."""
 
     @property
+    def connection_names(self) -> list[str]:
+        """The names of its connections, unless its traffic gives them other numbers."""
+        if self.count == 1:
+            return [self.name]
+        return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+
+    @property
     def traffics(self) -> dict[str, Traffic]:
         """The traffic given instead of unlimited data, by its field; at most one."""
         values = {name: getattr(self, name) for name in kinds()}
@@ -355,8 +363,8 @@ class Experiment(Model):
     )
     start_jitter_ms: Annotated[float, Field(ge=0, le=60_000)] = Field(
         default=100,
-        description="in repetitions with a seed other than 1 a flow starts later by a random time, "
-        "at most this and at most a tenth of its duration",
+        description="in repetitions a flow starts later by a random time, at most this and at most "
+        "a tenth of its duration; 0 for starts as the file has them",
     )
     kernel: (
         Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
@@ -405,12 +413,19 @@ class Experiment(Model):
             "findings": self.findings,
         }
 
-    def span(self, flow: Flow) -> Span:
-        """Return the duration and packet sizes that a flow's kind of traffic needs."""
+    def span(self, flow: Flow, connection: str | None = None) -> Span:
+        """Return the duration, packet sizes and seed that a flow's kind of traffic needs.
+
+        Args:
+            flow: the flow.
+            connection: the name of one of its connections; None for the flow itself.
+        """
         stack, stop_s = self.stack, flow.stop_s or self.duration_s
         segment_bytes = stack.segment_bytes(self.ip_of(flow))
         seconds = (whole_ns(stop_s) - whole_ns(flow.start_s)) / 1e9
-        return Span(seconds, stack.mtu_bytes, segment_bytes)
+        given = flow.traffic.given_seed if flow.traffic else None
+        seed = traffic_seed(self.seed, connection or flow.name, given)
+        return Span(seconds, stack.mtu_bytes, segment_bytes, seed)
 
     def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
         """Return a flow's version of IP."""

@@ -1,29 +1,25 @@
 """Repetitions of an experiment: equal at all points, except that random values are drawn anew.
 
-A repetition follows from its seed alone, a number from 1. Seed 1 is the experiment as its file has
-it. Another seed
+A repetition follows from its seed alone, a number from 1. The seed
 
 - is the experiment's `seed`: the guest's kernel draws losses, marks, jitter, initial sequence
-  numbers and the hashes of fair queues from it;
+  numbers and the hashes of fair queues from it, and traffic its random times and sizes (draws.py);
 - starts each connection and UDP flow later, by a time drawn from 0 to `start_jitter_ms`, and to a
   tenth of its duration at most;
-- moves the ports of connections and UDP flows;
-- draws films, transfers and UDP's random times from other seeds.
+- moves the ports of connections and UDP flows.
 
 A draw depends on the seed and the flow's name alone: adding another flow does not change it.
 """
 
-import random
 import re
 from collections.abc import Iterable, Iterator
 
 from twoway.contract.manifest import SEED
 from twoway.errors import SpecError
+from twoway.spec.draws import source
 from twoway.spec.experiment import MOST_SEEDS, Experiment
 from twoway.spec.matrix import AxisValues
 
-# The distance between the traffic seeds of two repetitions.
-_APART = 1_000_000
 # The most by which ports move.
 _PORTS = 10_000
 
@@ -78,21 +74,8 @@ def at_matrix(experiment: Experiment, point: AxisValues) -> AxisValues:
 
 
 def repeated(experiment: Experiment, seed: int) -> Experiment:
-    """Set the seed of a repetition in an experiment and in its traffic."""
-    later = (seed - 1) * _APART
-    flows = [
-        flow.model_copy(update={n: each.drawn_anew(later) for n, each in flow.traffics.items()})
-        for flow in experiment.flows
-    ]
-    datagrams = [each.model_copy(update={SEED: each.seed + later}) for each in experiment.datagrams]
-    return experiment.model_copy(
-        update={
-            SEED: seed,
-            "seeds": experiment.seeds or seed,
-            "flows": flows,
-            "datagrams": datagrams,
-        }
-    )
+    """Set the seed of a repetition in an experiment."""
+    return experiment.model_copy(update={SEED: seed, "seeds": experiment.seeds or seed})
 
 
 def late_s(experiment: Experiment, name: str, duration_s: float) -> float:
@@ -103,14 +86,12 @@ def late_s(experiment: Experiment, name: str, duration_s: float) -> float:
         name: the flow's name.
         duration_s: the flow's duration.
     """
-    if experiment.repetition == 1:
+    if not experiment.seeds:
         return 0.0
-    draw = random.Random(f"{experiment.repetition} {name}").random()  # noqa: S311 - repeatable
-    return draw * min(experiment.start_jitter_ms / 1e3, duration_s / 10)
+    most_s = min(experiment.start_jitter_ms / 1e3, duration_s / 10)
+    return source(experiment.seed, name).random() * most_s
 
 
 def ports_later(experiment: Experiment) -> int:
-    """Draw the number that a repetition adds to all ports."""
-    if experiment.repetition == 1:
-        return 0
-    return random.Random(experiment.repetition).randrange(_PORTS)  # noqa: S311 - repeatable
+    """Draw the number that a repetition adds to all ports; 0 without repetitions."""
+    return source(experiment.seed, "").randrange(_PORTS) if experiment.seeds else 0

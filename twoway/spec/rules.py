@@ -236,7 +236,9 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
         if flow.count > 1 and traffic.arrivals(span) is not None:
             problems.append(f".count: {name} sets the number of connections, got {flow.count}")
         if span.seconds > 0:
-            problems += [f".{name}{problem}" for problem in traffic.problems(span)]
+            spans = (experiment.span(flow, each) for each in flow.connection_names)
+            found = filter(None, map(traffic.problems, spans))
+            problems += [f".{name}{problem}" for problem in next(found, [])]
     return problems
 
 

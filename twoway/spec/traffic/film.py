@@ -10,13 +10,14 @@ Here they travel over TCP; `film` of `datagrams` sends them over UDP (docs/decis
 import itertools
 import random
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from typing_extensions import override
 
-from twoway.contract.model import Model, Whole
+from twoway.contract.model import Model
 from twoway.contract.network import whole_ns
+from twoway.spec.draws import BY_DEFAULT, Draw
 from twoway.spec.traffic.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
@@ -41,11 +42,12 @@ class Film(Model, Traffic):
         description="mean rate of the frames, without headers, in Mbit/s"
     )
     frames_per_s: Annotated[float, Field(ge=0.001, le=100_000)] = Field(description="frame rate")
-    seed: Whole = Field(default=1, description="which film it is")
+    seed: Draw = Field(default=None, description=f"which film it is; {BY_DEFAULT}")
 
+    @property
     @override
-    def drawn_anew(self, later: int) -> Self:
-        return self.model_copy(update={"seed": self.seed + later})
+    def given_seed(self) -> int | None:
+        return self.seed
 
     @override
     def problems(self, span: Span) -> list[str]:
@@ -53,7 +55,7 @@ class Film(Model, Traffic):
         count = frames_within(span.seconds, self.frames_per_s)
         if count > MOST_FRAMES:
             return [f".frames_per_s: {count} frames, at most {MOST_FRAMES} are sent"]
-        largest = max(self.frame_bytes(span.seconds))
+        largest = max(self.frame_bytes(span))
         if largest <= _MOST_BYTES:
             return []
         return [
@@ -63,19 +65,19 @@ class Film(Model, Traffic):
     @override
     def source_options(self, span: Span) -> list[str]:
         """Return the options that write one frame in each interval."""
-        sizes = ",".join(map(str, self.frame_bytes(span.seconds)))
+        sizes = ",".join(map(str, self.frame_bytes(span)))
         return [f"interval {round(1e9 / self.frames_per_s)}", f"sizes {sizes}"]
 
     @override
     def packet_mbit(self, span: Span) -> float:
         """Compute the mean rate of the frames' packets, headers included."""
-        frames, header_bytes = self.frame_bytes(span.seconds), span.mtu_bytes - span.segment_bytes
+        frames, header_bytes = self.frame_bytes(span), span.mtu_bytes - span.segment_bytes
         sent = sum(size + -(-size // span.segment_bytes) * header_bytes for size in frames)
         return sent * 8 / 1e6 / (len(frames) / self.frames_per_s)
 
-    def frame_bytes(self, seconds: float) -> list[int]:
+    def frame_bytes(self, span: Span) -> list[int]:
         """Compute the sizes of the frames of a film of this length, at least one."""
-        sizes = relative_sizes(self.seed, self.frames_per_s, seconds)
+        sizes = relative_sizes(span.seed, self.frames_per_s, span.seconds)
         total_bytes = self.mean_mbit * 1e6 / 8 * len(sizes) / self.frames_per_s
         scale = total_bytes / sum(sizes)
         return [max(round(size * scale), 1) for size in sizes]

@@ -1,7 +1,7 @@
 """The interface of all kinds of traffic."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,13 @@ class Span:
         seconds: time from the flow's start to its end.
         mtu_bytes: size of a full IP packet.
         segment_bytes: the payload of a full segment.
+        seed: the seed of its random numbers, from the run's seed and the flow's name.
     """
 
     seconds: float
     mtu_bytes: int
     segment_bytes: int
+    seed: int = 1
 
 
 class Traffic:
@@ -35,13 +37,14 @@ class Traffic:
         """The payload of each connection; None if unlimited, or if `arrivals` gives it."""
         return None
 
+    @property
+    def given_seed(self) -> int | None:
+        """The seed that the field names; None if it names none, or nothing is random."""
+        return None
+
     def problems(self, span: Span) -> list[str]:  # noqa: ARG002 - for subclasses
         """List contradictions with the experiment, each as ".FIELD: ..."."""
         return []
-
-    def drawn_anew(self, later: int) -> Self:  # noqa: ARG002 - likewise
-        """Return the same traffic with a seed higher by `later`; itself if nothing is random."""
-        return self
 
     def arrivals(self, span: Span) -> list[tuple[float, int]] | None:  # noqa: ARG002 - likewise
         """List the connections: start in s after the flow's start, and payload in bytes.

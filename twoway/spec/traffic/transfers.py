@@ -6,13 +6,14 @@ bytes. All transfers are part of the plan (docs/decisions/0026).
 
 import math
 import random
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from typing_extensions import override
 
-from twoway.contract.model import Model, Whole
+from twoway.contract.model import Model
 from twoway.contract.network import whole_ns
+from twoway.spec.draws import BY_DEFAULT, Draw
 from twoway.spec.traffic.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.
@@ -37,11 +38,12 @@ class Transfers(Model, Traffic):
         description="Pareto's shape: the closer to 1, the larger the share of the few largest "
         "payloads",
     )
-    seed: Whole = Field(default=1, description="seed of arrivals and sizes")
+    seed: Draw = Field(default=None, description=f"seed of arrivals and sizes; {BY_DEFAULT}")
 
+    @property
     @override
-    def drawn_anew(self, later: int) -> Self:
-        return self.model_copy(update={"seed": self.seed + later})
+    def given_seed(self) -> int | None:
+        return self.seed
 
     @override
     def problems(self, span: Span) -> list[str]:
@@ -58,13 +60,13 @@ class Transfers(Model, Traffic):
                 )
             ]
         if not self.arrivals(span):
-            return [f".per_s: none arrives in {seconds:g} s with seed {self.seed}"]
+            return [f".per_s: none arrives in {seconds:g} s with this seed"]
         return []
 
     @override
     def arrivals(self, span: Span) -> list[tuple[float, int]]:
         """Draw the transfers, in order."""
-        source = random.Random(self.seed)  # noqa: S311 - a repeatable one
+        source = random.Random(span.seed)  # noqa: S311 - a repeatable one
         found, now = [], _exponential(source) / self.per_s
         while now < span.seconds:
             size = math.ceil(self._relative_size(source) * self.mean_bytes)

@@ -1,6 +1,7 @@
 """Films and transfers are drawn by their papers' rules from a seed."""
 
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_a_constant_rate_counts_headers() -> None:
 def test_a_film_is_larger_with_headers() -> None:
     """Each packet of a film's frames adds 40 bytes to its mean rate."""
     film = Film.model_validate(FILM)
-    packets = sum(-(-size // 1460) for size in film.frame_bytes(60))
+    packets = sum(-(-size // 1460) for size in film.frame_bytes(span(60)))
     assert film.packet_mbit(span(60)) == pytest.approx(10 + packets * 40 * 8 / 60e6, abs=1e-4)
 
 
@@ -48,14 +49,14 @@ def test_a_film_is_larger_with_headers() -> None:
 def test_film_has_its_mean_rate(seconds: float) -> None:
     """The frames of a film of any length add up to its mean rate, each rounded to a byte."""
     film = Film.model_validate(FILM)
-    sizes = film.frame_bytes(seconds)
+    sizes = film.frame_bytes(span(seconds))
     assert len(sizes) == seconds * 25
     assert sum(sizes) * 8 / seconds == pytest.approx(10e6, abs=len(sizes) * 8 / seconds)
 
 
 def test_film_varies_as_it_says() -> None:
     """A long film has a coefficient of variation of 0.97 and a largest frame of 6.7 means."""
-    sizes = Film.model_validate(FILM).frame_bytes(10_000)
+    sizes = Film.model_validate(FILM).frame_bytes(span(10_000))
     mean = statistics.mean(sizes)
     assert statistics.pstdev(sizes) / mean == pytest.approx(0.97, abs=0.02)
     assert max(sizes) / mean == pytest.approx(6.7, abs=0.1)
@@ -63,7 +64,7 @@ def test_film_varies_as_it_says() -> None:
 
 def test_film_is_of_groups() -> None:
     """In a group the first frame is six times a B frame, and every third frame twice."""
-    group = Film.model_validate(FILM).frame_bytes(10)[:12]
+    group = Film.model_validate(FILM).frame_bytes(span(10))[:12]
     ratios = [size / group[1] for size in group]
     assert ratios == pytest.approx([6, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1], rel=1e-3)
 
@@ -80,11 +81,10 @@ def test_transfers_are_poisson_and_exponential() -> None:
 
 def test_another_seed_is_another_series() -> None:
     """One seed always gives one series, and another seed gives another."""
-    films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
+    spans = [replace(span(9), seed=seed) for seed in (1, 1, 2)]
+    films = [Film.model_validate(FILM).frame_bytes(each) for each in spans]
     assert films[0] == films[1] != films[2]
-    arrivals = [
-        Transfers.model_validate({**TRANSFERS, "seed": n}).arrivals(span(9)) for n in (1, 1, 2)
-    ]
+    arrivals = [Transfers.model_validate(TRANSFERS).arrivals(each) for each in spans]
     assert arrivals[0] == arrivals[1] != arrivals[2]
 
 
