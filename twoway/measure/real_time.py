@@ -20,8 +20,10 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
+from twoway.measure.metric import BY_UNIT, HostError
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Passage
+from twoway.measure.registry import host_errors
 
 # A few of many timers are very late; one packet in a hundred does not decide a metric.
 QUANTILE = 0.99
@@ -29,8 +31,6 @@ QUANTILE = 0.99
 # By the reflection principle at most twice as many walks leave that range as end outside it, and
 # 0.5 % of the normal distribution are outside 2.81.
 WALK_DEVIATIONS = 2.81
-# Families of metrics of a queue's highest or lowest level, which depends on the timing of bursts.
-HEIGHTS = ("queue_peak", "plateau_")
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,11 @@ class ClockError:
         Returns: the error in the metric's unit; infinite if the clock does not resolve the metric.
         """
         family, _, place = metric.partition(".")
-        if family.startswith(("compression_factor", "ack_bunch")):
+        declared = host_errors().get(family, BY_UNIT)
+        if declared & (HostError.SPACING | HostError.BUNCH):
             view = self.analysis.connections[place]
             closer = spacing_error_ns(view) / max(view.ack_service_ns, 1)
-            if family.startswith("compression_factor"):
+            if HostError.SPACING in declared:
                 return measured * closer
             # ACKs with a gap above this number of transmission times count as two bunches.
             if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
@@ -110,10 +111,10 @@ class ClockError:
             trips = max(1.0, abs(measured) * 1e9 / self._base_rtt_ns)
             return trips * self.round_trip_ns / 1e9
         if unit in {"packets", "acks", "segments"}:
-            moved_ns = self.phase_ns if family.startswith(HEIGHTS) else 0
+            moved_ns = self.phase_ns if HostError.LEVEL in declared else 0
             packets = (self.round_trip_ns + moved_ns) / self._shortest_ns
             # Two packets due at the same time may come in either order, so this is at least 1.
-            return packets if family.endswith("_mean") else max(1, math.ceil(packets))
+            return packets if HostError.MEAN in declared else max(1, math.ceil(packets))
         return abs(measured) * self.round_trip_ns / self._base_rtt_ns
 
     @cached_property

@@ -10,7 +10,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.discovery import modules_of
 
 from twoway.measure import links, metrics
-from twoway.measure.metric import Estimator, Scope
+from twoway.measure.metric import Estimator, HostError, Scope
 
 
 @cache
@@ -34,6 +34,16 @@ def of_scope(scope: Scope) -> list[Estimator]:
 def definitions() -> dict[str, Definition]:
     """Return the definitions of all metrics of a run, by name."""
     return {each.name: each for found in all_estimators() for each in found.definitions}
+
+
+@cache
+def host_errors() -> dict[str, HostError]:
+    """Return the declared errors on a real clock of those metrics that have one, by name."""
+    return {
+        definition.name: error
+        for found in all_estimators()
+        for definition, error in found.host_errors.items()
+    }
 
 
 def metric_names(

@@ -25,6 +25,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.fidelity import fidelity
 from twoway.measure.real_time import ClockError, departure_error_ns, quantile
+from twoway.measure.registry import all_estimators, host_errors
 
 
 def real_time(tmp_path: Path, **tables: Any) -> Path:
@@ -380,6 +381,25 @@ def queue_errors(folder: Path) -> tuple[int, float, float]:
         error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
     )
     return error.phase_ns, peak, drops
+
+
+def test_a_metrics_name_decides_no_error(tmp_path: Path) -> None:
+    """A metric that is not declared a level or a mean has the error of its unit, for any name."""
+    folder = real_time(tmp_path)
+    start_ns = START_NS + 1_000_000
+    edit_json(folder / "manifest.json", lambda m: m["connections"][0].update(start_ns=start_ns))
+    error = ClockError(Analysis(folder))
+    for name in ("queue_peak_x", "plateau_x", "ack_bunch_x", "x_mean", "x"):
+        assert error.of(f"{name}.forward", 4, "packets") == 1
+    assert error.of("queue_mean.forward", 4, "packets") == 0
+    assert error.of("compression_factor_x.forward", 4, "1") == 0
+
+
+def test_errors_are_declared_of_a_metrics_own_quantities() -> None:
+    """An estimator declares errors of quantities that it returns, and only of those."""
+    estimators = all_estimators()
+    assert all(each.host_errors.keys() <= set(each.definitions) for each in estimators)
+    assert sum(len(each.host_errors) for each in estimators) == len(host_errors()) > 0
 
 
 def test_late_start_moves_queues(tmp_path: Path) -> None:

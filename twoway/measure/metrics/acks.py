@@ -16,7 +16,7 @@ from capture_analysis.metrics.loss import ACKS_LOST
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.metric import Scope, estimates
+from twoway.measure.metric import HostError, Scope, estimates
 from twoway.measure.queue_view import QueueView
 
 ACK_BUNCH_MAX_SENT = Definition(
@@ -63,7 +63,17 @@ def spacing(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     return float(np.median(ratio)), float(compressed.mean())
 
 
-@estimates(Scope.CONNECTION, ACK_BUNCH_MEAN, ACK_BUNCH_MAX, ACK_BUNCH_MAX_SENT)
+@estimates(
+    Scope.CONNECTION,
+    ACK_BUNCH_MEAN,
+    ACK_BUNCH_MAX,
+    ACK_BUNCH_MAX_SENT,
+    host_errors={
+        ACK_BUNCH_MEAN: HostError.BUNCH | HostError.MEAN,
+        ACK_BUNCH_MAX: HostError.BUNCH,
+        ACK_BUNCH_MAX_SENT: HostError.BUNCH,
+    },
+)
 def bunches(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the mean and largest bunch on arrival, and the largest as sent."""
     del analysis
@@ -73,7 +83,12 @@ def bunches(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     return mean, arrived.max(initial=0), sent.max(initial=0)
 
 
-@estimates(Scope.CONNECTION, COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND)
+@estimates(
+    Scope.CONNECTION,
+    COMPRESSION_FACTOR,
+    COMPRESSION_FACTOR_BOUND,
+    host_errors=dict.fromkeys((COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND), HostError.SPACING),
+)
 def compression_factor(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the median, and the bound if neither link's rate changes.
 

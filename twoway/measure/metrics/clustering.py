@@ -16,7 +16,7 @@ from capture_analysis.definition import Definition
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.metric import Scope, estimates
+from twoway.measure.metric import HostError, Scope, estimates
 
 CLUSTERING = Definition(
     "clustering",
@@ -42,7 +42,13 @@ CLUSTERS_PER_WINDOW = Definition(
 )
 
 
-@estimates(Scope.CONNECTION, CLUSTERING, CLUSTER_MEAN, CLUSTERS_PER_WINDOW)
+@estimates(
+    Scope.CONNECTION,
+    CLUSTERING,
+    CLUSTER_MEAN,
+    CLUSTERS_PER_WINDOW,
+    host_errors={CLUSTER_MEAN: HostError.MEAN},
+)
 def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the share of data in a row, the cluster size, and clusters per window."""
     passed, departed = view.forward.passed, analysis.departed(view.forward)

@@ -13,7 +13,7 @@ from capture_analysis.metrics.queue import OSCILLATION_PERIOD, QUEUE_MEAN, QUEUE
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.metric import Scope, estimates
+from twoway.measure.metric import HostError, Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy
 
@@ -45,7 +45,18 @@ HIGH = 0.9
 LEAST_TRANSMISSIONS = 3
 
 
-@estimates(Scope.QUEUE, QUEUE_PEAK, QUEUE_PEAK_DATA, QUEUE_MEAN, QUEUE_P95)
+@estimates(
+    Scope.QUEUE,
+    QUEUE_PEAK,
+    QUEUE_PEAK_DATA,
+    QUEUE_MEAN,
+    QUEUE_P95,
+    host_errors={
+        QUEUE_PEAK: HostError.LEVEL,
+        QUEUE_PEAK_DATA: HostError.LEVEL,
+        QUEUE_MEAN: HostError.MEAN,
+    },
+)
 def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Return peaks, mean and 95th percentile in the steady window."""
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
@@ -58,7 +69,7 @@ def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     )
 
 
-@estimates(Scope.CONNECTION, QUEUED_MEAN)
+@estimates(Scope.CONNECTION, QUEUED_MEAN, host_errors={QUEUED_MEAN: HostError.MEAN})
 def queued(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Average the connection's queued data packets over the steady window."""
     return (view.queued.mean(analysis.run.steady_ns, analysis.run.stop_ns),)
@@ -70,7 +81,12 @@ def oscillation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     return (period_s(view.all_packets, analysis.run.steady_ns, analysis.run.stop_ns),)
 
 
-@estimates(Scope.QUEUE, PLATEAU_HIGH, PLATEAU_LOW)
+@estimates(
+    Scope.QUEUE,
+    PLATEAU_HIGH,
+    PLATEAU_LOW,
+    host_errors=dict.fromkeys((PLATEAU_HIGH, PLATEAU_LOW), HostError.LEVEL),
+)
 def plateau_levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Return the median of plateaus above both neighbours, and of those below."""
     run = analysis.run
