@@ -66,8 +66,8 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     """Put the direction's elements before the queue in front of it."""
-    before = direction.elements.find(links.BeforeQueue)
-    lines = before.lines(shaper.interface.name) if before else ()
+    before = [each for each in direction.elements if isinstance(each, links.BeforeQueue)]
+    lines = [line for element in before for line in element.lines(shaper.interface.name)]
     return replace(shaper, inner=(*shaper.inner, *lines))
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from twoway.contract.links import Elements
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
-from twoway.spec.experiment import Profile
+from twoway.spec.experiment import Direction, Profile
 from twoway.spec.graph import Graph
+from twoway.spec.links import BeforeQueue
 from twoway.spec.placement import behind_problems, placement_problems
 from twoway.spec.rules import profile_problems
 from twoway.spec.topology import load_topology
@@ -130,6 +132,25 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
     with pytest.raises(SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward: an"):
         refuse(_profile(), shared)
     assert placement_problems(_profile(delay_ms=0), shared) == []
+
+
+def test_all_elements_before_a_queue_are_in_front_of_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two elements before a queue add their tc lines to its interface, in the order of fields."""
+
+    class First(BeforeQueue):
+        def lines(self, dev: str) -> tuple[str, ...]:
+            return (f"first on {dev}",)
+
+    class Second(BeforeQueue):
+        def lines(self, dev: str) -> tuple[str, ...]:
+            return (f"second on {dev}",)
+
+    both = Elements((First(), Second()))
+    monkeypatch.setattr(Direction, "elements", property(lambda _: both))
+    shapers = {each.interface.name: each for each in compile_profile(_profile(), graph)}
+    assert shapers["r1-eth1"].inner == ("first on r1-eth1", "second on r1-eth1")
 
 
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])

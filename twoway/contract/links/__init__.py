@@ -118,8 +118,14 @@ class Elements(tuple[Element, ...]):
         return all(element.KEEPS_SPACING for element in self)
 
     def find(self, kind: type[_Kind]) -> _Kind | None:
-        """Find the element of a kind, if there is one."""
-        return next((element for element in self if isinstance(element, kind)), None)
+        """Find the element of a kind, if there is one.
+
+        Raises: ValueError if there are several: one answer would leave the others out.
+        """
+        found = [element for element in self if isinstance(element, kind)]
+        if len(found) > 1:
+            raise ValueError(f"{kind.__name__}: {len(found)} elements, and at most one is possible")
+        return found[0] if found else None
 
     def has(self, *kinds: type) -> bool:
         """Tell whether there is an element of one of these kinds."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from twoway.spec.experiment import Profile
+from twoway.spec.links.registry import elements
 from twoway.spec.rules import profile_problems
 
 FEATURES: dict[str, dict[str, Any]] = {
@@ -44,6 +45,11 @@ def _problems(*names: str) -> list[str]:
     if "half_duplex" in names:
         document["half_duplex"] = {"gap_us": 5}
     return profile_problems(Profile.model_validate(document))
+
+
+def test_each_element_is_tried() -> None:
+    """Each element of a link is among the features here, alone and in pairs."""
+    assert elements().keys() <= FEATURES.keys()
 
 
 @pytest.mark.parametrize("name", FEATURES)
