@@ -11,18 +11,14 @@ from typing import Any
 
 import yaml
 
+from twoway.contract.links.registry import elements
+
 ROOT = Path(__file__).resolve().parents[1]
-# Elements of a link by the profile's field, each with the page's title.
+# Elements of a link by the profile's field, each with the page's title. Both directions share a
+# half-duplex medium.
 ELEMENTS = {
-    "rate": "A rate that changes",
-    "delay": "A delay that changes",
-    "loss": "Losses",
-    "aqm": "Queue management",
-    "ack_queue": "A queue for ACKs",
-    "policer": "A policer",
-    "impairments": "Jitter, reordering, copies",
+    **{field: kind.TITLE for field, kind in elements().items()},
     "half_duplex": "A half-duplex medium",
-    "dtm": "A DTM channel",
 }
 # Folders of experiments that belong to no paper.
 _FOLDERS = {

@@ -4,12 +4,14 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
+from site_pages import ELEMENTS, element_page
 
 from twoway.contract.links import BehindQueue, Elements
 from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.links.registry import elements
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
+from twoway.spec.experiment import Profile
 
 
 class Corruption(BehindQueue):
@@ -25,6 +27,22 @@ class Corruption(BehindQueue):
 def test_elements_behind_the_queue_say_what_they_do(kind: type[BehindQueue]) -> None:
     """Each element behind the queue sets for itself whether it loses, and keeps spacing."""
     assert {"LOSES", "KEEPS_SPACING"} <= vars(kind).keys()
+
+
+@pytest.mark.parametrize("name", elements())
+def test_each_element_has_a_page(name: str) -> None:
+    """The site has a page for each element, with the element's title and field."""
+    page = element_page(name, Profile.model_json_schema(), lambda _: [])
+    assert page.startswith(f"# {elements()[name].TITLE}: `{name}`\n")
+    assert name in ELEMENTS
+
+
+def test_two_elements_of_a_kind_are_no_answer() -> None:
+    """Looking for one element of a kind fails if there are two: neither is left out in silence."""
+    two = Elements((Corruption(), Corruption()))
+    with pytest.raises(ValueError, match="BehindQueue: 2 elements"):
+        two.find(BehindQueue)
+    assert two.find(ChangingDelay) is None
 
 
 def test_a_new_elements_link_loses_packets() -> None:

@@ -18,12 +18,14 @@ class Element(Model):
 
     Attributes:
         FIELD: the direction's field.
+        TITLE: the title of its page on the site.
         DESCRIPTION: what the field means, for the schema.
         LOSES: True if it loses packets behind the queue, which no capture of the queue shows.
         KEEPS_SPACING: True if packets arrive with the spacing with which they leave the queue.
     """
 
     FIELD: ClassVar[str]
+    TITLE: ClassVar[str]
     DESCRIPTION: ClassVar[str]
     LOSES: ClassVar[bool] = False
     KEEPS_SPACING: ClassVar[bool] = True

@@ -9,6 +9,7 @@ class ActiveQueue(ManagedQueue):
     """A queue that drops or marks packets before it is full."""
 
     FIELD: ClassVar = "aqm"
+    TITLE: ClassVar = "Queue management"
     DESCRIPTION: ClassVar = (
         "the queue's manager: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
         "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "

@@ -20,6 +20,7 @@ class ChangingDelay(Delay):
     """
 
     FIELD: ClassVar = "delay"
+    TITLE: ClassVar = "A delay that changes"
     DESCRIPTION: ClassVar = (
         "a delay that changes by a schedule, or a delay of up to 30 days, instead of delay_ms"
     )

@@ -123,6 +123,7 @@ class Channel(RatedQueue):
     """A channel of n slots of 512 kbit/s; at most one allocator changes n."""
 
     FIELD: ClassVar = "dtm"
+    TITLE: ClassVar = "A DTM channel"
     DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
 
     slots: Slots = Field(default=20, description="slots at the traffic's start")

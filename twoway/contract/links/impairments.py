@@ -13,6 +13,7 @@ class Impairments(BehindQueue):
     """Effects of netem on each packet at the delay's hop."""
 
     FIELD: ClassVar = "impairments"
+    TITLE: ClassVar = "Jitter, reordering, copies"
     DESCRIPTION: ClassVar = "jitter, reordering and copies after the queue; none by default"
     LOSES: ClassVar = False
     KEEPS_SPACING: ClassVar = False

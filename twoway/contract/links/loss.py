@@ -24,6 +24,7 @@ class Loss(BehindQueue):
     """
 
     FIELD: ClassVar = "loss"
+    TITLE: ClassVar = "Losses"
     DESCRIPTION: ClassVar = "packets that the link loses, after its queue; none by default"
     LOSES: ClassVar = True
     KEEPS_SPACING: ClassVar = True

@@ -65,6 +65,7 @@ class Policer(Element):
     """A policer: packets beyond a token bucket are dropped before the queue, without waiting."""
 
     FIELD: ClassVar = "policer"
+    TITLE: ClassVar = "A policer"
     DESCRIPTION: ClassVar = "a token bucket before the queue; none by default"
 
     rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(

@@ -47,6 +47,7 @@ class Rate(RatedQueue):
     """
 
     FIELD: ClassVar = "rate"
+    TITLE: ClassVar = "A rate that changes"
     DESCRIPTION: ClassVar = "a rate that changes by a schedule or a trace, instead of rate_mbit"
 
     schedule: Annotated[list[Change], Field(min_length=1, max_length=100_000)] | None = Field(
