@@ -205,7 +205,7 @@ docs-env: env
 
 $(UV): | run-packages
 	@mkdir -p $(CACHE)
-	@$(PYTHON) -m venv $(CACHE)/uv-$(UV_VERSION)
+	@$(PYTHON) -P -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 uv: $(UV)

@@ -241,7 +241,8 @@ def sweep(
         refuse_lost_references([load_point(each) for each in names])
         # A separate process, so that no script has to be importable.
         into = (results or usual_results()).resolve()
-        words = ["-m", "twoway.cli", "sweep", "--json", "--results", str(into)]
+        # -P: the experiment's folder, in which it starts, may hold modules of any name.
+        words = ["-P", "-m", "twoway.cli", "sweep", "--json", "--results", str(into)]
         words += ["--seeds", str(seeds)] if seeds else []
         done = subprocess.run(
             [sys.executable, *words, known.name if known.is_absolute() else str(known)],

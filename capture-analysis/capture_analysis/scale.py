@@ -5,6 +5,7 @@ remainder. Every worker reads the whole capture, which is cheap, and follows its
 worker gets only a path and returns sums and histograms, which add up exactly.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -28,6 +29,26 @@ COMPRESSED = ("", ".gz", ".zst", ".xz")
 LEAST_PART_BYTES = 1 << 28
 # Number of retries of a part when its worker dies, for instance with its machine.
 RETRIES = 2
+# A Python that starts with this variable does not look for modules in the current folder.
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def own_modules_only() -> Iterator[None]:
+    """Start Python processes, in a `with`, that run no file of the current folder.
+
+    multiprocessing starts its processes and servers as `python -c`. Such a Python would import a
+    random.py beside the user's files in place of Python's own module.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 @contextmanager
@@ -38,7 +59,7 @@ def processes(workers: int) -> Iterator["Executor | None"]:
         return
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - takes 20 ms
 
-    with ProcessPoolExecutor(workers) as pool:
+    with own_modules_only(), ProcessPoolExecutor(workers) as pool:
         yield pool
 
 
@@ -59,6 +80,7 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
 
     if scheduler is None:
         with (
+            own_modules_only(),
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 
 from capture_analysis.one_capture.memory import give_back
-from capture_analysis.scale import RETRIES
+from capture_analysis.scale import RETRIES, own_modules_only
 
 from twoway.errors import DiskFullError
 from twoway.sweeps.sweep import Crew, Outcome, Work, run_point
@@ -73,8 +73,8 @@ class _Workers:
 def workers(count: int) -> Iterator[Crew]:
     """Start worker processes, which end with this one, even if it is killed."""
     _CONTEXT.set_forkserver_preload([__name__])
-    crew = _Workers(count)
-    with ThreadPoolExecutor(count) as threads:
+    with own_modules_only(), ThreadPoolExecutor(count) as threads:
+        crew = _Workers(count)  # starts a Python that cleans up after killed processes
         try:
             yield threads, crew.run
         except DiskFullError:  # let running points finish: they may be small enough
