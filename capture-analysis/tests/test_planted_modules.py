@@ -23,7 +23,12 @@ from planted_modules import plant_modules, planted_that_ran
 def test_no_module_beside_the_captures_runs(tmp_path: Path, words: str) -> None:
     """A command runs no Python file of the folder in which a user starts it."""
     plant_modules(tmp_path)
-    back: dict[str, Any] = {"source": "10.0.2.2", "destination": "10.0.1.2", "sport": 5001, "dport": 40001}
+    back: dict[str, Any] = {
+        "source": "10.0.2.2",
+        "destination": "10.0.1.2",
+        "sport": 5001,
+        "dport": 40001,
+    }
     for name, delay_ms in (("a", 0), ("b", 20)):
         frames = []
         for number in range(30):

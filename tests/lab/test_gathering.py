@@ -31,16 +31,20 @@ def host() -> Iterator[Path]:
         yield data
 
 
-def _gather(data: Path) -> Played:
-    """Play the role as root, in a working folder of its own."""
-    folder = data.parent
-    variables = {
+def _variables(data: Path) -> dict[str, str]:
+    return {
         "ansible_connection": "local",
+        "ansible_become": "false",
         "twoway_data": str(data),
-        "twoway_results": str(folder / "gathered"),
+        "twoway_results": str(data.parent / "gathered"),
         "twoway_user": USER,
         "results_command": str(Path(sys.executable).with_name("twoway")),
     }
+
+
+def _gather(data: Path) -> Played:
+    """Play the role as root, in a working folder of its own."""
+    folder, variables = data.parent, _variables(data)
     roles = [str(PLAYBOOKS / "roles" / name) for name in ("twoway", "results")]
     playbook, inventory = folder / "gather.yml", folder / "inventory.json"
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "roles": roles}]))
@@ -70,3 +74,19 @@ def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
     assert played.status != 0
     assert f"{RUN}/secret: not readable" in played.sentences()
     assert [*(host.parent / "gathered").iterdir()] == []
+
+
+def test_runs_of_root_are_gathered_beside_the_users(host: Path) -> None:
+    """`collect.yml` fetches the runs of `native`, which are root's and only root may read."""
+    native = "one@x=2/20000101-000000-000000"
+    write_run(host / "results-native" / native)
+    (host / "results-native" / native / "metrics.json").write_text("{}")
+    (host / "results-native").chmod(0o700)
+    folder = host.parent
+    (folder / "gathered").mkdir()
+    inventory = folder / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {"host": None}}}))
+    played = play("collect", inventory, "-e", json.dumps(_variables(host)))
+    assert played.status == 0, played.said
+    gathered = sorted(folder.glob("gathered/*/*"))
+    assert gathered == [folder / "gathered" / RUN, folder / "gathered" / native]

@@ -21,7 +21,8 @@ from twoway.backends.backend import Progress
 from twoway.backends.guest_files import remove_special_files, take_over
 from twoway.confined_process import lives, started
 from twoway.confinement import NOBODY
-from twoway.contract.files import open_run_file, read_run_file
+from twoway.contract.files import open_lock, open_run_file, read_run_file
+from twoway.contract.folders import give
 from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import refuse_full_disk
@@ -100,8 +101,7 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
         (home / name).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / PLAN, home / PLAN)
     if os.geteuid() == 0:  # then the guest runs as the user nobody (confinement.py)
-        for path in (home, *home.rglob("*")):
-            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        give(home, NOBODY, NOBODY)
     return home
 
 
@@ -116,7 +116,7 @@ def own_core() -> Iterator[list[str]]:
         with contextlib.ExitStack() as stack:
             try:
                 (cache() / "cores").mkdir(parents=True, exist_ok=True)
-                lock = stack.enter_context((cache() / "cores" / str(core)).open("w"))
+                lock = stack.enter_context(open_lock(cache(), f"cores/{core}"))
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 continue

@@ -4,7 +4,14 @@ import argparse
 import json
 from pathlib import Path
 
-from twoway.commands.options import JSON, RESULTS, add_experiment, add_options, shown
+from twoway.commands.options import (
+    JSON,
+    NEW_RUNS,
+    add_experiment,
+    add_options,
+    results_folder,
+    shown,
+)
 from twoway.messages import say
 
 HELP = (
@@ -27,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--good", required=True, metavar="REV", help="a commit that lacks the change"
     )
     parser.add_argument("--bad", required=True, metavar="REV", help="a commit that has the change")
-    add_options(parser, JSON, RESULTS)
+    add_options(parser, JSON, *NEW_RUNS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         say(line, markup=False)
 
     point, history = load_point(args.experiment), History(args.source)
-    found = Search(point, history, args.results, tell).find(args.good, args.bad)
+    found = Search(point, history, results_folder(args), tell).find(args.good, args.bad)
     if args.json:
         document = {"commit": found.commit, "title": found.title, "differ": found.sign}
         runs = {"good": str(found.good), "bad": found.bad and str(found.bad)}

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from twoway.commands.options import BACKEND, JSON, KERNEL, RESULTS, add_options
+from twoway.commands.options import BACKEND, JSON, KERNEL, NEW_RUNS, add_options, results_folder
 
 HELP = "measure the error floor of link profiles"
 
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "profiles", nargs="*", help="names under tc-profiles/, or files (default: all)"
     )
-    add_options(parser, JSON, RESULTS, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,7 +21,8 @@ def run(args: argparse.Namespace) -> int:
     from twoway.backends.registry import find_backend
     from twoway.runs.calibrate import calibrate_profiles
 
-    rows = calibrate_profiles(find_backend(args.backend, args.kernel), args.profiles, args.results)
+    results = results_folder(args)
+    rows = calibrate_profiles(find_backend(args.backend, args.kernel), args.profiles, results)
     if args.json:
         print(json.dumps(rows, indent=1))
     return 0 if all(row["pass"] for row in rows) else 1

@@ -67,6 +67,15 @@ def _formats() -> dict[str, Any]:
 
 
 RESULTS: Option = ("--results", _results)
+OWNER: Option = (
+    "--trust-owner-of-results",
+    {
+        "action": "store_true",
+        "help": "as root, write to a folder for results that another user may change, although "
+        "that user can become root by it",
+    },
+)
+NEW_RUNS = (RESULTS, OWNER)
 FORMAT: Option = ("--format", _formats)
 BACKEND: Option = ("--backend", _backends)
 KERNEL: Option = (
@@ -190,11 +199,14 @@ def all_ids() -> list[str]:
 def results_folder(args: argparse.Namespace) -> Path:
     """Return the results folder of a command line, which need not exist yet.
 
-    Raises: UsageError if runs cannot be written to it.
+    Raises: UsageError if runs cannot be written to it, or if root would write where another user
+        can put a link in place of a file.
     """
     from tempfile import TemporaryDirectory
 
     folder: Path = args.results
+    if os.geteuid() == 0 and not args.trust_owner_of_results:
+        _refuse_others(folder)
     existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
         with TemporaryDirectory(prefix=".", dir=existing):
@@ -203,6 +215,22 @@ def results_folder(args: argparse.Namespace) -> Path:
         raise UsageError(
             f"--results: {folder}: runs cannot be written to it: {error.strerror}"
         ) from error
+
+
+def _refuse_others(folder: Path) -> None:
+    """Raise UsageError if another user than root can change a folder, or one on its way."""
+    from twoway.confinement import SETTING
+    from twoway.contract.folders import changeable_by_others
+
+    if os.environ.get(SETTING) == "container":  # whose root has no files but the image's
+        return
+    if theirs := changeable_by_others(folder):
+        raise UsageError(
+            f"--results: {folder}: another user can change {theirs}, and could thereby have root "
+            "change any file",
+            "run twoway as that user, or name a folder of root's; if that user may become root, "
+            "add --trust-owner-of-results",
+        )
 
 
 def run_again(args: argparse.Namespace, name: str) -> str:

@@ -8,7 +8,7 @@ from twoway.commands.options import (
     CREW,
     JSON,
     KERNEL,
-    RESULTS,
+    NEW_RUNS,
     add_experiments,
     add_options,
     all_ids,
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the captures of all runs; by default runs of this command keep only the "
         "captures that a page needs; `twoway run POINT` makes the others again",
     )
-    add_options(parser, JSON, RESULTS, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from twoway.commands.options import (
     JSON,
     KERNEL,
     METRIC,
-    RESULTS,
+    NEW_RUNS,
     SEEDS,
     WATCH,
     add_experiment,
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
     add_experiment(parser)
     parser.set_defaults(experiment=None)
-    add_options(parser, JSON, RESULTS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,10 +53,11 @@ def run(args: argparse.Namespace) -> int:
         )
     point = load_point(names[0])
     refuse_lost_references([point])
+    results = results_folder(args)
     backend = find_backend(args.backend, args.kernel)
     # This overlaps with the guest, which has another processor.
     Thread(target=_prepare_report, daemon=True).start()
-    folder = run_watched(point, backend, results_folder(args))
+    folder = run_watched(point, backend, results)
     return report_on(folder, as_json=args.json)
 
 

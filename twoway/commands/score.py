@@ -11,9 +11,10 @@ from twoway.commands.options import (
     CREW,
     JSON,
     KERNEL,
-    RESULTS,
+    NEW_RUNS,
     SEEDS,
     add_options,
+    results_folder,
     shown,
 )
 from twoway.commands.sweeping import run_all
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "which the first control differs from this column, such as cubic, or those that differ on "
         "another kernel, named as for --kernel",
     )
-    add_options(parser, JSON, RESULTS, SEEDS, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, SEEDS, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_missing_programs(asked)
     others = {name: module for name, module in asked.items() if name not in suite.said.columns}
     columns = (*others, *suite.said.columns)
-    into = args.results / "score" / suite.name
+    into = results_folder(args) / "score" / suite.name
     find_backend(args.backend, args.kernel)
     outcomes: list[Outcome] = []
     against = None

@@ -14,7 +14,7 @@ from twoway.commands.options import (
     JSON,
     KERNEL,
     METRIC,
-    RESULTS,
+    NEW_RUNS,
     SEEDS,
     WATCH,
     add_experiments,
@@ -38,7 +38,7 @@ HELP = "run experiments, all by default: every point that has no finished run"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sweep` to its parser."""
     add_experiments(parser)
-    add_options(parser, JSON, RESULTS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -59,6 +59,7 @@ def run_all(
             f"--kernel: a lab's workers have their own kernels, got {args.kernel:.80}",
             "an experiment's field `kernel` selects one on each worker",
         )
+    results = results_folder(args)
     backend = find_backend(args.backend, args.kernel)
     if args.scheduler:
         from twoway.sweeps.scheduler import lab_workers
@@ -68,7 +69,6 @@ def run_all(
         crew = workers(args.workers)
     waiting = {point.id: cost(point) for point in points.values()}
     done: list[Outcome] = []
-    results = results_folder(args)
     if not console().is_terminal:
         crew_size = f"workers of {args.scheduler}" if args.scheduler else f"{args.workers} at once"
         say(f"{len(points)} points, {crew_size}, into {shown(results)}", markup=False)

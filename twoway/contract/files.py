@@ -20,6 +20,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe does not wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# NFS locks only files that are open for writing.
+_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
@@ -64,6 +66,24 @@ def open_run_file(folder: Path, name: str, *, new: bool = False) -> Iterator[Bin
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise OSError(f"{folder / name}: not a plain file")
             yield file
+
+
+def open_lock(folder: Path, name: str, *, there: bool = False) -> BinaryIO:
+    """Open a file that serves as a lock; follow no link below `folder`.
+
+    The file's content stays: whoever may write to the folder may have put another file there.
+
+    Args:
+        folder: a folder.
+        name: path relative to `folder`.
+        there: make no file.
+
+    Raises: OSError if it cannot be opened, or leads out.
+    """
+    path = PurePosixPath(name)
+    with open_run_folder(folder, str(path.parent)) as parent:
+        opened = os.open(path.name, _LOCK | (0 if there else os.O_CREAT), 0o666, dir_fd=parent)
+        return open(opened, "rb")  # noqa: PTH123
 
 
 def read_run_file(folder: Path, name: str) -> str:

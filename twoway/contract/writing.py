@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from twoway.contract.files import open_run_file
+from twoway.contract.folders import give
 from twoway.errors import DiskFullError
 
 # Free disk space at which a run ends, because a guest on a full disk loses data without an error. A
@@ -74,6 +75,4 @@ def chown_like_parent(path: Path) -> None:
     """
     if os.geteuid() == 0:
         owner = path.parent.stat()
-        inside = () if path.is_symlink() else path.rglob("*")
-        for made in (path, *inside):
-            os.chown(made, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        give(path, owner.st_uid, owner.st_gid)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from twoway.contract.files import open_lock
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.kernel import BuildError, call, compile_kernel, kernel_key, make_kernel, recipe_of
@@ -167,7 +168,7 @@ def copy_guest(guest: Guest, to: Path) -> None:
 def build_lock(name: str) -> Iterator[None]:
     """Lock a build, so that one process at a time carries it out."""
     cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / f"build-{name}.lock").open("w") as lock:
+    with open_lock(cache(), f"build-{name}.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -175,7 +176,7 @@ def build_lock(name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def lock_if_free(name: str) -> Iterator[bool]:
     """Lock a build for a `with`, unless a process carries it out; yield whether it is locked."""
-    with (cache() / f"build-{name}.lock").open("w") as lock:
+    with open_lock(cache(), f"build-{name}.lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -13,10 +13,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from twoway.backends.backend import Backend, Progress
 from twoway.backends.registry import backend_for
+from twoway.contract.files import open_lock
 from twoway.contract.folders import remove_folder
 from twoway.contract.manifest import (
     CAPTURES,
@@ -198,7 +199,7 @@ def kept_run(
     return None
 
 
-def new_folder(parent: Path) -> tuple[Path, IO[str]]:
+def new_folder(parent: Path) -> tuple[Path, BinaryIO]:
     """Make a run's folder, locked while the run's process lives; remove those of killed ones.
 
     No other user may open the files that a guest is writing.
@@ -213,24 +214,26 @@ def new_folder(parent: Path) -> tuple[Path, IO[str]]:
             folder.mkdir(mode=0o700)
         except FileExistsError:
             continue
-        lock = (folder / LOCK).open("w")
+        lock = open_lock(folder, LOCK)
         fcntl.flock(lock, fcntl.LOCK_EX)
         return folder.rename(parent / f".running-{stamp}"), lock
 
 
 def _shown(running: Path, name: str) -> Path:
     """Give a run's folder its name, and its parent's rights."""
-    running.chmod(running.parent.stat().st_mode & 0o777)
+    opened = os.open(running, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        os.fchmod(opened, running.parent.stat().st_mode & 0o777)
+    finally:
+        os.close(opened)
     return running.rename(running.with_name(name))
 
 
 def _remove_if_dead(left: Path) -> None:
     try:
-        with (left / LOCK).open("r+") as lock:
+        with open_lock(left.parent, f"{left.name}/{LOCK}", there=True) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return
-    except (FileNotFoundError, PermissionError):  # the run has just ended, or belongs to root
+    except OSError:  # the run lives, has just ended, belongs to root, or is no run
         return
     with suppress(OSError):
         remove_folder(left)

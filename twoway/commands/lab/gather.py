@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from twoway.commands.options import RESULTS, add_options, shown
+from twoway.commands.options import NEW_RUNS, add_options, results_folder, shown
 
 HELP = "put the runs of archives into the results, and compare every checksum"
 
@@ -11,7 +11,7 @@ HELP = "put the runs of archives into the results, and compare every checksum"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lab gather` to its parser."""
     parser.add_argument("archives", type=Path, nargs="+", help="an archive that `pack` made")
-    add_options(parser, RESULTS)
+    add_options(parser, *NEW_RUNS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -20,6 +20,6 @@ def run(args: argparse.Namespace) -> int:
 
     for path in args.archives:
         with path.open("rb") as archive:
-            for folder in unpack_runs(archive, args.results):
+            for folder in unpack_runs(archive, results_folder(args)):
                 print(shown(folder))
     return 0
