@@ -23,6 +23,10 @@ from twoway.errors import DiskFullError, TwowayError
 _SUMS = "SHA256SUMS"
 # The most files of an archive: enough for some thousand runs.
 _MOST_FILES = 200_000
+# A folder costs as much time as a file, and a file may lie in DEEPEST folders of its own.
+_MOST_FOLDERS = 50_000
+# Endings of files whose scripts a browser runs.
+_PAGES = (".html", ".htm", ".xhtml", ".svg", ".xml")
 # EXPERIMENT/RUN: not an option, not hidden, and not the link to the latest run.
 _RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -93,8 +97,14 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> N
     archive.addfile(member, io.BytesIO(content))
 
 
-def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
+def unpack_runs(packed: BinaryIO, results: Path, *, pages: bool = False) -> list[Path]:
     """Unpack an archive's runs into a results folder; keep existing runs.
+
+    Args:
+        packed: the archive.
+        results: the results folder.
+        pages: True keeps reports and pictures, if their maker is trusted: a browser runs the
+            scripts in them.
 
     Returns: the runs' folders, in the archive's order.
     Raises: ArchiveError if a checksum differs, a file is missing or not listed, or a different run
@@ -106,9 +116,13 @@ def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
         aside = Path(scratch)
         try:
             with tarfile.open(fileobj=packed, mode="r|") as archive:
+                folders: set[Path] = set()
                 for number, member in enumerate(archive):
                     if number == _MOST_FILES:
                         raise ArchiveError(f"archive of runs: more than {_MOST_FILES} files")
+                    folders.update(Path(member.name).parents)
+                    if len(folders) > _MOST_FOLDERS:
+                        raise ArchiveError(f"archive of runs: more than {_MOST_FOLDERS} folders")
                     _extract(archive, member, aside)
             runs = _checked(aside)
         except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
@@ -116,6 +130,9 @@ def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
         for run in runs:
             _refuse_damaged(aside / run)
             _refuse_another(aside / run, results / run)
+            for path in () if pages else [*(aside / run).rglob("*")]:
+                if path.suffix.lower() in _PAGES and path.is_file():
+                    path.unlink()
         for run in runs:
             if not (results / run).exists():
                 (results / run).parent.mkdir(exist_ok=True)
@@ -130,7 +147,9 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     """
     parts = Path(member.name).parts
     plain = member.isreg() and not member.issparse()
-    placed = 2 < len(parts) <= 2 + DEEPEST and ".." not in parts and _RUN.match("/".join(parts[:2]))
+    placed = (
+        2 < len(parts) <= 2 + DEEPEST and ".." not in parts and _RUN.fullmatch("/".join(parts[:2]))
+    )
     content = archive.extractfile(member) if plain and (placed or member.name == _SUMS) else None
     if content is None:
         raise ArchiveError(f"archive of runs: {member.name:.200}: not allowed")

@@ -182,7 +182,7 @@ def _run_there(client: Any, unfit: set[str], point: Point, backend: Backend, res
         sent = _sent_back(client, work, workers=sorted(fit), allow_other_workers=True)
     if sent.error:
         raise TwowayError(sent.error)
-    (folder,) = unpack_runs(io.BytesIO(sent.archive), results)
+    (folder,) = unpack_runs(io.BytesIO(sent.archive), results, pages=True)
     return folder
 
 

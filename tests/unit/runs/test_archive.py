@@ -120,6 +120,16 @@ def _sparse(_: bytes) -> bytes:
         (partial(_with, RUNS[0] + "/a" * 17), "/a/a/a: not allowed"),
         (partial(_with, "--to=x/authorized_keys/more"), "more: not allowed"),
         (partial(_with, "one/.hidden/more"), "one/.hidden/more: not allowed"),
+        *(
+            (partial(_with, f"{name}/more"), "more: not allowed")
+            for name in (
+                "one/2 --yes",
+                "one/2$(touch x)",
+                'one/2"><img src=x>',
+                "one/2\x1b]0;p\x07",
+            )
+        ),
+        *((partial(_with, f"{name}/2/more"), "more: not allowed") for name in ("o e", "one;", "é")),
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
         (lambda _: b"", "not a whole archive of runs"),
         (partial(_with, "SHA256SUMS"), "SHA256SUMS: its name occurs twice"),
@@ -136,6 +146,35 @@ def test_damaged_archive_adds_nothing(
         unpack_runs(io.BytesIO(damage(_packed(results))), there)
     assert [*there.iterdir()] == []
     assert not (tmp_path / "escaped").exists()
+
+
+def test_an_archive_of_many_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive may make a limited number of folders, and an error leaves none."""
+    monkeypatch.setattr(archive, "_MOST_FOLDERS", 100)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as made:
+        for number in range(20):
+            made.addfile(tarfile.TarInfo(f"one/2{number}/d/e/f/g/manifest.json"))
+    packed.seek(0)
+    with pytest.raises(ArchiveError, match="more than 100 folders"):
+        unpack_runs(packed, tmp_path / "there")
+    assert [*(tmp_path / "there").iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["report.html", "figures/a.svg", "figures/A.SVG", "x.xhtml"])
+def test_no_page_is_taken_from_another_machine(results: Path, tmp_path: Path, name: str) -> None:
+    """Files whose scripts a browser would run are left out, unless their maker is trusted."""
+    page = results / RUNS[0] / name
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("<script></script>")
+    packed = _packed(results)
+    assert unpack_runs(io.BytesIO(packed), tmp_path / "there") == [
+        tmp_path / "there" / r for r in RUNS
+    ]
+    assert not (tmp_path / "there" / RUNS[0] / name).exists()
+    assert (tmp_path / "there" / RUNS[0] / "pcap/a.pcap").exists()
+    unpack_runs(io.BytesIO(packed), tmp_path / "trusted", pages=True)
+    assert (tmp_path / "trusted" / RUNS[0] / name).exists()
 
 
 def test_a_file_larger_than_the_disk(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twoway.commands.options import NEW_RUNS, add_options, results_folder, shown
 
-HELP = "put the runs of archives into the results, and compare every checksum"
+HELP = "put the runs of archives into the results, compare every checksum, and write the reports"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +15,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Unpack the runs of archives, check every file and print their folders."""
-    from twoway.runs.archive import unpack_runs
+    """Unpack the runs of archives, check every file, report on each and print their folders."""
+    from capture_analysis.errors import AnalysisError
 
+    from twoway.contract.metrics import METRICS
+    from twoway.errors import TwowayError
+    from twoway.messages import say
+    from twoway.report.report import PAGE
+    from twoway.runs.archive import unpack_runs
+    from twoway.sweeps.sweep import measured
+
+    results = results_folder(args)
     for path in args.archives:
         with path.open("rb") as archive:
-            for folder in unpack_runs(archive, results_folder(args)):
-                print(shown(folder))
+            folders = unpack_runs(archive, results)
+        for folder in folders:
+            if (folder / METRICS).is_file() and not (folder / PAGE).is_file():
+                try:
+                    measured(folder)
+                except (TwowayError, AnalysisError) as error:
+                    say(f"{shown(folder)}: no report: {error}", markup=False, wrong=True)
+            print(shown(folder))
     return 0
