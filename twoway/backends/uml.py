@@ -5,10 +5,12 @@ makes it read-only even for root in the guest.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
 import socket
+import stat
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -237,8 +239,14 @@ def _mconsole(folder: Path, request: str) -> None:
         console.bind(b"\0twoway-%d" % os.getpid())
         data = request.encode()
         with open_run_folder(folder / GUEST_FOLDER, f"uml/{_UMID}") as opened:
-            # A path of constant length: socket addresses hold 108 bytes.
-            console.connect(f"/proc/self/fd/{opened}/mconsole")
+            found = os.open("mconsole", os.O_PATH | os.O_NOFOLLOW, dir_fd=opened)
+        try:
+            # The guest may have put a link to another socket of the machine there.
+            if not stat.S_ISSOCK(os.fstat(found).st_mode):
+                raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK))
+            console.connect(f"/proc/self/fd/{found}")
+        finally:
+            os.close(found)
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))
 
 
