@@ -65,6 +65,7 @@ def confined(
     devices: Sequence[Path] = (),
     shm_mib: int,
     own_mib: int = OWN_MIB,
+    processes: int = _PROCESSES,
 ) -> list[str]:
     """Build the command prefix that runs a program in the sandbox.
 
@@ -74,13 +75,17 @@ def confined(
         devices: devices of the host.
         shm_mib: size limit of /dev/shm, MiB.
         own_mib: limit of a process's own memory, MiB.
+        processes: limit of the sandbox's processes, where the kernel counts them alone; elsewhere
+            it is that of all sandboxes together.
 
     Raises: TwowayError if root's sandbox may not read a file or folder, or without libseccomp; or
         if the container is the sandbox, and has too few rights, or a file at another path.
     """
     if refusal():
         return _in_container(readable, home, own_mib)
-    return _in_sandbox(readable, home, devices, shm_mib, own_mib)
+    alone = os.geteuid() != 0 or _own_users()
+    limits = _limits(own_mib, processes if alone else _PROCESSES)
+    return _in_sandbox(readable, home, devices, shm_mib, limits)
 
 
 @cache
@@ -91,7 +96,7 @@ def refusal() -> str:
     """
     if os.environ.get(SETTING) != "container":
         return ""
-    argv = [*_in_sandbox({}, None, (), 1, OWN_MIB), "true"]
+    argv = [*_in_sandbox({}, None, (), 1, _limits(OWN_MIB)), "true"]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0:
         return ""
@@ -105,7 +110,7 @@ def _in_sandbox(
     home: Path | None,
     devices: Sequence[Path],
     shm_mib: int,
-    own_mib: int,
+    limits: Sequence[str],
 ) -> list[str]:
     places = {**_python(), **readable}
     words = [*_with_filters(), "--die-with-parent", "--cap-drop", "ALL"]
@@ -127,13 +132,13 @@ def _in_sandbox(
     words += ["--remount-ro", "/dev", "--remount-ro", "/"]
     words += ["--clearenv", "--setenv", "PATH", _PATH, "--setenv", "TMPDIR", _SHM, "--chdir", "/"]
     if os.geteuid() != 0:
-        return [*words, *_limits(own_mib)]
+        return [*words, *limits]
     _refuse_unreadable(readable.values())
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     groups = ",".join(str(device.stat().st_gid) for device in devices)
     chosen = f"--groups={groups}" if groups else "--clear-groups"
     nobody = [f"--reuid={NOBODY}", f"--regid={NOBODY}", chosen, "--inh-caps=-all"]
-    return [*words, *_limits(own_mib), "setpriv", *nobody]
+    return [*words, *limits, "setpriv", *nobody]
 
 
 def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int) -> list[str]:
@@ -154,10 +159,10 @@ def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int)
     return [*words, sys.executable, "-I", system_calls.__file__]
 
 
-def _limits(own_mib: int) -> list[str]:
+def _limits(own_mib: int, processes: int = _PROCESSES) -> list[str]:
     """Return a command's limits; none is above the container's."""
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    processes = _PROCESSES if most == resource.RLIM_INFINITY else min(_PROCESSES, most)
+    processes = processes if most == resource.RLIM_INFINITY else min(processes, most)
     return ["prlimit", "--core=0", f"--nproc={processes}", f"--data={own_mib << 20}"]
 
 
@@ -179,15 +184,55 @@ def _with_filters() -> list[str]:
     The shell opens the filters, so that the caller need not pass descriptors on.
     """
     made = filters()
+    users = _own_users()
     opened = " ".join(
-        f"{10 + number}< /proc/{os.getpid()}/fd/{file}" for number, file in enumerate(made)
+        f"{10 + number}< /proc/{os.getpid()}/fd/{file}"
+        for number, file in enumerate((*made, *users))
     )
     # bwrap itself stays in the sandbox as the first process, where its environment can be read.
     words = ["env", "-i", f"PATH={_PATH}", "bash", "-c", f'exec "$@" {opened}', "bash"]
     words += [*own_processes(), "bwrap"]
     for number in range(len(made)):
         words += ["--add-seccomp-fd", str(10 + number)]
+    for number in range(len(made), len(made) + len(users)):
+        words += ["--userns", str(10 + number)]
     return words
+
+
+@cache
+def _own_users() -> tuple[int, ...]:
+    """Make a namespace of users for the sandboxes of this process, if it is root's.
+
+    The kernel counts the processes of a user in each such namespace: without one, a guest of root's
+    could use up the number of processes of all others. bubblewrap makes one for other users.
+
+    Returns: its descriptor; none for another user than root, or if the kernel refuses it.
+    """
+    if os.geteuid() != 0:
+        return ()
+    # `cat` holds the namespace until it is opened here.
+    with subprocess.Popen(
+        ["unshare", "--user", "cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        try:
+            holder.stdin.write("entered\n")
+            holder.stdin.flush()
+            holder.stdout.readline()
+            for kind in ("uid_map", "gid_map"):
+                same = [
+                    line.split() for line in Path(f"/proc/self/{kind}").read_text().splitlines()
+                ]
+                text = "".join(f"{first} {first} {count}\n" for first, _, count in same)
+                Path(f"/proc/{holder.pid}/{kind}").write_text(text)
+            return (os.open(f"/proc/{holder.pid}/ns/user", os.O_RDONLY),)
+        except OSError:
+            return ()
 
 
 def own_processes() -> list[str]:

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from in_guest import give
@@ -105,6 +106,42 @@ def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *ar
     said, _ = process.communicate()
     assert process.returncode == 0, said
     return said
+
+
+# Start a sandbox with at most 50 processes, in which a program forks up to a number of times.
+_FORKING = """
+import subprocess, sys
+from twoway import confinement
+program = '''
+import os, sys, time
+made = 0
+try:
+    while made < int(sys.argv[1]):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        made += 1
+except OSError:
+    pass
+print(made, flush=True)
+sys.stdin.read()
+'''
+box = confinement.confined({}, shm_mib=1, processes=50)
+subprocess.run([*box, "/usr/bin/python3", "-I", "-c", program, sys.argv[1]])
+"""
+
+
+def test_a_guest_leaves_others_their_processes(who: list[str]) -> None:
+    """A guest that forks up to its limit takes no process from a guest beside it."""
+    argv = [*who, sys.executable, "-P", "-c", _FORKING]
+    settings: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*argv, "1000"], **settings) as first:
+        assert first.stdin is not None
+        assert first.stdout is not None
+        assert 20 < int(first.stdout.readline()) < 50
+        second = subprocess.run([*argv, "20"], capture_output=True, text=True, input="", check=True)
+        assert second.stdout == "20\n"
+        first.stdin.close()
 
 
 def test_no_program_in_the_sandbox_finds_a_way_out(

@@ -35,8 +35,13 @@ from twoway.spec.switching import joining_problems
 
 # The program that loads a topology: its path outside of the sandbox, and inside.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
-# Loading may take some seconds of an emulated processor, and write 4 MiB.
-_LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}")
+# Loading may take some seconds of an emulated processor, and write 4 MiB. Together the processes
+# may have 6 x (512 + 64 x 4) MiB = 4.5 GiB: address space, which includes shared memory, and files
+# in memory. OpenBLAS, which numpy loads, starts a thread for each processor unless a variable
+# forbids it.
+_LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}", f"--as={1 << 29}", "--nofile=64")
+_SETTINGS = ("env", "OPENBLAS_NUM_THREADS=1")
+_PROCESSES = 8  # two of them are the sandbox's own
 _LONGEST_S = 60
 _MOST_NODES = 1000
 _MOST_COMMANDS = 50_000
@@ -149,7 +154,8 @@ def _answer(path: Path, parameters: str) -> Any:
     """Run a topology's file in the sandbox and read the document that it writes."""
     seen = str(path.resolve()) if refusal() else "/mnt/topology.py"
     readable = {"/mnt/venv": Path(sys.prefix), seen: path, _DESCRIBE: DESCRIBE}
-    words = [*confined(readable, shm_mib=1), *_LIMITS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
+    box = confined(readable, shm_mib=1, processes=_PROCESSES)
+    words = [*box, *_LIMITS, *_SETTINGS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
     try:
         done = run_confined([*words, seen, path.stem, parameters], longest_s=_LONGEST_S)
     except TimeoutError as error:

@@ -370,6 +370,36 @@ raise ValueError(f"ways out: {{found}}")
     assert not mark.exists()
 
 
+_MEMORY = {
+    "private": "bytearray(600 << 20)",
+    "shared": "__import__('mmap').mmap(-1, 600 << 20)",
+    "a file": "os.ftruncate(os.memfd_create('a'), 5 << 20)",
+    "files": "[os.memfd_create('a') for _ in range(70)]",
+    "processes": "[os.fork() or time.sleep(9) for _ in range(8)]",
+}
+
+
+@pytest.mark.parametrize("kind", _MEMORY)
+def test_a_topologys_memory_is_limited(tmp_path: Path, kind: str) -> None:
+    """A topology's code cannot take much memory: private, shared, in files, or in processes."""
+    code = f"""
+import os, signal, time
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    {_MEMORY[kind]}
+except (MemoryError, OSError) as error:
+    raise ValueError("limited") from error
+"""
+    assert "ValueError: limited" in _problem(tmp_path, code)
+
+
+def test_a_topology_may_use_numpy(tmp_path: Path) -> None:
+    """A topology's code may load numpy within its limits."""
+    assert "ValueError: 6" in _problem(
+        tmp_path, "import numpy\nraise ValueError(numpy.arange(4).sum())"
+    )
+
+
 def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unchanged topology is described from the cache; a changed one is loaded again."""
     path = tmp_path / "pair.py"
