@@ -141,7 +141,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         (
             {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 0.001})]},
-            "flows.0.transfers.per_s: none arrives in 1.5 s with seed 1",
+            "flows.0.transfers.per_s: none arrives in 1.5 s with this seed",
         ),
         (
             {"flows": [_flow(film={**_FILM, "mean_mbit": 9000})]},
