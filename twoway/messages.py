@@ -1,5 +1,6 @@
 """Lines for people, on standard error."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -42,15 +43,38 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
 def meant(name: str, known: Iterable[str]) -> str:
     """Ask whether the closest of the known names is meant; return nothing if none is close.
 
-    If no whole name is, the first words of names are compared: "mtu" is close to "mtu_bytes".
+    A name is close if at most a third of its letters differ, if it has all words of the other, or
+    if it begins with the other: "mtu_byte", "mtu" and "mtu_bytes2" are close to "mtu_bytes". A last
+    word that both names share, such as a unit, does not count.
     """
-    import difflib  # noqa: PLC0415 # only errors need it
-
     names = [*known]
-    close = difflib.get_close_matches(name, names, n=1)
-    by_first_word = {each.partition("_")[0]: each for each in names}
-    close += [by_first_word[word] for word in difflib.get_close_matches(name, by_first_word, n=1)]
-    return f'; did you mean "{close[0]}"?' if close else ""
+    close = sorted((found, each) for each in names if (found := _distance(name, each)) is not None)
+    parts = (each for each in names if _is_part(name, each))
+    close = close or sorted((len(each) - 99 * each.startswith(name), each) for each in parts)
+    return f'; did you mean "{close[0][1]}"?' if close else ""
+
+
+def _distance(name: str, other: str) -> int | None:
+    """Count the letters that differ between two names; None for more than a third."""
+    (*_, rest, last), (*_, others_rest, others_last) = (
+        ("", *each.rpartition("_")[::2]) for each in (name, other)
+    )
+    if rest and others_rest and last == others_last:
+        name, other = rest, others_rest
+    if abs(len(name) - len(other)) > len(name) // 3:
+        return None
+    row = [*range(len(other) + 1)]
+    for n, letter in enumerate(name, start=1):
+        above, row = row, [n]
+        for at, its in enumerate(other):
+            row.append(min(above[at] + (letter != its), above[at + 1] + 1, row[at] + 1))
+    return row[-1] if row[-1] <= len(name) // 3 else None
+
+
+def _is_part(name: str, other: str) -> bool:
+    """Tell whether a name has words of the other in a row, or begins with it."""
+    words, others = (f"_{re.sub('[-.]', '_', each)}_" for each in (name, other))
+    return len(name) > 2 and (words in others or name.startswith(other))
 
 
 def cut(line: str, most: int = _MOST_CHARACTERS) -> str:

@@ -5,9 +5,9 @@ reported at once.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, create_model
+from pydantic import BeforeValidator, Field, create_model
 
 from twoway.contract.link import Link, with_elements
 from twoway.contract.links.ack_queue import AckQueue
@@ -134,6 +134,14 @@ class TopologyRef(Model):
     )
 
 
+def _named(given: Any) -> Any:
+    return {"name": given} if isinstance(given, str) else given
+
+
+# A topology; one without parameters may be given by its name alone.
+Named = Annotated[TopologyRef, BeforeValidator(_named, json_schema_input_type=TopologyRef | Name)]
+
+
 class Stack(Model):
     """The TCP stack's personality: the same on every host.
 
@@ -189,7 +197,9 @@ class Stack(Model):
         description="the least that the retransmission timer adds to the round-trip time",
     )
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=10, description="initial window of flows whose congestion control has none"
+        default=10,
+        description="the window with which a connection starts, in segments, unless its "
+        "congestion control sets another",
     )
     receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None,
@@ -323,7 +333,7 @@ class Experiment(Model):
     summary: str = Field(
         default="", description="what is measured, and why Linux differs where it does"
     )
-    topology: TopologyRef
+    topology: Named
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(

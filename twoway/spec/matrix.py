@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -20,7 +21,12 @@ Scalar = (
     | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", _WORDS.format("_ . -"))]
 )
 Value = Scalar | list[Scalar]
-NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
+# Values of a named one are in no name of a point.
+_Words = Annotated[str, Field(max_length=16384)]
+NamedValues = Annotated[
+    dict[Scalar, bool | int | float | _Words | list[bool | int | float | _Words]],
+    Field(min_length=1),
+]
 # A value as `label` writes it: the values of several fields are joined by "+".
 Label = (
     bool
@@ -36,21 +42,29 @@ _MOST_POINTS = 10_000
 PROFILE, _SHARED = "profile.", "half_duplex."
 
 
+_COMMAND = re.compile(r"programs\.[^.]+\.command")
+
+
 class Axis(Model):
     """One axis of a sweep: the fields that it sets together, and their values."""
 
     set: Annotated[list[str], Field(min_length=1)] = Field(
         description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, "
-        "profile.half_duplex.FIELD, or any other of this file's"
+        "profile.half_duplex.FIELD, programs.NAME.command, or any other of this file's"
     )
     to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
         description="the values in turn, or values by the names that points get; a list has one "
-        "value for each field of `set`"
+        "value for each field of `set`, or the words of a program's `command`"
     )
 
     def given(self) -> Iterable[tuple[Scalar, Value]]:
         """List the values, each with its name, or with its index in the list."""
         return self.to.items() if isinstance(self.to, dict) else enumerate(self.to)
+
+    @property
+    def is_command(self) -> bool:
+        """True if it sets a program's command, whose value is a list of words."""
+        return len(self.set) == 1 and bool(_COMMAND.fullmatch(self.set[0]))
 
     def value(self, at: Value) -> Value:
         """Return the value that this axis assigns to the point labelled `at`."""
@@ -139,7 +153,7 @@ def matrix_problems(matrix: Matrix) -> list[str]:
         problems += [
             f"matrix.{name}.to.{index}: {len(value)} values for {len(axis.set)} fields of set"
             for index, value in axis.given()
-            if isinstance(value, list) and len(value) != len(axis.set)
+            if isinstance(value, list) and not axis.is_command and len(value) != len(axis.set)
         ]
         labels = [label(value) for value in axis.to]
         problems += [
@@ -154,17 +168,20 @@ def matrix_problems(matrix: Matrix) -> list[str]:
     return problems
 
 
-def changes(matrix: Matrix, point: AxisValues) -> dict[str, Scalar]:
+def changes(matrix: Matrix, point: AxisValues) -> dict[str, Value]:
     """List the fields that a point sets: values by path."""
-    found: dict[str, Scalar] = {}
+    found: dict[str, Value] = {}
     for name, at in point.items():
-        paths, value = matrix[name].set, matrix[name].value(at)
-        each = value if isinstance(value, list) else [value] * len(paths)
-        found.update(zip(paths, each, strict=True))
+        axis = matrix[name]
+        value = axis.value(at)
+        if isinstance(value, list) and not axis.is_command:
+            found.update(zip(axis.set, value, strict=True))
+        else:
+            found.update(dict.fromkeys(axis.set, value))
     return found
 
 
-def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
+def changed(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """Set a point's values in an experiment's document.
 
     Values of the profile are not set here.
@@ -178,7 +195,7 @@ def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str,
     return document
 
 
-def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
+def changed_profile(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """Set a point's values in a link profile's document.
 
     Raises: SpecError naming a path that names no field.
@@ -195,7 +212,7 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
     return document
 
 
-def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
+def _set(document: dict[str, Any], path: str, value: Value) -> None:
     *parents, last = path.split(".")
     place: Any = document
     for depth, step in enumerate(parents):

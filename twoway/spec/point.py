@@ -21,7 +21,7 @@ from twoway.errors import SpecError
 from twoway.messages import meant
 from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
 from twoway.spec.connections import make_connections, make_datagram_flows
-from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
+from twoway.spec.experiment import Experiment, Flow, Named, Profile
 from twoway.spec.figures import figure_problems
 from twoway.spec.graph import Graph
 from twoway.spec.matrix import (
@@ -230,7 +230,7 @@ def _problems_referred_to(path: Path) -> list[str]:
         return []
     problems = []
     try:
-        topology = TopologyRef.model_validate(document.get("topology"))
+        topology = TypeAdapter(Named).validate_python(document.get("topology"))
         graph = load_topology(_find_topology(topology.name, path), topology.parameters)
         problems += _unknown_hosts(document, graph)
     except ValidationError:

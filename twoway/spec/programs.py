@@ -3,9 +3,9 @@
 import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive, text
 from twoway.contract.network import whole_ns
@@ -20,8 +20,20 @@ _MOST_BYTES = 16 * _MIB
 _MOST_FILES = 1000
 _MOST_WORDS = 256
 
+
+def _word(given: Any) -> Any:
+    """Take a number or truth value of YAML as a word: -1, 5201, 0.5, true."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    return str(given) if isinstance(given, int | float) else given
+
+
 # One word of a command, or the value of a variable.
-_Word = Annotated[str, Field(max_length=16384)]
+_Word = Annotated[
+    str,
+    BeforeValidator(_word, json_schema_input_type=str | float | bool),
+    Field(max_length=16384),
+]
 _Variable = Annotated[
     str, text(r"^[A-Za-z_][A-Za-z0-9_]*$", "of letters, digits and _, no digit first", most=256)
 ]

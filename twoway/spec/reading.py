@@ -21,7 +21,7 @@ from twoway.messages import meant
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import (
     AxisValues,
-    Scalar,
+    Value,
     changed,
     changed_profile,
     changes,
@@ -73,7 +73,7 @@ def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
 
 
 def axis_problems(
-    path: Path, experiment: Experiment, profile_path: Path, values: Mapping[str, Scalar]
+    path: Path, experiment: Experiment, profile_path: Path, values: Mapping[str, Value]
 ) -> list[str]:
     """List paths of axes that lead to no field of the experiment or of its link profile.
 
@@ -148,7 +148,7 @@ def program_files(path: Path, experiment: Experiment) -> dict[str, dict[str, Pla
         raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
 
 
-def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Profile:
+def load_profile(path: Path, values: Mapping[str, Value] | None = None) -> Profile:
     """Read and check one link profile.
 
     Args:

@@ -120,7 +120,10 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
     commands = _node_commands(path, described, interfaces)
     queues = _placement(path, described.queues, "queues", interfaces)
     delays = _placement(path, described.delays, "delays", interfaces)
-    which = f"no such direction in `queues`, which has {', '.join(queues)}"
+    which = (
+        f"no such direction in `queues`, which has {', '.join(queues)}; a delay needs a queue of "
+        "its direction before it: put a router beside the host, with both"
+    )
     if stray := [f"{path}: delays.{each}: {which}" for each in delays if each not in queues]:
         raise SpecError(stray)
     return Graph(

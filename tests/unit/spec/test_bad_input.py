@@ -326,6 +326,13 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
     ]
 
 
+def test_a_topology_may_be_its_name(tmp_path: Path) -> None:
+    """`topology: two_node` is the topology of that name; a wrong name is refused as one."""
+    named = {**SMALL, "topology": "two_node"}
+    assert load_point(str(write_experiment(tmp_path, named))).experiment.topology.name == "two_node"
+    assert 'no such topology; did you mean "two_node"?' in _vet(tmp_path, topology="two_nod")
+
+
 def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
     """A control of the kernel takes its own parameters, as numbers, if a flow uses it."""
     flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}

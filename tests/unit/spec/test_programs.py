@@ -104,3 +104,28 @@ def test_hosts_have_names_where_there_are_programs() -> None:
         "web-page@bulk=none": [("127.0.0.1 localhost", "10.0.1.2 h1", "10.0.2.2 h2")],
         "kalampoukas-5.2": [],
     }
+
+
+def test_numbers_and_truth_values_are_words(tmp_path: Path) -> None:
+    """A number or truth value in `command` and `environment` is the word that YAML shows."""
+    program = {**PROGRAM, "command": ["true", -1, 5201, 0.5, True], "environment": {"R": 200}}
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "programs": [program]})))
+    (it,) = point.experiment.programs
+    assert it.command == ["true", "-1", "5201", "0.5", "true"]
+    assert it.environment == {"R": "200"}
+    assert _problems(tmp_path, {"command": [None]}) == [
+        "programs.0.command.0: must be a valid string, got None"
+    ]
+
+
+def test_an_axis_over_a_command(tmp_path: Path) -> None:
+    """An axis may set a program's command, whose words are a list at each named value."""
+    commands = {"one": ["echo", "-c", "a b"], "two": ["sh", "-c", "echo $R; exit 0", "-1"]}
+    axis = {"set": ["programs.it.command"], "to": commands}
+    path = write_experiment(tmp_path, {**SMALL, "programs": [PROGRAM], "matrix": {"what": axis}})
+    for name, words in commands.items():
+        (it,) = load_point(f"{path}@what={name}").experiment.programs
+        assert it.command == words
+    axis = {"set": ["seed"], "to": commands}
+    path = write_experiment(tmp_path, {**SMALL, "programs": [PROGRAM], "matrix": {"what": axis}})
+    assert "matrix.what.to.one: 3 values for 1 fields of set" in problems_of(str(path))

@@ -1,5 +1,6 @@
 """Losses on a link: of single packets, in bursts, of every n-th packet, or by a schedule."""
 
+import math
 from functools import cached_property
 from typing import Annotated, ClassVar
 
@@ -29,7 +30,7 @@ class Loss(BehindQueue):
     LOSES: ClassVar = True
     KEEPS_SPACING: ClassVar = True
 
-    percent: Annotated[float, Field(gt=0, le=50)] | None = Field(
+    percent: Annotated[float, Field(gt=0, le=100)] | None = Field(
         default=None, description="share of packets, %"
     )
     every: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
@@ -59,7 +60,9 @@ class Loss(BehindQueue):
     @property
     def mean_burst(self) -> float:
         """The mean number of successive lost packets."""
-        return 1 if self.every else self.burst_packets or 1 / (1 - self.share)
+        if self.every or self.burst_packets:
+            return self.burst_packets or 1
+        return 1 / (1 - self.share) if self.share < 1 else math.inf
 
     @cached_property
     def table(self) -> Timetable:

@@ -100,6 +100,8 @@ def deviations(
         bursts: number of bursts.
     """
     p, burst = said.share, said.burst_packets
+    if p == 1:  # nothing is left to chance
+        return math.nan, math.nan
     correlated = 1 - 1 / burst - p / (1 - p) / burst if burst else 0
     variance = p * (1 - p) / packets * (1 + correlated) / (1 - correlated)
     least = said.mean_burst

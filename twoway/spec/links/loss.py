@@ -1,5 +1,6 @@
 """tc's words for losses: netem's, or an action before it that counts packets."""
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
@@ -29,6 +30,13 @@ class Loss(loss.Loss, BehindQueue):
             found.append(f": takes one of percent, every and schedule; got {got}")
         if self.burst_packets and not self.percent:
             found.append(f".burst_packets: needs percent, got {self.burst_packets:g}")
+        # Between two bursts at least one packet arrives: enter, of `chances`, is at most 1.
+        share, burst = self.share, self.burst_packets or math.inf
+        if self.percent and burst * (1 - share) < share:
+            found.append(
+                f".burst_packets: bursts of {burst:g} cannot lose {self.percent:g} %: a packet "
+                "arrives between two bursts"
+            )
         if self.repeat_s and not self.schedule:
             found.append(f".repeat_s: needs a schedule, got {self.repeat_s:g}")
         return [*found, *self._schedule_problems()]

@@ -19,7 +19,7 @@ def predict(setup: Setup) -> dict[str, float]:
     """
     found = {}
     for each, loss in setup.with_element(Loss):
-        if not loss.percent:
+        if not 0 < loss.share < 1 or not loss.percent:
             raise ValueError(f"{each.direction} loses no constant share of packets by chance")
         found[f"link_loss.{each.name}"] = loss.share
         found[f"link_loss_burst.{each.name}"] = loss.mean_burst

@@ -36,6 +36,7 @@ def test_bursts_widen_the_deviation() -> None:
 def test_no_losses() -> None:
     """Without a burst no length can be compared."""
     assert math.isnan(deviations(Loss(percent=1, burst_packets=8), 0, 100, math.nan, 0)[1])
+    assert all(map(math.isnan, deviations(Loss(percent=100), 1, 100, 100, 1)))
 
 
 def _measured(

@@ -27,6 +27,15 @@ def test_single_losses() -> None:
     assert loss.readback() == ((("options", "loss-random", "loss"), 0.001),)
 
 
+@pytest.mark.parametrize("percent", [50, 60, 99.9, 100])
+def test_any_share_may_be_lost(percent: float) -> None:
+    """`percent` and `schedule` have the same limit, 100."""
+    loss = Loss(percent=percent)
+    assert (loss.problems(), Loss(schedule=[(0, percent)]).problems()) == ([], [])
+    assert loss.arguments == Loss(schedule=[(0, percent)]).arguments
+    assert loss.mean_burst >= 2
+
+
 def test_small_shares_are_read_back_as_netem_has_them() -> None:
     """A share of 0.001 % reads back as 1.00001e-05, because netem keeps it in 32 bits."""
     assert Loss(percent=0.001).readback() == ((("options", "loss-random", "loss"), 1.00001e-05),)
@@ -71,6 +80,14 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
             ": takes one of percent, every and schedule; got every and schedule",
         ),
         ({"every": 9, "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
+        (
+            {"percent": 60, "burst_packets": 1},
+            ".burst_packets: bursts of 1 cannot lose 60 %: a packet arrives between two bursts",
+        ),
+        (
+            {"percent": 100, "burst_packets": 9},
+            ".burst_packets: bursts of 9 cannot lose 100 %: a packet arrives between two bursts",
+        ),
         ({"schedule": [[0, 1]], "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
         ({"percent": 1, "repeat_s": 2}, ".repeat_s: needs a schedule, got 2"),
         ({"schedule": [[1, 1]]}, ".schedule.0: the first is from 0 s on, got 1"),
