@@ -45,3 +45,31 @@ def test_acks_that_look_alike_may_overtake(tmp_path: Path) -> None:
     folder = carry_out(point, tmp_path / "results")
     (row,) = [r for r in compute(Analysis(folder)).fidelity if "too early" in r.check]
     assert row.verdict is Verdict.PASS, row
+
+
+@pytest.mark.parametrize("acks", ["every-segment", "delayed"])
+def test_rejected_segments_are_not_counted(tmp_path: Path, acks: str) -> None:
+    """If segments overtake one another, the sink has what its TCP took, and the run says the rest.
+
+    With time stamps the receiver rejects segments that another one overtook.
+    """
+    link = {"rate_mbit": 20, "delay_ms": 100, "queue_packets": 200}
+    jitter = {"jitter_ms": 30, "jitter_reorders": True}
+    profile = {"schema": 1, "title": "Jitter that reorders"}
+    both = ("forward", "reverse")
+    profile["directions"] = {key: {**link, "impairments": jitter} for key in both}
+    (tmp_path / "jitter.yml").write_text(json.dumps(profile))
+    document: dict[str, Any] = {**SMALL, "profile": "jitter", "duration_s": 6, "warm_up_s": 2}
+    document["stack"] = {"acks": acks, "timestamps": True}
+    document["flows"] = [{"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}]
+    document["matrix"] = {"seed": {"set": ["seed"], "to": [1, 3]}}
+    path = write_experiment(tmp_path, document)
+    for seed in (1, 3):
+        folder = carry_out(Path(f"{path}@seed={seed}"), tmp_path / "results")
+        found = compute(Analysis(folder)).fidelity
+        said = {row.check: row for row in found if row.verdict is not Verdict.PASS}
+        assert {row.verdict for row in said.values()} == {Verdict.WARNING}
+        (row,) = (row for check, row in said.items() if check.startswith("h2: segments rejected"))
+        assert "(PAWSEstab)" in row.check
+        assert row.value
+        assert row.value > 50

@@ -50,6 +50,9 @@ def _print_step(step: "Step | Daemon") -> None:
     if step.kind == "set_offloads":
         print(where, "ethtool -K", step.interface, *(f"{name} off" for name in step.off))
         return
+    if step.kind == "copy":
+        print(where, "cat", step.source)
+        return
     for written in getattr(step, "lines", ()):
         print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/twoway_testbed")
     if step.run:

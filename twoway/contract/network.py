@@ -22,6 +22,11 @@ IpVersion = Literal[4, 6]
 ETHERNET_BYTES = 14
 
 
+def netstat_file(node: str) -> str:
+    """Name the file of a run's folder with a node's counters of TCP."""
+    return f"stack/{node}-netstat.txt"
+
+
 def ip_version(address: str) -> IpVersion:
     """Tell the version of IP of an address."""
     return 6 if ":" in address else 4

@@ -167,6 +167,14 @@ class Save(_Step):
     file: str = Field(description="file for its output, in the run's folder")
 
 
+class Copy(_Step):
+    """Keep a file of the kernel, as the step's node sees it."""
+
+    kind: Literal["copy"] = "copy"
+    source: str = Field(description="the file")
+    file: str = Field(description="file for its content, in the run's folder")
+
+
 class Readback(Record):
     """A value that a command must print."""
 
@@ -191,7 +199,15 @@ class Check(_Step):
 
 
 Step = Annotated[
-    MakeNetwork | LoadModule | SetParameters | SetSysctls | SetOffloads | Command | Save | Check,
+    MakeNetwork
+    | LoadModule
+    | SetParameters
+    | SetSysctls
+    | SetOffloads
+    | Command
+    | Save
+    | Copy
+    | Check,
     Field(discriminator="kind"),
 ]
 

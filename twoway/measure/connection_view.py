@@ -8,13 +8,15 @@ from typing import TypeVar
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.step_functions import queue_length
 
 from twoway.contract.network import Connection
 from twoway.measure import throughput
+from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, occupancy
+from twoway.measure.rejected import rejected_as_old
 from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
 
@@ -67,10 +69,31 @@ class ConnectionView:
         return self.run.between(self.connection.sink_interface, self.connection, forward=True)
 
     @property
+    def taken(self) -> Packets:
+        """Of `arrived` the packets that the sink did not reject for an old time stamp."""
+        rejected = self.rejected
+        return self.arrived.where(~rejected) if rejected.any() else self.arrived
+
+    @property
+    @remembered
+    def rejected(self) -> BoolArray:
+        """Marks of the packets in `arrived` that the sink rejected for an old time stamp."""
+        arrived, sink = self.arrived, self.connection.sink_interface
+        if not self.run.counters(self.connection.to).get("PAWSEstab"):
+            return np.zeros(len(arrived), dtype=np.bool_)
+        whole = self.run.whole_capture(sink)
+        lanes = Lanes(lanes_of(whole))
+        ways = (
+            whole.where(self.run.rows(lanes, self.connection, forward=forward))
+            for forward in (True, False)
+        )
+        return rejected_as_old(*ways)
+
+    @property
     @remembered
     def segments_in(self) -> Packets:
-        """The segments that reached the data's sink."""
-        return self.arrived.data()
+        """The segments that the data's sink took."""
+        return self.taken.data()
 
     @property
     @remembered

@@ -18,6 +18,7 @@ from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.link_check import QueueCheck, RunCheck, checks_of_links
 from twoway.measure.queue_view import QueueView
+from twoway.measure.rejected import REASONS
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
 # A queue's times must be known to this share of a full segment's transmission time, so that two
@@ -53,7 +54,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         rows += _limits(analysis, name, connection)
         rows += _idling(analysis, name, connection)
     rows += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
-    return rows
+    return rows + _rejections(analysis)
 
 
 def _untold(what: str, value: float, bound: str) -> FidelityRow:
@@ -162,7 +163,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     if not len(view.segments_in):
         return [_no_data(name, view)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
-    captured = in_order_bytes(before_reset(view.arrived, answers))
+    captured = in_order_bytes(before_reset(view.taken, answers))
     said = analysis.run.document(f"traffic/{name}-sink.json")["bytes_received"]
     return [
         checks.row(
@@ -194,10 +195,26 @@ def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
     return checks.row(what, off, "0", off == 0)
 
 
+def _rejections(analysis: Analysis) -> list[FidelityRow]:
+    """Warn of segments that arrived at a host and that its TCP rejected, by the kernel's counts."""
+    return [
+        FidelityRow(
+            check=f"{host}: segments rejected: {why} ({counter})",
+            value=count,
+            bound="0",
+            verdict=Verdict.WARNING,
+        )
+        for host in analysis.run.manifest.nodes.hosts
+        for counter, why in REASONS.items()
+        if (count := analysis.run.counters(host).get(counter, 0))
+    ]
+
+
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     rows = []
     if analysis.run.manifest.experiment.stack.acks == "every-segment":
-        off = view.acks_sent - len(analysis.run.steady(view.segments_in))
+        # A segment that the sink rejects is answered, too.
+        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         rows.append(checks.row(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     bounded = view.has_one_rate and analysis.keeps_spacing(view.connection)

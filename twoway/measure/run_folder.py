@@ -33,7 +33,7 @@ from twoway.contract.manifest import (
     without_captures,
 )
 from twoway.contract.model import read_json
-from twoway.contract.network import Connection, DatagramFlow, Queue
+from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, PacketFile, lanes_of
@@ -46,6 +46,8 @@ _LEFT_OUT = (
     *("frame", "interface", "marks"),
 )
 _LEFT_OUT_AT_ROUTERS = ("ack", "flags")
+# The most that is read of a node's counters: some 2 KiB.
+_NETSTAT_BYTES = 1 << 16
 # Rows of a table that are read at a time.
 _ROWS = 1 << 14
 
@@ -100,6 +102,7 @@ class Run:
         self._lanes: dict[str, Lanes] = {}
         self._halves: dict[tuple[str, bool], list[int]] = {}
         self._remembered: tuple[str, dict[Any, Any]] = "", {}
+        self._whole: dict[str, Packets] = {}
 
     @property
     def exact_clock(self) -> bool:
@@ -169,9 +172,11 @@ class Run:
 
     def whole_capture(self, interface: str) -> Packets:
         """Read all packets captured on an interface once more, with all columns."""
-        _ = self.flows
-        packets, _ = read_capture(self.capture_file(interface), every_protocol=True)
-        return self._in_common(interface, packets)
+        if interface not in self._whole:  # the last one is kept
+            _ = self.flows
+            packets, _ = read_capture(self.capture_file(interface), every_protocol=True)
+            self._whole = {interface: self._in_common(interface, packets)}
+        return self._whole[interface]
 
     @cached_property
     def flows(self) -> FlowTable:
@@ -353,6 +358,22 @@ class Run:
             with open_run_file(self.folder, name) as file:
                 return read_json(file.read())
         except (OSError, ValueError) as error:
+            raise AnalysisError(f"{self.folder / name}: {error}") from error
+
+    def counters(self, node: str) -> dict[str, int]:
+        """Read a node's counters of TCP at the end by name; none in an older run.
+
+        Raises: AnalysisError if the file has another form than /proc/net/netstat.
+        """
+        name = netstat_file(node)
+        if name not in self.manifest.files:
+            return {}
+        try:
+            with open_run_file(self.folder, name) as file:
+                lines = [line.split() for line in file.read(_NETSTAT_BYTES).decode().splitlines()]
+            names, values = (words for words in lines if words[0] == "TcpExt:")
+            return dict(zip(names[1:], map(int, values[1:]), strict=True))
+        except (OSError, ValueError, IndexError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
     def table(self, name: str, *needed: str) -> dict[str, list[str]]:

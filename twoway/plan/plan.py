@@ -12,6 +12,7 @@ from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
     channel_recorders,
     channel_restarts,
+    host_counters,
     link_changes,
     queue_statistics,
     setup_steps,
@@ -70,7 +71,7 @@ def build_plan(
         ),
         changes=link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
         user_programs=user_programs(point),
-        teardown=queue_statistics(shapers),
+        teardown=(*queue_statistics(shapers), *host_counters(point)),
     )
 
 

@@ -6,11 +6,12 @@ Every setting is read back.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from twoway.contract.network import CHANGE_NS, IpVersion
+from twoway.contract.network import CHANGE_NS, IpVersion, netstat_file
 from twoway.contract.plan import (
     GUEST_BIN,
     Check,
     Command,
+    Copy,
     End,
     LoadModule,
     MakeNetwork,
@@ -299,6 +300,14 @@ def channel_recorders(shapers: Sequence[Shaper]) -> tuple[Program, ...]:
             ready="listening on",
         )
         for node in nodes
+    )
+
+
+def host_counters(point: Point) -> tuple[Copy, ...]:
+    """Keep each host's counters of TCP after the traffic: what it rejected, and why."""
+    return tuple(
+        Copy(node=host, source="/proc/net/netstat", file=netstat_file(host))
+        for host in point.graph.hosts
     )
 
 

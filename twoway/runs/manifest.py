@@ -217,7 +217,7 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     expected += [program.stdout for program in plan.programs if program.stdout]
     expected += [file for program in plan.programs for file in program.reports]
     steps = plan.setup + plan.teardown
-    expected += [step.file for step in steps if step.kind == "save"]
+    expected += [step.file for step in steps if step.kind in {"save", "copy"}]
     expected += [r.file for step in steps if step.kind == "check" for r in step.readings]
     if plan.user_programs:
         expected += [

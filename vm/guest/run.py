@@ -143,6 +143,13 @@ def _save(step: dict[str, Any]) -> None:
     _keep(step["file"], run_program(step["node"], step["run"]))
 
 
+def _copy(step: dict[str, Any]) -> None:
+    note(step["node"], ("cat", step["source"]))
+    with namespace(step["node"]):
+        content = Path(step["source"]).read_text()
+    _keep(step["file"], content)
+
+
 def _keep(file: str, output: str) -> None:
     target = RUN / file
     make_folder(target.parent)
@@ -237,6 +244,7 @@ STEPS = {
     "set_offloads": _set_offloads,
     "command": _command,
     "save": _save,
+    "copy": _copy,
     "check": _check,
 }
 # Steps without a node change the whole kernel: on a host, the host carries them out.

@@ -52,7 +52,7 @@ def test_every_step_has_a_kind() -> None:
     assert kinds["setup"] == {
         *("make_network", "load_module", "set_sysctls", "set_offloads", "command", "check")
     }
-    assert kinds["teardown"] == {"save"}
+    assert kinds["teardown"] == {"save", "copy"}
     assert kinds["sources"] == {"observe", "program"}
     assert kinds["captures"] == {"capture"}
 
