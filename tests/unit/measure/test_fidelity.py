@@ -41,9 +41,9 @@ def replaced(table: Table, number: int, **changes: float) -> Table:
 
 
 def test_honest_run(tmp_path: Path) -> None:
-    """A run with consistent files passes every check of this list."""
+    """A run with consistent files passes every check, among them those of this list."""
     rows = fidelity(Analysis(write_run(tmp_path)))
-    assert [(row.check, row.value, row.bound) for row in rows] == [
+    assert {(row.check, row.value, row.bound) for row in rows} >= {
         ("largest captured frame, bytes", 504, "at most 504"),
         ("packets dropped by the capture", 0, "0"),
         ("forward: worst departure error, ns", 0, "at most 1"),
@@ -61,7 +61,7 @@ def test_honest_run(tmp_path: Path) -> None:
         ("second: acks less data segments", 0, "-1..1"),
         ("second: held back by its send buffer, us", 0, "at most 300"),
         ("second: held back by the receiver's window, us", 0, "at most 300"),
-    ]
+    }
     assert {row.verdict for row in rows} == {Verdict.PASS}
 
 

@@ -12,6 +12,7 @@ from twoway.errors import SpecError
 from twoway.runs.points import load_point
 from twoway.spec.point import point_names
 from twoway.spec.reading import load_profile
+from twoway.spec.traffic.registry import kinds
 
 
 def _vet(tmp_path: Path, **changes: Any) -> str:
@@ -129,7 +130,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         (
             {"flows": [_flow(rate_mbit=1, film=_FILM)]},
-            "a flow has one of rate_mbit, film, transfer, transfers; got ['rate_mbit', 'film']",
+            f"a flow has one of {', '.join(kinds())}; got ['rate_mbit', 'film']",
         ),
         (
             {"flows": [_flow(transfers=_TRANSFERS, count=2)]},

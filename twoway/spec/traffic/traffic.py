@@ -54,7 +54,7 @@ class Traffic:
         return None
 
     def source_options(self, span: Span) -> list[str]:  # noqa: ARG002 - likewise
-        """List the options that make a source, `stream` or the kernel's, write such data."""
+        """List the options that make `stream send` write such data."""
         return []
 
     def packet_mbit(self, span: Span) -> float | None:  # noqa: ARG002 - likewise

@@ -23,7 +23,7 @@ def span(seconds: float) -> Span:
 
 def test_a_kind_is_a_file() -> None:
     """Each file of traffic adds its field to a flow, and the field selects the file's class."""
-    assert [*kinds()] == ["rate_mbit", "film", "transfer", "transfers"]
+    assert kinds().keys() <= Flow.model_fields.keys()
     values = {"rate_mbit": 3, "film": FILM, "transfer": {"bytes": 9}, "transfers": TRANSFERS}
     ends = {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}
     assert Flow.model_validate(ends).traffic is None
