@@ -202,7 +202,6 @@ def run(experiment: Experiment, *, name: str = "notebook", results: Path | None 
 
     Args:
         experiment: an id, with "@" and the point's name for a point of a sweep; a file; or fields.
-            In fields, a profile may be given by its fields in place of its name.
         name: the id of an experiment that is given as fields.
         results: folder with one folder per experiment; by default as for `twoway run`.
 
@@ -281,18 +280,10 @@ def _file(experiment: Experiment, name: str) -> Iterator[Path]:
         yield Path(experiment)
         return
     with TemporaryDirectory(prefix="twoway-") as folder:
-        fields = dict(experiment)
-        if isinstance(link := fields.get("profile"), Mapping):
-            _write(Path(folder) / "link.yml", link)
-            fields["profile"] = "link"
         file = Path(folder) / f"{name}.yml"
-        _write(file, fields)
+        file.write_text(yaml.safe_dump(dict(experiment), sort_keys=False))
         try:
             yield file
         except SpecError as error:
             problems = [problem.replace(f"{folder}/", "") for problem in error.problems]
             raise SpecError(problems, error.hint) from error
-
-
-def _write(file: Path, fields: Mapping[str, Any]) -> None:
-    file.write_text(yaml.safe_dump(dict(fields), sort_keys=False))

@@ -334,7 +334,10 @@ class Experiment(Model):
         default="", description="what is measured, and why Linux differs where it does"
     )
     topology: Named
-    profile: Name = Field(description="file stem under tc-profiles/")
+    profile: Name | dict[str, Any] = Field(
+        description="file stem under tc-profiles/ or beside this file; or a profile's own fields, "
+        "of which `schema` and `title` may be left out"
+    )
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
         default=[], description="TCP connections of our own sources and sinks"

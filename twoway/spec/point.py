@@ -38,10 +38,12 @@ from twoway.spec.parsing import shown
 from twoway.spec.placement import placement_problems, setting_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.spec.reading import (
+    ProfileSource,
     axis_problems,
+    checked_profile,
     load_experiment,
-    load_profile,
     own_modules,
+    profile_file,
     program_files,
     read_document,
 )
@@ -137,6 +139,28 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     return path
 
 
+def profile_source(given: str | Mapping[str, Any], beside: Path | None) -> ProfileSource:
+    """Find a link profile: its file by name, or the fields that an experiment has.
+
+    Args:
+        given: the experiment's field `profile`.
+        beside: the experiment's file; None for none.
+
+    Raises: SpecError if there is no such profile.
+    """
+    if isinstance(given, str):
+        return profile_file(find_profile(given, beside))
+    fields = {"schema": 1, "title": "", **given}
+    return ProfileSource("profile", fields, beside.parent if beside else Path())
+
+
+def _in_experiment(where: object, error: SpecError, given: object) -> list[str]:
+    """Place the problems of a profile in its experiment: after the field, or within its fields."""
+    if isinstance(given, str):
+        return [f"{where}: profile: {problem}" for problem in error.problems]
+    return [f"{where}: {problem.replace('profile: ', 'profile.', 1)}" for problem in error.problems]
+
+
 def _find_topology(name: str, beside: Path | None) -> Path:
     """Return the path of a topology's file, by name; the file may not exist."""
     return _beside(beside, f"{name}.py") or TOPOLOGIES / f"{name}.py"
@@ -214,11 +238,12 @@ def _loaded(path: Path) -> Experiment:
 def _refuse_unknown_paths(path: Path, experiment: Experiment) -> None:
     """Raise SpecError if an axis sets a field that does not exist; once, not at each point."""
     values = changes(experiment.matrix, next(points(experiment.matrix)))
+    named = values.get("profile")
     try:
-        profile = find_profile(str(values.get("profile", experiment.profile)), path)
+        source = profile_source(str(named) if named else experiment.profile, path)
     except SpecError as error:
         raise SpecError([f"{path}: profile: {error}"], error.hint) from error
-    if problems := axis_problems(path, experiment, profile, values):
+    if problems := axis_problems(path, experiment, source, values):
         raise SpecError(problems, "`twoway schema experiment` and `profile` describe all fields")
 
 
@@ -237,14 +262,17 @@ def _problems_referred_to(path: Path) -> list[str]:
         pass  # the error on its shape is reported already
     except SpecError as error:
         problems += [f"topology: {problem}" for problem in error.problems]
+    problems = [f"{path}: {problem}" for problem in problems]
+    given = document.get("profile")
     try:
-        name = TypeAdapter(Name).validate_python(document.get("profile"))
-        load_profile(find_profile(name, path))
+        if not isinstance(given, Mapping):
+            given = TypeAdapter(Name).validate_python(given)
+        checked_profile(profile_source(given, path), {})
     except ValidationError:
         pass
     except SpecError as error:
-        problems += [f"profile: {problem}" for problem in error.problems]
-    return [f"{path}: {problem}" for problem in problems]
+        problems += _in_experiment(path, error, given)
+    return problems
 
 
 def _named(name: str) -> tuple[str, Path]:
@@ -290,16 +318,18 @@ def make_point(
         hints[error.hint] = None
     try:
         said_point = at_matrix(experiment, values)
-        profile_path = find_profile(experiment.profile, path)
-        profile = load_profile(profile_path, changes(experiment.matrix, said_point))
+        source = profile_source(experiment.profile, path)
+        profile = checked_profile(source, changes(experiment.matrix, said_point))
     except SpecError as error:
-        problems += [f"{where}: profile: {problem}" for problem in error.problems]
+        problems += _in_experiment(where, error, experiment.profile)
         hints[error.hint] = None
     if problems or graph is None or profile is None:
         raise SpecError(problems, "; ".join(filter(None, hints)))
     problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
     if problems:
-        raise SpecError([f"{shown_path(profile_path)}: {problem}" for problem in problems])
+        if isinstance(experiment.profile, str):
+            raise SpecError([f"{shown_path(Path(source.where))}: {each}" for each in problems])
+        raise SpecError([f"{where}: profile.{each}" for each in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)

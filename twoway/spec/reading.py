@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -42,6 +42,20 @@ _OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dic
 ModelT = TypeVar("ModelT", bound=Model)
 
 
+class ProfileSource(NamedTuple):
+    """The fields of a link profile as they are written.
+
+    Attributes:
+        where: the file, or the experiment's field, for errors.
+        document: the fields.
+        folder: the folder of the files that the profile names.
+    """
+
+    where: str
+    document: dict[str, Any]
+    folder: Path
+
+
 def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
     """Read and check one experiment file.
 
@@ -73,19 +87,19 @@ def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
 
 
 def axis_problems(
-    path: Path, experiment: Experiment, profile_path: Path, values: Mapping[str, Value]
+    path: Path, experiment: Experiment, source: ProfileSource, values: Mapping[str, Value]
 ) -> list[str]:
     """List paths of axes that lead to no field of the experiment or of its link profile.
 
     Args:
         path: the experiment's file.
         experiment: its fields.
-        profile_path: the file of its link profile.
+        source: its link profile.
         values: the values of a point, by path.
 
     Raises: SpecError if a file is no mapping of fields.
     """
-    given, profile = read_document(path), read_document(profile_path)
+    given, profile = read_document(path), source.document
     wrong: dict[str, str] = {}
     for each, value in values.items():
         try:
@@ -148,19 +162,34 @@ def program_files(path: Path, experiment: Experiment) -> dict[str, dict[str, Pla
         raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
 
 
-def load_profile(path: Path, values: Mapping[str, Value] | None = None) -> Profile:
-    """Read and check one link profile.
+def profile_file(path: Path) -> ProfileSource:
+    """Read the fields of a profile's file.
 
-    Args:
-        path: the file.
-        values: the values that a point sets, by path.
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
+    return ProfileSource(str(path), read_document(path), path.parent)
+
+
+def load_profile(path: Path) -> Profile:
+    """Read and check one link profile.
 
     Raises: SpecError with every problem of the file.
     """
-    document = changed_profile(read_document(path), values or {})
-    profile = validated(str(path), document, Profile)
-    profile, problems = _with_files(profile, path.parent)
-    problems = [f"{path}: {problem}" for problem in problems or profile_problems(profile)]
+    return checked_profile(profile_file(path), {})
+
+
+def checked_profile(source: ProfileSource, values: Mapping[str, Value]) -> Profile:
+    """Check a link profile.
+
+    Args:
+        source: its fields.
+        values: the values that a point sets, by path.
+
+    Raises: SpecError with every problem of the fields.
+    """
+    profile = validated(source.where, changed_profile(source.document, values), Profile)
+    profile, problems = _with_files(profile, source.folder)
+    problems = [f"{source.where}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
         raise SpecError(problems)
     return profile

@@ -327,6 +327,44 @@ def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
     ]
 
 
+LINE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50}
+LINES = {"directions": {"forward": LINE, "reverse": LINE}}
+
+
+def test_a_profile_may_be_its_fields(tmp_path: Path) -> None:
+    """`profile` may be the fields of a profile, which axes set as those of a file."""
+    axis = {"set": ["profile.forward.queue_packets"], "to": [5, 9]}
+    fields = {**SMALL, "profile": LINES, "matrix": {"queue": axis}}
+    path = write_experiment(tmp_path, fields)
+    point = load_point(f"{path}@queue=9")
+    queues = {name: each.queue_packets for name, each in point.profile.directions.items()}
+    assert queues == {"forward": 9, "reverse": 50}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"rate_mbit": -1}, "profile.directions.forward.rate_mbit: must be greater than or equal"),
+        ({"rate_kbit": 9}, 'profile.directions.forward.rate_kbit: unknown field; did you mean "ra'),
+        (
+            {"loss": {"every": 2, "percent": 1}},
+            "profile.directions.forward.loss: takes one of perc",
+        ),
+        (
+            {"delay_ms": 0.001},
+            "profile.directions.forward.delay_ms: tc sets netem's delay in whole",
+        ),
+    ],
+)
+def test_wrong_fields_of_an_experiments_profile(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
+    """A wrong field of a profile within an experiment's file is named with its whole path."""
+    directions = {"forward": {**LINE, **changes}, "reverse": LINE}
+    said = _vet(tmp_path, profile={"directions": directions})
+    assert f"small.yml: {problem}" in said
+
+
 def test_a_topology_may_be_its_name(tmp_path: Path) -> None:
     """`topology: two_node` is the topology of that name; a wrong name is refused as one."""
     named = {**SMALL, "topology": "two_node"}
