@@ -1,5 +1,6 @@
 """All measurements of one run, shared by metrics, figures and report."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from twoway.contract.links.policer import Policer
 from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
 from twoway.contract.timetable import Timetable
-from twoway.measure import channel, throughput
+from twoway.measure import channel
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.datagrams import DatagramView, join
@@ -245,20 +246,24 @@ class Analysis:
         )
 
     def goodput_bit(self, view: ConnectionView) -> float:
-        """Compute a connection's goodput in the steady window, bit/s."""
-        run = self.run
-        if view.connection.name not in self._goodputs:
-            steady = (run.steady_ns, run.stop_ns)
-            payload = throughput.new_payload_bytes(view.segments_in, view.brought, *steady)
-            self._goodputs[view.connection.name] = payload * 8 * 1e9 / run.window_ns
-        return self._goodputs[view.connection.name]
+        """Compute a connection's goodput over its sending time in the steady window, bit/s."""
+        name = view.connection.name
+        if name not in self._goodputs:
+            self._goodputs[name] = view.rate_bit(view.segments_in.time_ns, view.brought)
+        return self._goodputs[name]
 
     def sent_bit(self, program: ProgramRun) -> float:
-        """Compute the payload that arrives from a program's UDP port, in the steady window, bit/s.
+        """Compute the rate of the payload from a program's UDP port, in the steady window, bit/s.
 
-        A datagram arrives once: what QUIC sends again is another datagram. Its headers count.
+        A datagram arrives once: what QUIC sends again is another datagram. Its headers count. The
+        program's own time in the window counts.
+
+        Returns: NaN if it did not run in the steady window.
         """
         run, payload = self.run, 0
+        lasts_ns = min(program.end_ns, run.stop_ns) - max(program.start_ns, run.steady_ns)
+        if lasts_ns <= 0:
+            return math.nan
         hosts = [i for i in run.manifest.interfaces if i.node in run.manifest.nodes.hosts]
         own = [
             (a, program.udp_port)
@@ -277,7 +282,7 @@ class Analysis:
             if there.node != program.host and there.name in run.manifest.captures:
                 mine = run.steady(run.of_directions(there.name, *lanes))
                 payload += int(mine.payload_bytes.sum())
-        return payload * 8e9 / run.window_ns
+        return payload * 8e9 / lasts_ns
 
     def lost(self, view: ConnectionView) -> Packets:
         """List a connection's data packets that queues dropped (see `drops`)."""

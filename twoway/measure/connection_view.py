@@ -1,5 +1,6 @@
 """A connection of a run, as metrics see it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
@@ -100,6 +101,50 @@ class ConnectionView:
     def brought(self) -> IntArray:
         """Bytes of each of `segments_in` that no earlier one brought."""
         return throughput.new_payload(self.segments_in)
+
+    @property
+    @remembered
+    def completed_ns(self) -> int | None:
+        """Arrival of a transfer's last byte; None if it is unlimited, or not complete."""
+        size, data = self.connection.transfer_bytes, self.segments_in
+        if size is None:
+            return None
+        arrived = np.cumsum(np.where(data.time_ns >= self.connection.start_ns, self.brought, 0))
+        last = int(np.searchsorted(arrived, size))
+        if last == len(data) or data.time_ns[last] >= self.run.stop_ns:
+            return None
+        return int(data.time_ns[last])
+
+    @property
+    @remembered
+    def sending_ns(self) -> tuple[int, int]:
+        """Start and end of the connection's own sending time in the steady window.
+
+        A transfer sends until its last byte has arrived. A connection that is stopped sends until
+        then, or until what it had written has arrived.
+        """
+        run, stop_ns = self.run, self.connection.stop_ns
+        end_ns = self.completed_ns or run.stop_ns
+        if stop_ns is not None and self.completed_ns is None:
+            new_ns = self.segments_in.time_ns[self.brought > 0]
+            end_ns = max(stop_ns, int(new_ns.max(initial=0)))
+        return max(run.steady_ns, self.connection.start_ns), min(end_ns, run.stop_ns)
+
+    def rate_bit(self, time_ns: IntArray, size_bytes: IntArray) -> float:
+        """Divide what came while the connection sent, its last byte included, by that time, bit/s.
+
+        Args:
+            time_ns: shape (n,), times.
+            size_bytes: shape (n,), what came at each.
+
+        Returns: NaN if it did not send in the steady window.
+        """
+        begin_ns, end_ns = self.sending_ns
+        if begin_ns >= end_ns:
+            return math.nan
+        last_ns = min(end_ns, self.run.stop_ns - 1)
+        inside = (time_ns >= begin_ns) & (time_ns <= last_ns)
+        return int(size_bytes[inside].sum()) * 8e9 / (end_ns - begin_ns)
 
     @property
     def acks_in(self) -> Packets:

@@ -11,6 +11,7 @@ from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P9
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import FoundFlow, Metric, Metrics
 from twoway.contract.network import Connection
+from twoway.measure.metrics.completion import COMPLETION_TIME
 from twoway.measure.metrics.datagrams import (
     DATAGRAM_DELAY,
     DATAGRAM_DELAY_P95,
@@ -24,9 +25,10 @@ from twoway.report.repetitions import summarised
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "rtt p50", "rtt p95, ms")
+_DONE, NOT_DONE = "done in, s", "not done"
 # The families of metrics of a connection's row, in its order.
 FAMILIES = tuple(each.name for each in (GOODPUT, RETRANSMITTED, QUEUE_MEAN, QUEUE_P95, *_RTT))
-_TITLES = ("Mbit/s", "retrans, %", "queue mean", "queue p95", *_RTT_TITLES)
+_TITLES = ("Mbit/s", "retrans, %", "queue mean", "queue p95", *_RTT_TITLES, _DONE)
 _UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
 _UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "delay p95, s")
 _PROGRAM = (RUN_TIME,)
@@ -61,7 +63,12 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
     rows = [(each.name, *_row(each, metrics)) for each in connections]
-    return aligned([("flow", *_TITLES), *rows]) if rows else []
+    return aligned(_without_empty([("flow", *_TITLES), *rows])) if rows else []
+
+
+def _without_empty(rows: list[Row]) -> list[Row]:
+    """Leave out the last column if no flow is a transfer."""
+    return rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = False) -> list[str]:
@@ -86,8 +93,10 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
         udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
         programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
     titles: Row = _TITLES
+    if rows:
+        titles, *rows = _without_empty([titles, *rows])
     if bars and rows:
-        titles, rows = (*_TITLES, "goodput".ljust(_BAR_CELLS)), _with_bars(rows)
+        titles, rows = (*titles, "goodput".ljust(_BAR_CELLS)), _with_bars(rows)
     titled = ((("flow", *titles), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
     tables = ((("point", *titles), found) for titles, found in titled)
     return [line for titles, found in tables if found for line in aligned([titles, *found], left=2)]
@@ -127,12 +136,14 @@ def _summarised(
 
 
 def _row(connection: Connection, metrics: Metrics) -> Row:
-    """Format a connection's goodput, retransmissions, queue and round trips."""
+    """Format a connection's goodput, retransmissions, queue, round trips, and completion."""
+    (done,) = _of(connection.name, metrics, (COMPLETION_TIME,))
     return (
         *_of(connection.name, metrics, (GOODPUT,)),
         *_of(connection.name, metrics, (RETRANSMITTED,), scale=100),
         *_of(connection.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
         *_of(connection.name, metrics, _RTT),
+        "" if connection.transfer_bytes is None else NOT_DONE if done == "-" else done,
     )
 
 

@@ -5,7 +5,7 @@
 Unit Mbit/s. The first segment's payload is left out because its transmission time is, too. A pause
 is a gap of a second or more with nothing outstanding: the application had nothing to send. RFC
 2647, 3.17, defines goodput alike, but with the pauses. In a run of the testbed it is the payload
-that arrived in the steady window over the window's length.
+that arrived in the steady window over the flow's own sending time in that window.
 
 Vantage: any. Packets that the capture lost (`unseen`) are missing; data that was sent again before
 the tap and lost behind it counts once, whether it arrived or not.
@@ -24,7 +24,9 @@ from capture_analysis.one_capture.tally import Tally
 TOO_FEW = "fewer than two data segments"
 
 
-GOODPUT = Definition("goodput", "Mbit/s", "payload that was not seen before, over its time")
+GOODPUT = Definition(
+    "goodput", "Mbit/s", "payload that was not seen before, over the time of sending"
+)
 PAYLOAD = Definition("payload", "bytes", "payload that was not seen before")
 DATA_TIME = Definition("data_time", "s", "time from the first data to the last, pauses left out")
 PAUSES = Definition(

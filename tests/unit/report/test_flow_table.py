@@ -52,6 +52,27 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
     assert sweep_table([]) == []
 
 
+def test_a_transfer_has_its_time(tmp_path: Path) -> None:
+    """A transfer has its completion time, or the words that it is not done; other flows nothing."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    first, second = manifest.connections
+    got = {"transfer_bytes": 1000}
+    both = first.model_copy(update=got), second.model_copy(update=got)
+    time = metrics.metrics["completion_time.first"].model_copy(update={"value": 1.5})
+    metrics = metrics.model_copy(
+        update={"metrics": {**metrics.metrics, "completion_time.first": time}}
+    )
+    for connections, expected in (
+        (both, ["done in, s", "       1.5", "  not done"]),
+        ((both[0], second), ["done in, s", "       1.5", "          "]),
+    ):
+        mine = manifest.model_copy(update={"connections": connections})
+        assert [line[-10:] for line in flow_table(mine, metrics)] == expected
+        lines = sweep_table([("n=1", mine, metrics)])
+        assert [line[-10:] for line in lines] == expected
+
+
 def test_a_sweep_draws_goodputs_as_bars(tmp_path: Path) -> None:
     """On a terminal the largest goodput is a bar of twelve cells; others are in proportion."""
     folder = write_run(tmp_path)

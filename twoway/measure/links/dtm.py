@@ -68,14 +68,15 @@ def slots(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[flo
 
 @estimates(Scope.CHANNEL, CAPACITY_GOODPUT)
 def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[float, ...]:
-    """Divide the goodput of the channel's connections by its mean capacity."""
+    """Divide the new payload of the channel's connections by its mean capacity."""
     run = analysis.run
-    goodput_bit = sum(
-        analysis.goodput_bit(connection)
-        for connection in analysis.connections.values()
-        if len(run.rows(view.lanes, connection.connection, forward=True))
+    steady = run.steady_ns, run.stop_ns
+    payload = sum(
+        throughput.new_payload_bytes(each.segments_in, each.brought, *steady)
+        for each in analysis.connections.values()
+        if len(run.rows(view.lanes, each.connection, forward=True))
     )
-    return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * held.options.slot_bit),)
+    return (payload * 8e9 / run.window_ns / (held.mean(*steady) * held.options.slot_bit),)
 
 
 @QueueCheck

@@ -30,15 +30,10 @@ TRANSFERS_COMPLETE = Definition(
 @estimates(Scope.CONNECTION, COMPLETION_TIME)
 def completion_time(analysis: Analysis, view: ConnectionView) -> tuple[float]:
     """Return the time; NaN if unlimited or not complete."""
-    start_ns, size = view.connection.start_ns, view.connection.transfer_bytes
-    if size is None:
+    del analysis
+    if view.completed_ns is None:
         return (math.nan,)
-    data = view.segments_in
-    arrived = np.cumsum(np.where(data.time_ns >= start_ns, view.brought, 0))
-    last = int(np.searchsorted(arrived, size))
-    if last == len(data) or data.time_ns[last] >= analysis.run.stop_ns:
-        return (math.nan,)
-    return (float(data.time_ns[last] - start_ns) / 1e9,)
+    return ((view.completed_ns - view.connection.start_ns) / 1e9,)
 
 
 @estimates(Scope.RUN, COMPLETION_TIME_MEDIAN, COMPLETION_TIME_P95, TRANSFERS_COMPLETE)

@@ -1,7 +1,8 @@
 """Loss, delay and jitter of the packets that a UDP flow sends in the steady window.
 
-A packet's delay is the time from its sender's capture to its receiver's. A packet that was in a
-queue when the captures ended has neither a loss nor a delay.
+The rate is over the flow's own time in that window, pauses included. A packet's delay is the time
+from its sender's capture to its receiver's. A packet that was in a queue when the captures ended
+has neither a loss nor a delay.
 
     datagram_loss = packets lost / packets sent
     datagram_jitter = mean of RFC 3550's J, which follows |D| with a gain of 1/16; D is the
@@ -18,7 +19,9 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.datagrams import DatagramView, jitter_ns
 from twoway.measure.metric import Scope, estimates
 
-DATAGRAM_RATE = Definition("datagram_rate", "Mbit/s", "rate at which a UDP flow sends IP packets")
+DATAGRAM_RATE = Definition(
+    "datagram_rate", "Mbit/s", "rate of a UDP flow's IP packets over its sending time"
+)
 DATAGRAM_LOSS = Definition(
     "datagram_loss", "1", "share of a UDP flow's packets that the network loses", most=1
 )
@@ -39,7 +42,10 @@ def datagrams(analysis: Analysis, view: DatagramView) -> tuple[float, float, flo
     """Return rate, loss, mean and 95th percentile of the delay, and jitter; NaN where undefined."""
     run, sent_ns = analysis.run, view.sent.time_ns
     steady = (sent_ns >= run.steady_ns) & (sent_ns < run.stop_ns)
-    rate_mbit = np.count_nonzero(steady) * view.flow.packet_bytes * 8e3 / run.window_ns
+    lasts_ns = min(view.flow.stop_ns, run.stop_ns) - max(view.flow.start_ns, run.steady_ns)
+    if lasts_ns <= 0:
+        return (math.nan,) * 5
+    rate_mbit = np.count_nonzero(steady) * view.flow.packet_bytes * 8e3 / lasts_ns
     known, arrived = steady & view.known, steady & (view.arrived_ns >= 0)
     loss = float(view.lost[known].mean()) if known.any() else math.nan
     if not arrived.any():

@@ -9,7 +9,7 @@ from packet_columns import packets
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.datagrams import datagrams
 
-FLOW = datagram_flow("udp", "forward", 8, start_ns=0, stop_ns=1000)
+FLOW = datagram_flow("udp", "forward", 8, start_ns=0, stop_ns=5000)
 NONE = packets(time_ns=[])
 
 
