@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from capture_analysis.columns import IntArray
+import numpy as np
+from capture_analysis.columns import IntArray, Packets
 
 from twoway.contract.network import START_NS, Queue
 from twoway.contract.timetable import Timetable
@@ -55,6 +56,24 @@ class QueueView:
     def has_one_rate(self) -> bool:
         """True if the link's rate, and so each transmission time, never changes."""
         return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
+
+    def transmission_ns(self, packets: Packets) -> IntArray:
+        """Compute the transmission times of packets behind the link, by their arrival.
+
+        They are 0 where opportunities or a channel's slots decide when a packet leaves.
+
+        Args:
+            packets: packets that arrived behind the link's delay.
+        """
+        if self.has_one_rate:
+            return np.asarray(self.queue.service_ns(packets.frame_bytes.astype(np.int64)))
+        if not len(packets) or self.table is None or self.table.kind != "rates":
+            return np.zeros(len(packets), dtype=np.int64)
+        left_ns = packets.time_ns - self.queue.delay_ns
+        rate = np.maximum(self.table.value_at(START_NS, left_ns), 1)
+        return np.asarray(
+            self.queue.link_bytes(packets.frame_bytes.astype(np.int64)) * 10**9 // rate
+        )
 
     @property
     def all_packets(self) -> Occupancy:

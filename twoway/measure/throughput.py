@@ -66,6 +66,34 @@ def rate_bit(data: Packets, brought: IntArray, edges_ns: IntArray) -> FloatArray
     return np.asarray(np.diff(arrived) * 8e9 / np.diff(edges_ns))
 
 
+def carried_bit(
+    data: Packets, brought: IntArray, transmission_ns: IntArray, edges_ns: IntArray
+) -> FloatArray:
+    """Compute the goodput in each of several intervals, as the link carries it.
+
+    A segment's payload is spread over its transmission, as late as its arrival and the segments
+    after it allow: an interval never has more than the link carries in it, however short it is.
+    Segments that arrive after the last interval are left out.
+
+    Args:
+        data: one connection's segments at its receiver, in time order.
+        brought: their `new_payload`.
+        transmission_ns: shape (n,), their transmission times on the slowest link.
+        edges_ns: shape (k+1,), the ends of the intervals, ascending.
+
+    Returns: shape (k,), bit/s.
+    """
+    count = int(np.searchsorted(data.time_ns, edges_ns[-1]))
+    if not count:
+        return np.zeros(len(edges_ns) - 1)
+    busy_ns = np.concatenate(([0], np.cumsum(transmission_ns[:count])))
+    spare_ns = np.minimum.accumulate((data.time_ns[:count] - busy_ns[1:])[::-1])[::-1]
+    total = np.concatenate(([0], np.cumsum(brought[:count])))
+    times_ns = np.stack((spare_ns + busy_ns[:-1], spare_ns + busy_ns[1:]), axis=1).ravel()
+    carried = np.interp(edges_ns, times_ns, np.stack((total[:-1], total[1:]), axis=1).ravel())
+    return np.asarray(np.diff(carried) * 8e9 / np.diff(edges_ns))
+
+
 def before_reset(arriving: Packets, answers: Packets) -> Packets:
     """Select the packets before the reset that closed the receiver.
 

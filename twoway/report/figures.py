@@ -13,7 +13,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy
-from twoway.measure.throughput import full_payload_share, rate_bit, unwrap
+from twoway.measure.throughput import carried_bit, full_payload_share, unwrap
 from twoway.report.channel_figures import channel_figures
 from twoway.report.connections import distributions, shown_names
 from twoway.report.socket_figures import socket_figures
@@ -249,7 +249,7 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     x = analysis.run.seconds(edges)
     lines = []
     for colour, (name, view) in enumerate(shown.items()):
-        mbit = rate_bit(view.segments_in, view.brought, edges) / 1e6
+        mbit = goodput_mbit(view, edges)
         lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
         for source, expected in _expected_goodput(analysis, view):
             y = np.full(2, expected)
@@ -258,12 +258,18 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
         "goodput",
         "Goodput over the whole run",
         f"New payload of each connection in intervals of {interval_ms:.4g} ms, whole "
-        "cycles of the queues if they have any; dashed: the expected value in the steady "
-        "window.",
+        "cycles of the queues if they have any, while the slowest link carries it; dashed: the "
+        "expected value in the steady window.",
         "time, s",
         "Mbit/s",
         lines,
     )
+
+
+def goodput_mbit(view: ConnectionView, edges_ns: IntArray) -> FloatArray:
+    """Compute a connection's goodput in each interval, Mbit/s; shape (k,)."""
+    transmission_ns = view.forward.transmission_ns(view.segments_in)
+    return carried_bit(view.segments_in, view.brought, transmission_ns, edges_ns) / 1e6
 
 
 def goodput_edges_ns(analysis: Analysis) -> IntArray:

@@ -13,8 +13,7 @@ from twoway.contract.network import Connection
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metrics.fairness_by_second import jain_by_second
-from twoway.measure.throughput import rate_bit
-from twoway.report.figures import goodput_edges_ns
+from twoway.report.figures import goodput_edges_ns, goodput_mbit
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> Con
     return ConnectionSeries(
         connection=view.connection,
         segment_bytes=int(view.sent.payload_bytes.max(initial=0)),
-        goodput_mbit=rate_bit(view.segments_in, view.brought, edges_ns) / 1e6,
+        goodput_mbit=goodput_mbit(view, edges_ns),
         sampled_ns=sampled_ns,
         cwnd=samples["cwnd"],
         ssthresh=samples["ssthresh"],

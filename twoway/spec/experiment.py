@@ -336,7 +336,7 @@ class Experiment(Model):
     topology: Named
     profile: Name | dict[str, Any] = Field(
         description="file stem under tc-profiles/ or beside this file; or a profile's own fields, "
-        "of which `schema` and `title` may be left out"
+        "without `schema` and `title` if you like"
     )
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(

@@ -137,13 +137,13 @@ def test_overview_reaches_peak_and_marks_drops(figures: dict[str, Figure]) -> No
 
 
 def test_goodput_counts_new_payload_per_cycle(figures: dict[str, Figure]) -> None:
-    """Payload counts in the interval of its first arrival, and an interval is a whole cycle."""
+    """Payload counts in the interval of its transmission, and an interval is a whole cycle."""
     trace = line(figures["goodput"], "first")
     cycle_us = 6500
     assert (trace.x * 1e6).tolist() == pytest.approx([0, 6500, 13_000, 19_500, 26_000])
-    # Segment 0 arrives at 6500 us, segment 4 at 13000 us, segment 5 after its loss at 20000 us, and
-    # segment 11 after the last interval.
-    assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([0, 4, 5, 2])
+    # A segment takes 500 us. Segment 0 arrives at 6500 us, segment 4 at 13000 us, segment 5 after
+    # its loss at 20000 us, and segment 11 after the last interval.
+    assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([1, 4, 4, 2])
 
 
 def test_predicted_goodput(figures: dict[str, Figure]) -> None:
