@@ -10,7 +10,10 @@ import argparse
 import signal
 import sys
 import webbrowser
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.serving.analysis import Limits
@@ -46,13 +49,29 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise AnalysisError(f"port {arguments.port}: {error.strerror}") from error
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with server, suppress(KeyboardInterrupt):
+    with server, ExitStack() as stack, suppress(KeyboardInterrupt):
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
-        if arguments.open and not webbrowser.open(server.url):
-            raise AnalysisError("no browser could be started to show the page")
+        if arguments.open:
+            stack.enter_context(_shown(server.url))
         server.serve_forever()
     return 0
+
+
+@contextmanager
+def _shown(url: str) -> Iterator[None]:
+    """Show a page in the browser by a file that leads there, which only this user can read.
+
+    Every user of the machine sees the arguments of a browser, and the address is a secret.
+
+    Raises: AnalysisError if no browser can be started.
+    """
+    with NamedTemporaryFile("w", prefix="capture-analysis-", suffix=".html") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">\n')
+        file.flush()
+        if not webbrowser.open(Path(file.name).as_uri()):
+            raise AnalysisError("no browser could be started to show the page")
+        yield
 
 
 def _port(text: str) -> int:

@@ -8,6 +8,7 @@ points here is refused). Its pages may load nothing from anywhere.
 import json
 import secrets
 import sys
+import threading
 from collections import OrderedDict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,10 @@ _ADDRESS = "127.0.0.1"
 # Number of reports kept in memory; the oldest is dropped.
 _REPORTS = 8
 _SILENCE_S = 60
+# Most connections at a time; a browser opens six to one server.
+_CONNECTIONS = 32
+# A size with as many digits is none: it does not fit in 64 bits.
+_DIGITS = 20
 _NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _REPORT_POLICY = (
     f"{_NOTHING}; sandbox allow-scripts; script-src 'unsafe-inline'; "
@@ -51,6 +56,21 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://{_ADDRESS}:{self.server_port}/{self.token}/"
         self.hosts = {f"{name}:{self.server_port}" for name in (_ADDRESS, "localhost")}
         self._reports: OrderedDict[str, bytes] = OrderedDict()
+        self._places = threading.Semaphore(_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread, or close it if there are too many."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, then make place for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def keep(self, page: bytes) -> str:
         """Keep a report; return its number."""
@@ -108,7 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is None:
             return
         length = self.headers.get("Content-Length", "")
-        size = int(length) if length.isascii() and length.isdecimal() else None
+        plain = length.isascii() and length.isdecimal() and len(length) < _DIGITS
+        size = int(length) if plain else None
         try:
             if asked == "example":
                 with EXAMPLE.open("rb") as file:
@@ -134,15 +155,24 @@ class _Handler(BaseHTTPRequestHandler):
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         site = self.headers.get("Sec-Fetch-Site", "none")
         token, _, asked = self.path.removeprefix("/").partition("/")
+        # `serve --open` shows a file that leads here, which the browser counts as another site.
+        opened = self.command == "GET" and not asked and self._navigates()
         if host not in self.server.hosts:
             self._say(421, "this page is only for this machine, under its own address")
         elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._say(404, "no such page: the command printed its address")
-        elif origin not in (None, f"http://{host}") or site not in ("none", "same-origin"):
+        elif origin not in (None, f"http://{host}") or not (
+            opened or site in ("none", "same-origin")
+        ):
             self._say(403, "another page may not use this one")
         else:
             return asked
         return None
+
+    def _navigates(self) -> bool:
+        """Tell whether a browser asks for a page to show in a tab."""
+        named = (self.headers.get(f"Sec-Fetch-{each}") for each in ("Mode", "Dest"))
+        return [*named] == ["navigate", "document"]
 
     def _say(self, status: int, text: str, what: str = "error") -> None:
         self._answer(status, json.dumps({what: text}).encode(), "application/json", _NOTHING)

@@ -4,15 +4,19 @@ import http.client
 import io
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from capture_analysis.cli import main
+from capture_analysis.commands.serve import _shown
 from capture_analysis.errors import AnalysisError
 from capture_analysis.serving.analysis import Analyst, Limits, plain_name
 from capture_analysis.serving.server import EXAMPLE, Server
@@ -110,6 +114,7 @@ def test_too_large(server: Server) -> None:
         "captures are limited to 1 MB here (--limit-mb); `capture-analysis"
     )
     assert ask(server, path, b"", Content_Length="-1")[0] == 411
+    assert ask(server, path, b"", Content_Length="9" * 5000)[0] == 411
 
 
 def test_one_at_a_time(server: Server) -> None:
@@ -189,6 +194,57 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0
+
+
+def test_few_connections_at_a_time() -> None:
+    """Idle connections take a limited number of threads, and places for others when they end."""
+    with Server() as one:
+        thread = threading.Thread(target=one.serve_forever)
+        thread.start()
+        before = threading.active_count()
+        idle = [socket.create_connection(one.server_address[:2], WAIT_S) for _ in range(60)]
+        for each in idle[40:]:
+            assert each.recv(1) == b""  # closed at once
+        assert threading.active_count() - before <= 32
+        for each in idle:
+            each.close()
+        while threading.active_count() > before:
+            time.sleep(0.01)
+        assert ask(one, f"/{one.token}/")[0] == 200
+        one.shutdown()
+        thread.join()
+
+
+def test_the_address_is_no_argument_of_the_browser(
+    server: Server, browser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--open` shows a file that only its user can read, and that leads to the page."""
+    shown = []
+
+    def start(url: str) -> bool:
+        assert server.token not in url
+        assert Path(url.removeprefix("file://")).stat().st_mode & 0o777 == 0o600
+        browser.get(url)
+        WebDriverWait(browser, WAIT_S).until(lambda b: b.current_url == server.url)
+        shown.append(browser.find_element("tag name", "body").text)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", start)
+    with _shown(server.url):
+        assert "Drop a capture here" in shown[0]
+
+
+def test_another_site_may_only_lead_to_the_page(server: Server) -> None:
+    """A link of another site may show the page in a tab, in no frame, and reads no report."""
+    led = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    for path, body, dest, status in (
+        ("", None, "document", 200),
+        ("", None, "iframe", 403),
+        ("report/0", None, "document", 403),
+        ("example", b"", "document", 403),
+    ):
+        found = ask(server, f"/{server.token}/{path}", body, Sec_Fetch_Dest=dest, **led)
+        assert found[0] == status, (path, dest)
 
 
 @pytest.mark.slow
