@@ -295,3 +295,41 @@ def test_the_library_is_the_published_one() -> None:
     digest = hashlib.sha256((folder / "uPlot.iife.min.js").read_bytes()).hexdigest()
     assert digest == "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
     assert "MIT License" in (folder / "LICENSE").read_text()
+
+
+# Load something from elsewhere, and return the rule by which the browser refuses it.
+REFUSED = """
+const [kind, done] = arguments;
+document.addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective));
+const elsewhere = "http://127.0.0.1:9/x";
+if (kind === "fetch") fetch(elsewhere).catch(() => {});
+else {
+  const made = document.createElement(kind);
+  if (kind === "form") made.action = elsewhere;
+  else if (kind === "base" || kind === "link") made.href = elsewhere;
+  else made.src = elsewhere;
+  if (kind === "link") made.rel = "stylesheet";
+  document.body.append(made);
+  if (kind === "form") made.submit();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("img", "img-src"),
+        ("script", "script-src-elem"),
+        ("iframe", "frame-src"),
+        ("link", "style-src-elem"),
+        ("form", "form-action"),
+        ("base", "base-uri"),
+        ("fetch", "connect-src"),
+    ],
+)
+def test_a_page_loads_nothing_from_elsewhere(
+    browser: Any, page: Path, kind: str, rule: str
+) -> None:
+    """The browser refuses a page's script to load or send anything, if one got into the page."""
+    browser.get(page.as_uri())
+    assert browser.execute_async_script(REFUSED, kind) == rule
