@@ -7,6 +7,7 @@ kept: the offset lies between them, however the network behaves, and half their 
 uncertainty. Times are CLOCK_REALTIME, ns; the kernel stamps arrivals.
 """
 
+import secrets
 import socket
 import struct
 import time
@@ -25,10 +26,13 @@ _MOST_LOST = 40
 # has no name for it.
 _SO_TIMESTAMPNS = 35
 _STAMP = struct.Struct("@qq")
-# Wire format, big-endian int64. Request: sequence number, -1 ends the session. Reply: sequence
-# number, t2 in ns, t3 in ns.
-_QUESTION = struct.Struct("!q")
-_ANSWER = struct.Struct("!qqq")
+# Time for a whole session.
+_SESSION_S = 60.0
+# Wire format, big-endian int64. Request: the session's number, then that of the request; -1 ends
+# the session. Reply: both numbers, t2 in ns, t3 in ns. Whoever does not know the session's number
+# can neither end it nor answer in it.
+_QUESTION = struct.Struct("!qq")
+_ANSWER = struct.Struct("!qqqq")
 _END = -1
 
 
@@ -51,85 +55,112 @@ class Measured:
         return asdict(self)
 
 
-def answer(address: str, port: int, seconds: float) -> None:
-    """Answer requests until the session ends or none comes for a time.
+def new_session() -> int:
+    """Return a number for a session that others cannot guess."""
+    return secrets.randbits(63)
+
+
+def answer(address: str, port: int, seconds: float, session: int | None = None) -> None:
+    """Answer requests until the session ends.
 
     Args:
         address: the address of this host on which to listen.
         port: the UDP port.
-        seconds: the longest time to wait for a request.
+        seconds: the longest time to answer.
+        session: the number of the session; None answers in all sessions, and the last one that has
+            asked may end them.
     """
-    with _socket(address, seconds) as server:
+    deadline = time.monotonic() + seconds
+    last = session
+    with _socket(address) as server:
         server.bind((address, port))
-        while True:
-            try:
-                data, arrived_ns, who = _receive(server, _QUESTION.size)
-            except TimeoutError:
-                return
-            if len(data) != _QUESTION.size:
+        while received := _receive(server, _QUESTION, deadline):
+            (asked_in, number), arrived_ns, who = received
+            if session is not None and asked_in != session:
                 continue
-            (number,) = _QUESTION.unpack(data)
-            if number == _END:
+            if number != _END:
+                server.sendto(_ANSWER.pack(asked_in, number, arrived_ns, time.time_ns()), who)
+                last = asked_in
+            elif asked_in == last:
                 return
-            server.sendto(_ANSWER.pack(number, arrived_ns, time.time_ns()), who)
 
 
-def ask(address: str, port: int = PORT, questions: int = QUESTIONS) -> Measured:
+def ask(
+    address: str, port: int = PORT, questions: int = QUESTIONS, session: int | None = None
+) -> Measured:
     """Measure the clock of a host on which answer() runs.
 
-    Raises: RunError if more than 40 requests get no reply.
+    Args:
+        address: the host.
+        port: the UDP port.
+        questions: the number of requests.
+        session: the number of the session; None takes a new one.
+
+    Raises: RunError if more than 40 requests get no reply, or the session takes over a minute.
     """
+    session = new_session() if session is None else session
     least, most = -(1 << 62), 1 << 62
     lost = number = 0
-    with _socket(address, _REPLY_TIMEOUT_S) as client:
+    deadline = time.monotonic() + _SESSION_S
+    with _socket(address) as client:
         client.connect((address, port))
         while number < questions:
-            try:
-                left_ns, arrived_ns, answered_ns, back_ns = _exchange(client, number + lost)
-            except (TimeoutError, ConnectionRefusedError) as error:
+            found = _exchange(client, session, number + lost, deadline)
+            if found is None:
                 lost += 1
-                if lost > _MOST_LOST:
+                if lost > _MOST_LOST or time.monotonic() > deadline:
                     raise RunError(
                         f"{address}: its clock does not answer on UDP port {port}",
                         "a firewall may be in the way",
-                    ) from error
+                    )
                 continue
+            left_ns, arrived_ns, answered_ns, back_ns = found
             most = min(most, arrived_ns - left_ns)
             least = max(least, answered_ns - back_ns)
             number += 1
-        client.send(_QUESTION.pack(_END))
+        client.send(_QUESTION.pack(session, _END))
     return Measured(time.time_ns(), (least + most) // 2, (most - least + 1) // 2)
 
 
-def _exchange(client: socket.socket, number: int) -> tuple[int, int, int, int]:
-    """Send one request and return t1, t2, t3 and t4 (module docstring), ns."""
+def _exchange(
+    client: socket.socket, session: int, number: int, deadline: float
+) -> tuple[int, int, int, int] | None:
+    """Send one request and return t1, t2, t3 and t4 (module docstring), ns; None if it is lost."""
+    until = min(deadline, time.monotonic() + _REPLY_TIMEOUT_S)
     left_ns = time.time_ns()
     try:
-        client.send(_QUESTION.pack(number))
-        while True:  # skip late replies to earlier requests
-            data, back_ns, _ = _receive(client, _ANSWER.size)
-            got, arrived_ns, answered_ns = _ANSWER.unpack(data)
-            if got == number:
+        client.send(_QUESTION.pack(session, number))
+        while received := _receive(client, _ANSWER, until):  # skip late replies
+            (answered_in, got, arrived_ns, answered_ns), back_ns, _ = received
+            if (answered_in, got) == (session, number):
                 return left_ns, arrived_ns, answered_ns, back_ns
     except ConnectionRefusedError:  # the error comes at once; wait as long as for a lost reply
         time.sleep(_REPLY_TIMEOUT_S)
-        raise
+    return None
 
 
-def _socket(address: str, patience_s: float) -> socket.socket:
+def _socket(address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     made = socket.socket(family, socket.SOCK_DGRAM)
-    made.settimeout(patience_s)
     made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     return made
 
 
-def _receive(of: socket.socket, size: int) -> tuple[bytes, int, Any]:
-    """Receive a datagram.
+def _receive(
+    of: socket.socket, form: struct.Struct, deadline: float
+) -> tuple[tuple[int, ...], int, Any] | None:
+    """Receive a datagram of a form, and ignore all others.
 
-    Returns: the datagram, its time of arrival in ns, and its sender.
+    Returns: its numbers, its time of arrival in ns, and its sender; None if the deadline passes.
     """
-    data, ancillary, _, who = of.recvmsg(size, socket.CMSG_SPACE(_STAMP.size))
-    ((_, _, stamp),) = ancillary
-    seconds, ns = _STAMP.unpack(stamp)
-    return data, seconds * 10**9 + ns, who
+    while (left_s := deadline - time.monotonic()) > 0:
+        of.settimeout(left_s)
+        try:
+            data, ancillary, _, who = of.recvmsg(form.size + 1, socket.CMSG_SPACE(_STAMP.size))
+        except TimeoutError:
+            return None
+        if len(data) == form.size:
+            ((_, _, stamp),) = ancillary
+            seconds, ns = _STAMP.unpack(stamp)
+            return form.unpack(data), seconds * 10**9 + ns, who
+    return None

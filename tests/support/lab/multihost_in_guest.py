@@ -122,8 +122,9 @@ def clocks(machines: Lab) -> dict[str, Any]:
     """Measure the hosts' clocks from the host in the middle."""
     others = [host for name, host in machines.hosts.items() if name != "middle"]
     for host in others:
-        _start(host, "lab", "clock", "--answer", host.address)
-    words = [f"{host.name}={host.address}" for host in others]
+        _start(host, "lab", "clock", "--session", "7", "--answer", host.address)
+    words = ["--session", "7"]
+    words += [f"{host.name}={host.address}" for host in others]
     said: dict[str, Any] = json.loads(
         machines.hosts["middle"].run(str(COMMAND), "lab", "clock", *words).stdout
     )

@@ -17,6 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=8787, help="UDP port (default: %(default)s)")
     parser.add_argument(
+        "--session",
+        type=int,
+        metavar="NUMBER",
+        help="a secret number that both hosts are given: answer only requests with it",
+    )
+    parser.add_argument(
         "--seconds", type=float, default=60, help="with --answer: longest time to answer, s"
     )
 
@@ -26,9 +32,12 @@ def run(args: argparse.Namespace) -> int:
     from twoway.lab.clock_probe import answer, ask
 
     if args.answer:
-        answer(args.answer, args.port, args.seconds)
+        answer(args.answer, args.port, args.seconds, args.session)
         return 0
     machines = dict(word.split("=", 1) for word in args.machines)
-    found = {name: ask(address, args.port).document() for name, address in machines.items()}
+    found = {
+        name: ask(address, args.port, session=args.session).document()
+        for name, address in machines.items()
+    }
     print(json.dumps({"now_ns": time.time_ns(), "machines": found}))
     return 0
