@@ -259,3 +259,14 @@ def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> No
         run_experiment(load_point(str(small)), broken, tmp_path / "theirs/results")
     made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
     assert {path.lstat().st_uid for path in made} == {65534}
+
+
+def test_a_guest_that_reboots_fails(tmp_path: Path) -> None:
+    """A program that reboots the guest ends the run at the second boot, with a sentence."""
+    program = {"name": "a", "host": "h1", "exit_code": None, "command": ["reboot", "-f"]}
+    path = write_experiment(tmp_path, {**SMALL, "programs": [program]})
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 1
+    assert "the guest has started again, and its run from the beginning" in done.stderr
+    (console,) = tmp_path.glob("results/small/*.partial/log/console.txt")
+    assert console.read_text(errors="replace").count("Linux version") < 10
