@@ -77,8 +77,7 @@ class Outcome:
         assert found.sound, found.fidelity
         self.metrics = {n: row.value for n, row in found.metrics.items() if row.value is not None}
         columns = ("time_ns", "cwnd", "ssthresh", "ca_state", "retransmits")
-        table = self.analysis.run.table("sockets/tcp-info.csv", *columns)
-        self.sockets = {name: np.array(table[name], dtype=np.int64) for name in columns}
+        self.sockets = self.analysis.run.numbers("sockets/tcp-info.csv", *columns)
         self.ms = (self.sockets["time_ns"] - START_NS) / 1e6
 
     def cwnd_levels(self) -> list[int]:

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-# Limit for reading one file as text: a guest may have written without end.
-_MOST_BYTES = 64 << 20
+# Limit for reading one file at once: a guest may have written without end.
+MOST_BYTES = 64 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe does not wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -86,11 +86,23 @@ def open_lock(folder: Path, name: str, *, there: bool = False) -> BinaryIO:
         return open(opened, "rb")  # noqa: PTH123
 
 
-def read_run_file(folder: Path, name: str) -> str:
-    """Read the text of a file opened by open_run_file(): its last 64 MiB if it is larger."""
+def read_run_file(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> str:
+    """Read the text of a file opened by open_run_file(): only its end if it is larger."""
     with open_run_file(folder, name) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
-        return file.read(_MOST_BYTES).decode(errors="replace")
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
+        return file.read(most_bytes).decode(errors="replace")
+
+
+def read_whole(folder: Path, name: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """Read a file opened by open_run_file().
+
+    Raises: OSError as open_run_file(); ValueError if the file is larger.
+    """
+    with open_run_file(folder, name) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"larger than {most_bytes >> 20} MiB")
+    return content
 
 
 @cache

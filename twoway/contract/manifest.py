@@ -17,8 +17,17 @@ from pydantic import ConfigDict, Field, model_validator
 from twoway.contract.files import digest_of, open_run_file, sha256
 from twoway.contract.link import Direction
 from twoway.contract.links.medium import HalfDuplex
-from twoway.contract.model import Document, FileName, FilePath, Record
-from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
+from twoway.contract.model import (
+    Count,
+    Document,
+    FileName,
+    FilePath,
+    Nanoseconds,
+    NonNegative,
+    OffsetNs,
+    Record,
+)
+from twoway.contract.network import Connection, DatagramFlow, Duration, ProgramRun, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"
@@ -27,6 +36,8 @@ EXPERIMENT = "experiment.json"
 # The file that each host of a multi-host run writes beside its artifacts.
 MACHINE = "machine.json"
 CLOCKS = "clock.json"
+# The reason why a finished run cannot be analysed.
+FAILED = "failed.json"
 # The folder of a run's captures, and that of the samples of its connections and queues.
 CAPTURES = "pcap"
 SAMPLES = "sockets"
@@ -54,12 +65,12 @@ class Source(_Quoted):
 class Stack(_Quoted):
     """The TCP stack's personality."""
 
-    mtu_bytes: int = Field(description="IP packet size limit of every interface")
+    mtu_bytes: Count = Field(description="IP packet size limit of every interface")
     acks: Literal["every-segment", "delayed"] = Field(description="when the receiver acknowledges")
-    receive_window_packets: int | None = Field(
+    receive_window_packets: Count | None = Field(
         default=None, description="full segments that a receiver offers at most, if the file says"
     )
-    receive_buffer_bytes: int | None = Field(
+    receive_buffer_bytes: Count | None = Field(
         default=None, description="SO_RCVBUF of sinks, if the file says"
     )
 
@@ -94,8 +105,8 @@ class Experiment(_Quoted):
     summary: str = Field(description="what is measured; may be empty")
     source: Source | None = Field(description="the paper it comes from, if any")
     stack: Stack
-    duration_s: float = Field(description="simulated seconds of traffic")
-    warm_up_s: float = Field(description="time at the start that every metric leaves out")
+    duration_s: NonNegative = Field(description="simulated seconds of traffic")
+    warm_up_s: NonNegative = Field(description="time at the start that every metric leaves out")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
     figures: tuple[Scatter, ...] = Field(
         default=(), description="figures that come first on the sweep's page"
@@ -132,17 +143,23 @@ SEED = "seed"
 _MEASURED = {"experiment", "point", "clock", "profile"}
 
 
+# The longest experiment, ns.
+_LONGEST_NS = 10**16
+
+
 class Window(Record):
     """Times on the plan's clock."""
 
-    start_ns: int = Field(description="start of traffic")
-    steady_ns: int = Field(description="end of warm-up")
-    stop_ns: int = Field(description="end of traffic")
+    start_ns: Nanoseconds = Field(description="start of traffic")
+    steady_ns: Nanoseconds = Field(description="end of warm-up")
+    stop_ns: Nanoseconds = Field(description="end of traffic")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if not self.start_ns <= self.steady_ns < self.stop_ns:
             raise ValueError("start_ns, steady_ns and stop_ns must follow each other")
+        if self.stop_ns - self.start_ns > _LONGEST_NS:
+            raise ValueError(f"traffic must last at most {_LONGEST_NS} ns")
         return self
 
 
@@ -250,16 +267,16 @@ class Interface(Record):
 class HostClock(Record):
     """A host's clock relative to the controller's, which is the reference."""
 
-    handed_ns: int = Field(
+    handed_ns: OffsetNs = Field(
         default=0, description="the offset that the host's programs subtract from their times"
     )
-    offset_ns: int = Field(
+    offset_ns: OffsetNs = Field(
         default=0, description="its offset at the start of traffic, positive if ahead"
     )
     drift_ppb: float = Field(
         default=0.0, gt=-1e8, lt=1e8, description="its drift, parts per billion, positive if faster"
     )
-    uncertainty_ns: int = Field(
+    uncertainty_ns: Duration = Field(
         default=0, description="the largest error of offset and drift at any time of the run"
     )
 
@@ -267,7 +284,7 @@ class HostClock(Record):
 class Clocks(Record):
     """clock.json: offsets of the clocks of a run without virtual time."""
 
-    offset_ns: int = Field(default=0, description="time from the plan's clock to the kernel's")
+    offset_ns: OffsetNs = Field(default=0, description="time from the plan's clock to the kernel's")
     nodes: dict[FileName, HostClock] = Field(
         default={}, description="clocks of the hosts of a multi-host run, by the nodes they played"
     )
@@ -276,9 +293,9 @@ class Clocks(Record):
 class Timing(Record):
     """The speed of a run."""
 
-    wall_s: float = Field(description="duration of the run")
-    simulated_s: float = Field(description="simulated seconds of traffic")
-    speed: float = Field(description="simulated over wall time")
+    wall_s: NonNegative = Field(description="duration of the run")
+    simulated_s: NonNegative = Field(description="simulated seconds of traffic")
+    speed: NonNegative = Field(description="simulated over wall time")
 
 
 class Manifest(Described, Machines, Origin):
@@ -293,11 +310,11 @@ class Manifest(Described, Machines, Origin):
     datagrams: tuple[DatagramFlow, ...] = ()
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
     captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")
-    clock_offset_ns: int = Field(default=0, description="the kernel's clock minus the plan's")
+    clock_offset_ns: OffsetNs = Field(default=0, description="the kernel's clock minus the plan's")
     clocks: dict[FileName, HostClock] = Field(
         default={}, description="clocks of the hosts that played nodes, by node"
     )
-    capture_drops: dict[FileName, int] = Field(
+    capture_drops: dict[FileName, Count] = Field(
         description="packets that captures lost, by interface"
     )
     files: tuple[FilePath, ...] = Field(description="the run's artifacts")

@@ -3,18 +3,27 @@
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NoReturn, Self
 
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from twoway.contract.files import open_run_file
+from twoway.contract.files import read_whole
 from twoway.contract.writing import written_aside
 
 # Limits of numbers, so that a computation in 64 bits does not overflow.
 Positive = Annotated[float, Field(gt=0, le=1e15)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
+# Counts and times of documents that a guest or a stranger wrote. No sum of three times, in ns since
+# 1970, overflows 64 bits.
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+LATEST_NS = 3 * 10**18
+Nanoseconds = Annotated[int, Field(ge=0, le=LATEST_NS)]
+OffsetNs = Annotated[int, Field(ge=-LATEST_NS, le=LATEST_NS)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+# Limit of nested lists and objects in a document.
+_DEEPEST = 64
 # The patterns of `text`, in words.
 _FORMS: dict[str, str] = {}
 
@@ -51,13 +60,32 @@ FilePath = Annotated[str, Field(pattern=f"^{_PART}(/{_PART}){{0,9}}$")]
 def read_json(content: str | bytes) -> Any:
     """Read untrusted JSON.
 
-    Raises: ValueError with a phrase if the text is not JSON, is nested too deep for Python, or has
-        a number that 64 bits do not hold.
+    Raises: ValueError with a phrase if the text is not JSON, is nested too deep, or has a number
+        that 64 bits do not hold or half of a character.
     """
+    text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
     try:
-        return json.loads(content, parse_int=_whole, parse_float=_fraction)
+        found = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_refused)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    level, depth = [found], 0
+    while level := [inner for each in level for inner in _containers(each)]:
+        depth += 1
+        if depth > _DEEPEST:
+            raise ValueError("nested too deep")
+    if re.search(r"\\u[dD]", text):  # a half of a pair, which no file can hold
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
+def _containers(value: Any) -> list[Any]:
+    """List the lists and objects in a list or object."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [each for each in inner if isinstance(each, (dict, list))]
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _whole(digits: str) -> int:
@@ -104,8 +132,7 @@ class Document(Record):
             document is not JSON, of another schema or does not fit its own.
         """
         try:
-            with open_run_file(path.parent, path.name) as file:
-                fields = read_json(file.read())
+            fields = read_json(read_whole(path.parent, path.name))
         except ValueError as error:
             raise ValueError(f"{path}: not JSON: {error}") from error
         if not isinstance(fields, dict):

@@ -1,10 +1,20 @@
 """Links, queues, connections and the clock: one description of each, for all stages."""
 
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from twoway.contract.model import FileName, FilePath, Model, Record
+from twoway.contract.model import (
+    Count,
+    FileName,
+    FilePath,
+    Model,
+    Nanoseconds,
+    NonNegative,
+    Port,
+    Record,
+)
 
 # The guest's clock at boot: 2000-01-01 00:00:00 UTC. Traffic starts 30 s later, in virtual
 # time, which costs nothing; connections are set up in between, at zero load.
@@ -18,6 +28,9 @@ SETTLE_NS = 3_000_000_000
 # 15 us.
 CHANGE_NS = 1_000_000
 
+# A delay in ns: at most 116 days, which is longer than any experiment.
+Duration = Annotated[int, Field(ge=0, le=10**16)]
+
 IpVersion = Literal[4, 6]
 ETHERNET_BYTES = 14
 
@@ -25,6 +38,20 @@ ETHERNET_BYTES = 14
 def netstat_file(node: str) -> str:
     """Name the file of a run's folder with a node's counters of TCP."""
     return f"stack/{node}-netstat.txt"
+
+
+def _ip(text: str) -> str:
+    ip_address(text)
+    return text
+
+
+def _prefix(text: str) -> str:
+    ip_network(text)
+    return text
+
+
+Address = Annotated[str, AfterValidator(_ip)]
+Prefix = Annotated[str, AfterValidator(_prefix)]
 
 
 def ip_version(address: str) -> IpVersion:
@@ -69,7 +96,7 @@ class Queue(Record, Framing):
         default=None, description="the direction of the profile; null in older runs"
     )
     interface: FileName = Field(description="the router's outgoing interface")
-    rate_bit: int = Field(
+    rate_bit: Annotated[int, Field(ge=0, le=10**15)] = Field(
         description="link rate, bit/s; for a rate that changes "
         "the one at the start of traffic, or a "
         "trace's mean"
@@ -78,31 +105,33 @@ class Queue(Record, Framing):
         default=None,
         description="file with the changes of a DTM channel's slots; null for other queues",
     )
-    limit_packets: int = Field(description="drop-tail limit, the packet in service included")
+    limit_packets: Annotated[int, Field(ge=0, lt=2**32)] = Field(
+        description="drop-tail limit, the packet in service included"
+    )
     taps_in: tuple[FileName, ...] = Field(
         description="interfaces whose incoming packets may enter the queue"
     )
-    ways_out: dict[str, str] | None = Field(
+    ways_out: dict[Prefix, str] | None = Field(
         default=None,
         description="interfaces by destination prefix, of which the longest match decides where "
         "packets leave the queue's router; `lo` for packets to the router; null in older "
         "runs",
     )
-    delay_ns: int = Field(description="the longest propagation delay behind the queue")
+    delay_ns: Duration = Field(description="the longest propagation delay behind the queue")
     leaves_at_start: bool = Field(
         default=False,
         description="true if captures show a packet when its transmission begins, not when it ends",
     )
-    credit_ns: int = Field(
+    credit_ns: Duration = Field(
         default=0, description="the most by which a packet may leave too early after an idle time"
     )
 
     def service_ns(self, frame_bytes: Any) -> Any:
         """Compute transmission times, cut to whole ns as netem does.
 
-        netem counts rates in whole bytes/s.
+        netem counts rates in whole bytes/s, and at least one.
         """
-        return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
+        return self.link_bytes(frame_bytes) * 1_000_000_000 // max(self.rate_bit // 8, 1)
 
 
 def whole_ns(seconds: float) -> int:
@@ -121,10 +150,10 @@ class _Sent(Record):
     name: FileName = Field(description="its name in metrics")
     from_: FileName = Field(description="the host that sends data")
     to: FileName = Field(description="the host that receives it")
-    source: str = Field(description="address of the host that sends data")
-    destination: str = Field(description="address of the host that receives it")
-    source_port: int = Field(description="the sender's port")
-    port: int = Field(description="the receiver's port")
+    source: Address = Field(description="address of the host that sends data")
+    destination: Address = Field(description="address of the host that receives it")
+    source_port: Port = Field(description="the sender's port")
+    port: Port = Field(description="the receiver's port")
     source_interface: FileName = Field(description="the sender's interface, captured")
     sink_interface: FileName = Field(description="the receiver's interface, captured")
     directions: tuple[FileName, ...] = Field(description="the queues that its data pass, in order")
@@ -133,25 +162,27 @@ class _Sent(Record):
 class DatagramFlow(_Sent):
     """A UDP flow from one host to another, with times from the experiment alone."""
 
-    packet_bytes: int = Field(description="size of its IP packets")
-    rate_mbit: float = Field(description="rate of its packets while it sends")
+    packet_bytes: Count = Field(description="size of its IP packets")
+    rate_mbit: NonNegative = Field(description="rate of its packets while it sends")
     poisson: bool = Field(
         description="true if its packets are a Poisson process; otherwise they have equal intervals"
     )
-    frames_per_s: float | None = Field(
+    frames_per_s: NonNegative | None = Field(
         default=None, description="frame rate of its film; null: its packets leave one by one"
     )
-    mean_on_s: float | None = Field(description="mean time of sending; null: it never pauses")
-    mean_off_s: float | None = Field(description="mean time of a pause")
-    start_ns: int = Field(description="start, ns on the plan's clock")
-    stop_ns: int = Field(description="end, ns on the plan's clock")
+    mean_on_s: NonNegative | None = Field(description="mean time of sending; null: it never pauses")
+    mean_off_s: NonNegative | None = Field(description="mean time of a pause")
+    start_ns: Nanoseconds = Field(description="start, ns on the plan's clock")
+    stop_ns: Nanoseconds = Field(description="end, ns on the plan's clock")
 
 
 class Ended(Record):
     """The end of a program that the experiment names."""
 
-    end_ns: int = Field(description="time of the end, ns on the plan's clock")
-    exit_status: int = Field(description="its exit code; minus the signal's number")
+    end_ns: Nanoseconds = Field(description="time of the end, ns on the plan's clock")
+    exit_status: Annotated[int, Field(ge=-(2**31), lt=2**31)] = Field(
+        description="its exit code; minus the signal's number"
+    )
 
 
 class ProgramRun(Ended):
@@ -160,9 +191,9 @@ class ProgramRun(Ended):
     name: FileName = Field(description="its name in metrics")
     host: FileName = Field(description="the host that it ran on")
     command: tuple[str, ...] = Field(description="the program and its arguments")
-    start_ns: int = Field(description="start, ns on the plan's clock")
+    start_ns: Nanoseconds = Field(description="start, ns on the plan's clock")
     by_itself: bool = Field(description="true if it ended by itself")
-    udp_port: int | None = Field(default=None, description="the UDP port that it sends from")
+    udp_port: Port | None = Field(default=None, description="the UDP port that it sends from")
     kept: tuple[FilePath, ...] = Field(default=(), description="the files that it left")
 
 
@@ -176,21 +207,21 @@ class Connection(_Sent):
     ack_direction: FileName = Field(description="of these the slowest at the start of traffic")
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
-    window_packets: int | None = Field(default=None, description="the constant window of `fixed`")
-    alpha_packets: int | None = Field(default=None, description="the alpha of `fast`")
-    rate_mbit: float | None = Field(
+    window_packets: Count | None = Field(default=None, description="the constant window of `fixed`")
+    alpha_packets: Count | None = Field(default=None, description="the alpha of `fast`")
+    rate_mbit: NonNegative | None = Field(
         default=None, description="mean rate of its packets; null if only the path limits it"
     )
-    transfer_bytes: int | None = Field(
+    transfer_bytes: Count | None = Field(
         default=None, description="payload to send; null if unlimited"
     )
     paced: bool = Field(
         default=False,
         description="true if the application limits its sending, by a kind of traffic",
     )
-    connect_ns: int = Field(description="time of its set-up, ns on the plan's clock")
-    start_ns: int = Field(description="time of its first data, ns on the plan's clock")
-    stop_ns: int | None = Field(
+    connect_ns: Nanoseconds = Field(description="time of its set-up, ns on the plan's clock")
+    start_ns: Nanoseconds = Field(description="time of its first data, ns on the plan's clock")
+    stop_ns: Nanoseconds | None = Field(
         default=None,
         description="time of its end, ns on the plan's clock; null: the end of traffic",
     )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from twoway.contract.links.policer import Policer
 from twoway.contract.links.rate import Rate
+from twoway.contract.model import LATEST_NS
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
 from twoway.contract.timetable import Timetable
 from twoway.measure import channel
@@ -133,10 +134,14 @@ class Analysis:
         }
 
     @cached_property
-    def queue_samples(self) -> dict[str, list[str]]:
-        """Columns of the kernel's counts of packets in queues, times on the routers' clocks."""
+    def queue_samples(self) -> dict[str, IntArray]:
+        """Columns of the kernel's counts of packets in queues, times on the routers' clocks.
+
+        The column `interface` has the queue's place in the run's queues; -1 for other interfaces.
+        """
         columns = ("interface", "time_ns", "read_ns", "packets")
-        return self.run.table("sockets/queues.csv", *columns)
+        words = {"interface": [queue.interface for queue in self.run.queues]}
+        return self.run.numbers("sockets/queues.csv", *columns, words=words)
 
     @cached_property
     def socket_samples(self) -> dict[str, IntArray]:
@@ -205,8 +210,8 @@ class Analysis:
     def _kernel_queued(self, queue: Queue) -> int:
         """Read the kernel's count of packets in a queue as the captures ended."""
         node = queue.interface.rsplit("-", 1)[0]
-        qdiscs = self.run.document(f"qdisc/{node}-after.json")
-        return sum(q["qlen"] for q in qdiscs if q["dev"] == queue.interface and q.get("root"))
+        qdiscs = self.run.qdiscs(node, "after")
+        return sum(q.qlen for q in qdiscs if q.dev == queue.interface and q.root)
 
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run
@@ -338,10 +343,11 @@ class Analysis:
     @cached_property
     def longest_round_trip_ns(self) -> int:
         """Round-trip time with all queues full of their largest frames, ns."""
-        return sum(
+        trips_ns = (
             view.queue.delay_ns + view.queue.limit_packets * self._longest_service_ns(view)
             for view in self.queues.values()
         )
+        return min(sum(trips_ns), LATEST_NS)  # 64 bits hold it
 
     def _longest_service_ns(self, view: QueueView) -> int:
         """Compute the time of a queue's largest frame; in half duplex with one of the other end."""

@@ -97,31 +97,36 @@ def read_slots(run: Run, queue: Queue) -> Slots:
     """
     assert queue.reallocations is not None
     columns = ("time_ns", "interface", "cause", "from", "to", "wanted", "estimate_bit")
-    table = run.table(queue.reallocations, *columns)
-    rows = [i for i, name in enumerate(table["interface"]) if name == queue.interface]
-    starts = [i for i in rows if table["cause"][i] == "start"]
-    if not starts:
+    words = {"interface": [queue.interface], "cause": ["start", "allocator", "denied"]}
+    table = run.numbers(queue.reallocations, *columns, words=words)
+    rows = np.flatnonzero(table["interface"] == 0)
+    cause = table["cause"][rows]
+    starts = rows[cause == 0]
+    if not len(starts):
         raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
-    told_ns = run.clock(queue.interface).of_stamps(np.array(table["time_ns"], dtype=np.int64))
+    told_ns = run.clock(queue.interface).of_stamps(table["time_ns"])
     start_ns = int(told_ns[starts[-1]])
+    if not run.start_ns - _BEFORE_NS <= start_ns <= run.stop_ns:
+        raise AnalysisError(
+            f"{run.folder / queue.reallocations}: {queue.interface} started outside of the run"
+        )
     options = run.element(queue, Channel)
     if options is None:
         raise AnalysisError(f"{run.folder / queue.reallocations}: {queue.interface} is no channel")
 
-    def over_time(first: int, of: list[int], column: str, decided: Slots | None) -> Slots:
+    def over_time(first: int, of: IntArray, column: str, decided: Slots | None) -> Slots:
         return Slots(
-            np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in of)]),
-            np.array([first, *(int(table[column][i]) for i in of)]),
+            np.append(run.start_ns - _BEFORE_NS, told_ns[of]),
+            np.append(first, table[column][of]),
             start_ns,
             options,
-            np.array([0, *(int(table["estimate_bit"][i]) for i in of)], dtype=np.int64),
+            np.append(0, table["estimate_bit"][of]),
             decided,
         )
 
-    causes = table["cause"]
-    decisions = [i for i in rows if i > starts[-1] and causes[i] in {"allocator", "denied"}]
+    decisions = rows[(rows > starts[-1]) & (cause > 0)]
     decided = over_time(int(table["wanted"][starts[-1]]), decisions, "wanted", None)
-    changes = [i for i in rows if table["from"][i] != table["to"][i]]
+    changes = rows[table["from"][rows] != table["to"][rows]]
     return over_time(int(table["from"][rows[0]]), changes, "to", decided)
 
 

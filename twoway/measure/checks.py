@@ -4,6 +4,7 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis
 from twoway.measure.queue_view import QueueView
+from twoway.measure.run_folder import WHEN
 
 
 def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
@@ -35,11 +36,11 @@ def counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
         sum(
-            qdisc["drops"]
-            for qdisc in analysis.run.document(f"qdisc/{node}-{when}.json")
-            if qdisc["dev"] == view.queue.interface
-            and (qdisc.get("root") if which == "root" else qdisc["kind"] == which)
+            qdisc.drops
+            for qdisc in analysis.run.qdiscs(node, when)
+            if qdisc.dev == view.queue.interface
+            and (qdisc.root if which == "root" else qdisc.kind == which)
         )
-        for when in ("before", "after")
+        for when in WHEN
     ]
-    return int(counts[1] - counts[0])
+    return counts[1] - counts[0]

@@ -9,6 +9,7 @@ run; if it is larger than the resolution that the experiment needs, the check ca
 import numpy as np
 from capture_analysis import ack_compression
 
+from twoway.contract.guest_files import DatagramSource, StreamSink, StreamSource
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
@@ -116,12 +117,10 @@ def _kernel_queue(
     left. On a clock that runs meanwhile, the interval is widened by the time that the host adds to
     a round trip, and 99 % of the samples must agree.
     """
-    table = analysis.queue_samples
-    rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
-    columns = {
-        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64)
-        for name in ("time_ns", "read_ns", "packets")
-    }
+    samples = analysis.queue_samples
+    number = analysis.run.queues.index(view.queue)
+    rows = np.flatnonzero(samples["interface"] == number)
+    columns = {name: samples[name][rows] for name in ("time_ns", "read_ns", "packets")}
     clock = analysis.run.clock(view.queue.interface)
     # round_trip_ns is negative if two hosts' clocks differ by more than the delays.
     around_ns = max(error.round_trip_ns, 0) if error else 0
@@ -134,7 +133,7 @@ def _kernel_queue(
     worst = max(real_time.quantile(off), 0) if error else int(off.max(initial=0))
     bound = f"real time: 0 in 99 %, within {around_ns} ns" if error else "0"
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
-    row = checks.row(what, worst, bound, bool(rows) and worst == 0)
+    row = checks.row(what, worst, bound, bool(len(rows)) and worst == 0)
     return (
         checks.within(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
         if error
@@ -164,7 +163,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
         return [_no_data(name, view)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
     captured = in_order_bytes(before_reset(view.taken, answers))
-    said = analysis.run.document(f"traffic/{name}-sink.json")["bytes_received"]
+    said = analysis.run.document(f"traffic/{name}-sink.json", StreamSink).bytes_received
     return [
         checks.row(
             f"{name}: payload in the capture minus the sink's {said}, bytes",
@@ -189,7 +188,7 @@ def _no_data(name: str, view: ConnectionView) -> FidelityRow:
 
 def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
     """Compare the source's count of packets with its host's capture."""
-    said = analysis.run.document(f"traffic/{name}-source.json")["packets_sent"]
+    said = analysis.run.document(f"traffic/{name}-source.json", DatagramSource).packets_sent
     off = len(analysis.datagrams[name].sent) - said
     what = f"{name}: packets in the capture minus the source's {said}"
     return checks.row(what, off, "0", off == 0)
@@ -269,10 +268,10 @@ def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[Fidelit
     asked = connection.window_packets or connection.alpha_packets
     if asked:
         return []
-    said = analysis.run.document(f"traffic/{name}-source.json")
-    limits = {"its send buffer": said["sndbuf_limited_us"]}
+    said = analysis.run.document(f"traffic/{name}-source.json", StreamSource)
+    limits = {"its send buffer": said.sndbuf_limited_us}
     if not (stack.receive_window_packets or stack.receive_buffer_bytes):
-        limits["the receiver's window"] = said["rwnd_limited_us"]
+        limits["the receiver's window"] = said.rwnd_limited_us
     lasts_ns = (connection.stop_ns or analysis.run.stop_ns) - connection.start_ns
     most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
     return [

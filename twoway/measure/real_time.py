@@ -47,8 +47,7 @@ class ClockError:
     def timer_ns(self) -> int:
         """Lateness of 99 % of the observer's samples, with the time of reading, ns."""
         table = self.analysis.queue_samples
-        late = np.array(table["read_ns"], dtype=np.int64) - np.array(table["time_ns"], np.int64)
-        return quantile(late)
+        return quantile(table["read_ns"] - table["time_ns"])
 
     @cached_property
     def round_trip_ns(self) -> int:

@@ -5,15 +5,15 @@ texts, statements or warm-up, experiment.json in the run's folder holds the chan
 """
 
 import csv
-import io
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Keyed, Packets, merge
@@ -22,8 +22,16 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import read_capture
+from pydantic import TypeAdapter, ValidationError
 
-from twoway.contract.files import open_run_file
+from twoway.contract.files import open_run_file, read_whole
+from twoway.contract.guest_files import (
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    MOST_ROWS,
+    RANGES,
+    Qdisc,
+)
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
 from twoway.contract.manifest import (
@@ -32,7 +40,7 @@ from twoway.contract.manifest import (
     read_manifest,
     without_captures,
 )
-from twoway.contract.model import read_json
+from twoway.contract.model import demand, read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
@@ -50,6 +58,8 @@ _LEFT_OUT_AT_ROUTERS = ("ack", "flags")
 _NETSTAT_BYTES = 1 << 16
 # Rows of a table that are read at a time.
 _ROWS = 1 << 14
+# Counters are saved before and after the traffic.
+WHEN = ("before", "after")
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -349,14 +359,18 @@ class Run:
         found = self.flows.find(sender, receiver, UDP)
         return self.of_directions(interface, *(2 * number + half for number, half in found))
 
-    def document(self, name: str) -> Any:
-        """Read a JSON file of the folder.
+    def document(self, name: str, kind: type[_Kind]) -> _Kind:
+        """Read a JSON file that a guest wrote.
 
-        Raises: AnalysisError if the file does not exist or is not JSON.
+        Raises: AnalysisError if the file does not exist, is too large, or does not fit its kind.
         """
         try:
-            with open_run_file(self.folder, name) as file:
-                return read_json(file.read())
+            said = read_json(read_whole(self.folder, name, MOST_BYTES))
+            return TypeAdapter(kind).validate_python(said)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "".join(f"{each}: " for each in first["loc"])
+            raise AnalysisError(f"{self.folder / name}: {where:.80}{demand(first)}") from error
         except (OSError, ValueError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
@@ -369,52 +383,54 @@ class Run:
         if name not in self.manifest.files:
             return {}
         try:
-            with open_run_file(self.folder, name) as file:
-                lines = [line.split() for line in file.read(_NETSTAT_BYTES).decode().splitlines()]
+            text = read_whole(self.folder, name, _NETSTAT_BYTES).decode()
+            lines = [line.split() for line in text.splitlines()]
             names, values = (words for words in lines if words[0] == "TcpExt:")
             return dict(zip(names[1:], map(int, values[1:]), strict=True))
         except (OSError, ValueError, IndexError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
-    def table(self, name: str, *needed: str) -> dict[str, list[str]]:
-        """Read a CSV table with a `# key: value` preamble, as columns of strings.
+    def qdiscs(self, node: str, when: str) -> list[Qdisc]:
+        """Read the counters of a node's queueing disciplines, before or after the traffic."""
+        return self.document(f"qdisc/{node}-{when}.json", list[Qdisc])
 
-        Args:
-            name: a file in the folder.
-            needed: columns that the table must have.
-
-        Raises: AnalysisError if a column is missing, or a row has another length.
-        """
-        with self._opened(name, needed) as (header, lines):
-            content = list(csv.reader(lines))
-        for number, row in enumerate(content, start=1):
-            self._check_length(name, number, row, header)
-        return {title: [row[at] for row in content] for at, title in enumerate(header)}
-
-    def numbers(self, name: str, *columns: str) -> dict[str, IntArray]:
+    def numbers(
+        self, name: str, *columns: str, words: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> dict[str, IntArray]:
         """Read columns of whole numbers from a CSV table with a `# key: value` preamble.
 
         Args:
             name: a file in the folder.
             columns: the columns to read.
+            words: the columns of them that have words, with the known words. Each row's word is
+                read as its place among the known words, -1 for any other word.
 
-        Raises: AnalysisError if a column is missing, or a row has another length or no number there
-            or at its end.
+        Raises: AnalysisError if a column is missing, a row has another length or no number there or
+            at its end, a number is out of range, or there are too many rows.
         """
         read = [array("q") for _ in columns]
         with self._opened(name, columns) as (header, lines):
             places = [header.index(title) for title in columns]
             whole = [*places, len(header) - 1]  # of a row that was cut off, the last is missing
+            coded: dict[int | str, Callable[[str], Any]] = {
+                header.index(title): _places(known) for title, known in words.items()
+            }
             while several := list(islice(lines, _ROWS)):
+                first = len(read[0]) + 1
                 try:
-                    block = np.loadtxt(several, np.int64, delimiter=",", usecols=whole, ndmin=2)
+                    block = np.loadtxt(
+                        several, np.int64, delimiter=",", usecols=whole, ndmin=2, converters=coded
+                    )
                     exact = "".join(several).count(",") == len(several) * (len(header) - 1)
                 except ValueError:
                     exact = False
                 if not exact:
-                    self._refuse_row(name, several, len(read[0]) + 1, header, whole)
-                for column, values in zip(read, block.T, strict=False):
+                    _refuse_row(several, first, header, [at for at in whole if at not in coded])
+                for title, column, values in zip(columns, read, block.T, strict=False):
+                    _check_range(title, values, first)
                     column.frombytes(values.tobytes())
+                if len(read[0]) > MOST_ROWS:
+                    raise ValueError(f"more than {MOST_ROWS} rows")
         return {
             title: np.frombuffer(column, dtype=np.int64)
             for title, column in zip(columns, read, strict=True)
@@ -424,35 +440,71 @@ class Run:
     def _opened(
         self, name: str, needed: tuple[str, ...]
     ) -> Iterator[tuple[list[str], Iterator[str]]]:
-        """Open a table: its header, which has the needed columns, and the lines of its rows."""
+        """Open a table: its header, which has the needed columns, and the lines of its rows.
+
+        Raises: AnalysisError if a column is missing; also for every ValueError and csv.Error of the
+            `with`.
+        """
         if not (self.folder / name).exists():
             self._refuse_left_out()
-        with open_run_file(self.folder, name) as opened:
-            file = io.TextIOWrapper(opened, "utf-8", newline="")
-            head = next((line for line in file if not line.startswith("#")), "")
-            header = next(csv.reader([head]), [])
-            missing = [title for title in needed if title not in header]
-            if missing:
-                raise AnalysisError(
-                    f"{self.folder / name}: no column {', '.join(missing)}: "
-                    "written by another version, or cut off"
-                )
-            yield header, file
+        try:
+            with open_run_file(self.folder, name) as file:
+                lines = _lines(file)
+                head = next((line for line in lines if not line.startswith("#")), "")
+                header = next(csv.reader([head]), [])
+                _refuse_missing(needed, header)
+                yield header, lines
+        except (OSError, ValueError, csv.Error) as error:
+            raise AnalysisError(f"{self.folder / name}: {error}") from error
 
-    def _refuse_row(
-        self, name: str, lines: list[str], first: int, header: list[str], places: list[int]
-    ) -> None:
-        """Raise AnalysisError for the first of some rows that is too long, short or no number."""
-        for number, row in enumerate(csv.reader(lines), start=first):
-            self._check_length(name, number, row, header)
-            try:
-                _ = [np.array(int(row[at]), dtype=np.int64) for at in places]
-            except (ValueError, OverflowError) as error:
-                raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
-        raise AnalysisError(f"{self.folder / name}: no table of whole numbers from row {first} on")
 
-    def _check_length(self, name: str, number: int, row: list[str], header: list[str]) -> None:
-        if len(row) != len(header):
-            raise AnalysisError(
-                f"{self.folder / name}: row {number} has {len(row)} of {len(header)} columns"
+def _refuse_missing(needed: Sequence[str], header: list[str]) -> None:
+    """Raise ValueError if a table's header lacks a column."""
+    if missing := [title for title in needed if title not in header]:
+        names = ", ".join(missing)
+        raise ValueError(f"no column {names}: written by another version, or cut off")
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    """Read a table's lines, which a guest may have written without end.
+
+    Raises: ValueError if a line is too long or not UTF-8.
+    """
+    while line := file.readline(MOST_CHARACTERS):
+        if len(line) == MOST_CHARACTERS:
+            raise ValueError(f"a row of more than {MOST_CHARACTERS} characters")
+        yield line.decode()
+
+
+def _places(known: Sequence[str]) -> Callable[[str], int]:
+    """Make a function that finds a word's place among the known words; -1 for any other word."""
+    places = {word: place for place, word in enumerate(known)}
+    return lambda word: places.get(word, -1)
+
+
+def _refuse_row(lines: list[str], first: int, header: list[str], places: list[int]) -> NoReturn:
+    """Raise ValueError for the first of some rows that is too long, short or no number."""
+    for number, row in enumerate(csv.reader(lines), start=first):
+        _check_length(number, row, header)
+        try:
+            _ = [np.array(int(row[at]), dtype=np.int64) for at in places]
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"row {number}: {error!s:.200}") from error
+    raise ValueError(f"no table of whole numbers from row {first} on")
+
+
+def _check_length(number: int, row: list[str], header: list[str]) -> None:
+    if len(row) != len(header):
+        raise ValueError(f"row {number} has {len(row)} of {len(header)} columns")
+
+
+def _check_range(column: str, values: IntArray, first: int) -> None:
+    """Raise ValueError for the first number of a column that is out of the column's range."""
+    if column in RANGES:
+        least, most = RANGES[column]
+        wrong = np.flatnonzero((values < least) | (values > most))
+        if len(wrong):
+            at = int(wrong[0])
+            raise ValueError(
+                f"row {first + at}: {column}: must be {least} to {most}, got {values[at]}"
             )

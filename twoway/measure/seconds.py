@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.errors import AnalysisError
 from numpy.typing import NDArray
 
 from twoway.contract.network import Connection
@@ -13,6 +14,8 @@ from twoway.measure.run_folder import Run
 from twoway.measure.throughput import rate_bit
 
 SECOND_NS = 1_000_000_000
+# Limit of the seconds of all connections together: 17 bytes each.
+_MOST_SECONDS = 30_000_000
 FloatArray = NDArray[np.float64]
 
 
@@ -69,6 +72,8 @@ def by_second(run: Run, arrived: Iterable[tuple[Connection, Packets, IntArray]])
         run: the run.
         arrived: each connection, its segments at its receiver, and their `new_payload`.
     """
+    if len(run.connections) * (run.stop_ns - run.start_ns) > _MOST_SECONDS * SECOND_NS:
+        raise AnalysisError(f"{run.folder}: more than {_MOST_SECONDS} seconds of all connections")
     edges_ns = np.arange(run.start_ns, run.stop_ns + 1, SECOND_NS)
     found = [
         (each, rate_bit(data, brought, edges_ns), _end_ns(run, each, data))

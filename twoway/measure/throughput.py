@@ -170,8 +170,11 @@ def efficiency(goodput_bit: float, arriving: Packets, queue: Queue, rate_bit: fl
         arriving: its packets at the receiver, which give the segment size.
         queue: the bottleneck of its data.
         rate_bit: the mean rate of the bottleneck's link, bit/s.
+
+    Returns: NaN for a link without a rate.
     """
-    return goodput_bit / (rate_bit * full_payload_share(arriving, queue))
+    full_bit = rate_bit * full_payload_share(arriving, queue)
+    return goodput_bit / full_bit if full_bit else float("nan")
 
 
 def link_bytes(arriving: Packets, queue: Queue) -> int:

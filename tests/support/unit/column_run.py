@@ -12,12 +12,13 @@ from ipaddress import IPv6Address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from capture_analysis.columns import Packets, merge
 from capture_analysis.flow_table import FLOW, TCP, FlowTable
 from packet_columns import packets
+from pydantic import TypeAdapter
 from queue_columns import passage_of, queue_of
 from synthetic_run import CONNECTIONS, SENDER, manifest
 
@@ -26,6 +27,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, Passage, occupancy
 from twoway.measure.run_folder import Run
+
+_Kind = TypeVar("_Kind")
 
 NO_PACKETS = packets(time_ns=[])
 STOP_NS = 1_000_000_000_000
@@ -85,9 +88,9 @@ class ColumnRun(Run):
         """Return the packets of an interface."""
         return self._given.get(interface, NO_PACKETS)
 
-    def document(self, name: str) -> Any:
+    def document(self, name: str, kind: type[_Kind]) -> _Kind:
         """Return the content of a JSON file."""
-        return self._documents[name]
+        return TypeAdapter(kind).validate_python(self._documents[name])
 
 
 def queue_view(

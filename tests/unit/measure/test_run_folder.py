@@ -1,5 +1,6 @@
 """A run's folder: refusals and their sentences."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,26 @@ def test_table_preamble_is_skipped(tmp_path: Path) -> None:
     run = Run(write_run(tmp_path))
     (tmp_path / "full.csv").write_text("# clock: x\na,b\n1,2\n3,4\n")
     (tmp_path / "bare.csv").write_text("# clock: x\na,b\n")
-    assert run.table("full.csv") == {"a": ["1", "3"], "b": ["2", "4"]}
-    assert run.table("bare.csv") == {"a": [], "b": []}
+    assert _columns(run, "full.csv", "a", "b") == {"a": [1, 3], "b": [2, 4]}
+    assert _columns(run, "bare.csv", "a", "b") == {"a": [], "b": []}
+
+
+def _columns(
+    run: Run, name: str, *columns: str, words: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, list[int]]:
+    found = run.numbers(name, *columns, words=words or {})
+    return {title: column.tolist() for title, column in found.items()}
+
+
+def test_words_of_a_table(tmp_path: Path) -> None:
+    """Words are read as their places among the known words, unknown ones as -1."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text("a,b,c\n1,r1,0\n2,r3,0\n3,r2,0\n")
+    found = _columns(run, "x.csv", "a", "b", words={"b": ["r1", "r2"]})
+    assert found == {"a": [1, 2, 3], "b": [0, -1, 1]}
+    (tmp_path / "x.csv").write_text("a,b,c\n1,r1,2\n2,r3\n")
+    with pytest.raises(AnalysisError, match=r"x\.csv: row 2 has 2 of 3 columns$"):
+        _columns(run, "x.csv", "a", "b", words={"b": ["r1", "r2"]})
 
 
 @pytest.mark.parametrize(
@@ -139,7 +158,7 @@ def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
-        run.table("x.csv", "a", "c", "d")
+        run.numbers("x.csv", "a", "c", "d")
 
 
 def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:

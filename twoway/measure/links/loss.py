@@ -33,7 +33,7 @@ from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import repeated
 from twoway.measure.real_time import ClockError
-from twoway.measure.run_folder import Run
+from twoway.measure.run_folder import WHEN, Run
 
 # Shares of a schedule are kept in millionths of a percent.
 _PER_SHARE = 1e8
@@ -197,9 +197,9 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
     queues = {queue.interface for queue in analysis.run.manifest.queues}
     kernel = 0
     for node in analysis.run.manifest.nodes.routers:
-        for sign, when in ((-1, "before"), (1, "after")):
-            qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
-            kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
+        for sign, when in zip((-1, 1), WHEN, strict=True):
+            qdiscs = analysis.run.qdiscs(node, when)
+            kernel += sign * sum(q.drops for q in qdiscs if q.dev not in queues)
     lost = under_way = 0
     for hop in analysis.travels.hops:
         travel = analysis.travels.of(hop)

@@ -1,0 +1,86 @@
+"""The documents and tables that a guest writes, and that an analysis reads.
+
+They are untrusted: an analysis computes with nothing that has not passed these types and ranges.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from twoway.contract.model import LATEST_NS, Count
+
+# Size limit of a document: of 1000 routers' queues one has 0.5 MB.
+MOST_BYTES = 4 << 20
+# Limit of a table's rows: 1000 connections sampled every 10 ms, at both ends, for 80 s.
+MOST_ROWS = 1 << 24
+# Limit of a row's length; the rows that a guest writes have some 100 characters.
+MOST_CHARACTERS = 1 << 14
+# Lowest and highest number of a table's columns; a column that is not listed has any 64 bits.
+RANGES = {
+    "time_ns": (0, LATEST_NS),
+    "read_ns": (0, LATEST_NS),
+    "source_port": (0, (1 << 16) - 1),
+    "packets": (0, (1 << 32) - 1),
+    "cwnd": (0, (1 << 32) - 1),
+    "ssthresh": (-1, (1 << 32) - 1),
+    "rtt_us": (0, (1 << 32) - 1),
+    "from": (0, (1 << 16) - 1),
+    "to": (0, (1 << 16) - 1),
+    "wanted": (0, (1 << 16) - 1),
+    "estimate_bit": (0, 10**15),
+}
+# Names of marks in `tc -s -j qdisc show`: of red and choke, of all others, and of a threshold.
+_MARKS = ("marked", "ecn_mark", "ce_mark")
+
+
+class _Said(BaseModel):
+    """A document of a guest; fields that no analysis reads are ignored."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class Qdisc(_Said):
+    """A queueing discipline with its counters, as `tc -s -j qdisc show` prints it."""
+
+    dev: str = Field(description="its interface")
+    kind: str = Field(default="", description="its kind, such as netem")
+    root: bool = Field(default=False, description="true if it is the interface's own queue")
+    drops: Count = Field(default=0, description="packets that it dropped")
+    qlen: Count = Field(default=0, description="packets in it")
+    marks: tuple[Count, ...] = Field(description="packets that it and its parts marked")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_marks(cls, document: Any) -> Any:
+        if isinstance(document, dict):
+            return {**document, "marks": tuple(_marks(document))}
+        return document
+
+
+def _marks(part: Any) -> Iterator[Any]:
+    """List the marks counted by a qdisc and by its parts, such as cake's tins."""
+    if isinstance(part, dict):
+        yield from (part[name] for name in _MARKS if name in part)
+    if isinstance(part, dict | list):
+        for inner in part.values() if isinstance(part, dict) else part:
+            yield from _marks(inner)
+
+
+class StreamSource(_Said):
+    """The report of a source of TCP connections at its end, by its TCP_INFO."""
+
+    sndbuf_limited_us: Count = Field(description="time in which its send buffer held it back")
+    rwnd_limited_us: Count = Field(description="time in which the receiver's window held it back")
+
+
+class StreamSink(_Said):
+    """The report of a sink of TCP connections at its end."""
+
+    bytes_received: Count = Field(description="payload that it read")
+
+
+class DatagramSource(_Said):
+    """The report of a source of UDP packets at its end."""
+
+    packets_sent: Count = Field(description="packets that it sent")
