@@ -1,6 +1,14 @@
 """The errors that twoway raises, each with the exit code of the command."""
 
 import signal
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from capture_analysis.errors import AnalysisError
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class TwowayError(Exception):
@@ -66,3 +74,28 @@ class DiskFullError(RunError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "make room and start again: complete runs are kept")
+
+
+@contextmanager
+def in_a_sentence(where: object, kind: type[Exception]) -> Iterator[None]:
+    """Replace an exception that nothing foresaw by an error with a sentence.
+
+    The files of a run come from a guest or from a stranger. If they pass every check and an
+    analysis still fails, it fails for this run alone.
+
+    Args:
+        where: the run's folder.
+        kind: the error to raise.
+    """
+    try:
+        yield
+    except (kind, TwowayError, AnalysisError, OSError):
+        raise
+    except MemoryError as error:
+        raise kind(f"{where}: not enough memory") from error
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if frame.filename.startswith(_PACKAGE)]
+        place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "unknown"
+        what = f"{type(error).__name__} at {place}: {error!s:.80}"
+        raise kind(f"{where}: unforeseen {what}") from error

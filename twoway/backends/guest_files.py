@@ -4,6 +4,7 @@ When the guest has ended, everything but plain files and folders is removed, and
 twoway/contract/files.py opens the files of a run.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -13,6 +14,9 @@ from twoway.contract.folders import remove_folder
 
 # Limit of nested folders that a guest may leave; no path of a plan has as many.
 DEEPEST = 16
+# Limit of the holes of all files that a guest leaves: bytes that occupy no disk, and that every
+# reader gets as zeros. A guest writes none; only a program may leave a small sparse file.
+MOST_HOLES = 64 << 20
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
@@ -29,8 +33,9 @@ def remove_special_files(folder: Path) -> list[str]:
     Args:
         folder: a folder whose guest has ended.
 
-    Returns: a phrase for each link, pipe, device, unreadable folder and folder nested too deep;
-        none for sockets, which the guest's kernel makes.
+    Returns: a phrase for each link, pipe, device, unreadable folder, folder nested too deep, and
+        file with which the holes of all files are too large; none for sockets, which the guest's
+        kernel makes.
     """
     found = []
 
@@ -55,7 +60,46 @@ def remove_special_files(folder: Path) -> list[str]:
             for name in folders:
                 remove_folder(Path(parent) / name)
             folders.clear()
+    return found + _remove_sparse_files(folder)
+
+
+def _remove_sparse_files(folder: Path) -> list[str]:
+    """Remove each file with which the holes of all files are too large; return a phrase for it."""
+    found, all_holes = [], 0
+    for parent, folders, files, opened in os.fwalk(folder):
+        folders.sort()
+        for name in sorted(files):
+            its = os.stat(name, dir_fd=opened, follow_symlinks=False)
+            holes = _holes(name, opened) if its.st_size > its.st_blocks * 512 else 0
+            if all_holes + holes <= MOST_HOLES:
+                all_holes += holes
+            else:
+                os.unlink(name, dir_fd=opened)
+                path = (Path(parent) / name).relative_to(folder)
+                found.append(f"a sparse file of {its.st_size} bytes at {path}")
     return found
+
+
+def _holes(name: str, folder: int) -> int:
+    """Add up a plain file's bytes that occupy no disk; all of them if it cannot be read."""
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+    except PermissionError:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+    try:
+        size, end, holes = os.fstat(file).st_size, 0, 0
+        while end < size and holes <= MOST_HOLES:
+            try:
+                begin = os.lseek(file, end, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # a file system without such a search
+                    return holes
+                begin = size
+            holes += begin - end
+            end = os.lseek(file, begin, os.SEEK_HOLE) if begin < size else size
+    finally:
+        os.close(file)
+    return holes
 
 
 def take_over(home: Path, folder: Path) -> list[str]:

@@ -32,6 +32,10 @@ from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
+# A report of progress has some 100 bytes, and is read ten times a second.
+_PROGRESS_BYTES = 4096
+# Limit of the words of the guest's runner: a longer text is not from it.
+_WORDS_BYTES = 1 << 20
 # The folder, in a run's folder, that the guest writes to while it lives; /mnt/run in the sandbox.
 GUEST_FOLDER = ".guest"
 # A guest is stuck if its clock has not moved for this long. A guest in real time reports nothing
@@ -213,7 +217,7 @@ def read_progress(home: Path, name: str = PROGRESS_FILE) -> Progress | None:
     Returns: None before the first report, or while one is being written.
     """
     try:
-        last = read_run_file(home, name).splitlines()[-1]
+        last = read_run_file(home, name, _PROGRESS_BYTES).splitlines()[-1]
         return Progress.model_validate(read_json(last))
     except (OSError, ValueError, IndexError):
         return None
@@ -266,7 +270,7 @@ def complaints(console: str) -> list[str]:
 
 def _read_if_left(folder: Path, name: str) -> str | None:
     try:
-        return read_run_file(folder, name)
+        return read_run_file(folder, name, _WORDS_BYTES)
     except FileNotFoundError:
         return None
 

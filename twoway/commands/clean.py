@@ -6,8 +6,8 @@ from twoway.commands.options import RESULTS, add_options, at_least_one, shown
 from twoway.messages import say
 
 HELP = (
-    "list runs that failed, finished ones by number or age, and builds for other versions; "
-    "with --yes, remove them"
+    "list runs that failed or cannot be analysed, finished ones by number or age, and builds for "
+    "other versions; with --yes, remove them"
 )
 
 

@@ -5,8 +5,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capture_analysis.errors import AnalysisError
+
 from twoway.commands.options import JSON, RESULTS, add_options, shown
-from twoway.errors import UsageError
+from twoway.errors import UsageError, in_a_sentence
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -47,9 +49,10 @@ def run(args: argparse.Namespace) -> int:
             f"compare needs two runs or more, got {folders[0]}",
             "name another run, or an experiment whose points have runs: all are compared",
         )
-    document = compare_runs(folders)
     page = args.to or args.results / "comparison.html"
-    write_comparison_page(document, folders, page)
+    with in_a_sentence(", ".join(map(str, folders)), AnalysisError):
+        document = compare_runs(folders)
+        write_comparison_page(document, folders, page)
     if args.json:
         print(document.model_dump_json(indent=1))
     else:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from twoway.commands.options import JSON, RESULTS, add_options, shown
 from twoway.contract.writing import chown_like_parent
+from twoway.errors import in_a_sentence
 from twoway.messages import say
 
 HELP = "the finished runs, with identities and verdicts; and a page of them, results/index.html"
@@ -26,7 +27,8 @@ def run(args: argparse.Namespace) -> int:
     unreadable: list[str] = []
     for folder in finished_runs(args.results):
         try:
-            found.append(summarize(folder, args.results))
+            with in_a_sentence(folder, ValueError):
+                found.append(summarize(folder, args.results))
         except ValueError as error:
             unreadable.append(str(error))
     if unreadable:

@@ -3,10 +3,9 @@
 import errno
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +16,9 @@ from twoway.errors import DiskFullError
 # Free disk space at which a run ends, because a guest on a full disk loses data without an error. A
 # guest writes some 30 MB/s, in bursts, and the free space is checked ten times a second.
 _LEAST_FREE_BYTES = 64 << 20
+# Free inodes at which a run ends: the report, the captures' compressed forms and the next run need
+# some 100.
+_LEAST_FREE_FILES = 256
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -30,14 +32,21 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
     """Open a new file that gets its name when the `with` succeeds.
 
     If the `with` fails, no file is left.
+
+    Raises: OSError with the file's name if the disk refuses.
     """
     partial = path.with_name(f".{uuid.uuid4().hex}")
     try:
         with open_run_file(path.parent, partial.name, new=True) as file:
             yield file
         partial.replace(path)
+    except OSError as error:
+        if error.filename not in {None, partial.name, str(partial)}:
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def refuse_full_disk(folder: Path) -> None:
@@ -46,11 +55,18 @@ def refuse_full_disk(folder: Path) -> None:
     Args:
         folder: a run's folder.
 
-    Raises: DiskFullError if there is less than 64 MiB.
+    Raises: DiskFullError if there is less than 64 MiB, or room for fewer than 256 files.
     """
-    if shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES:
         raise DiskFullError(
             f"{folder.parent}: less than {_LEAST_FREE_BYTES >> 20} MiB left on the disk"
+        )
+    if (
+        disk.f_files and disk.f_favail < _LEAST_FREE_FILES
+    ):  # f_files is 0 if the disk has no such limit
+        raise DiskFullError(
+            f"{folder.parent}: room for fewer than {_LEAST_FREE_FILES} files left on the disk"
         )
 
 

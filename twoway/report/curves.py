@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure, Line, Style
 
 from twoway.contract.manifest import SEED, Scatter, without_captures
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
+from twoway.errors import in_a_sentence
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
 from twoway.report.repetitions import spread
@@ -37,7 +39,8 @@ def pictures(experiment: Experiment) -> list[Figure]:
     first = experiment.results[0].folder
     if experiment.axes or without_captures(first):
         return over_points(experiment)
-    return [_named(figure, experiment.id) for figure in headline_figures(Analysis(first))]
+    with in_a_sentence(first, AnalysisError):
+        return [_named(figure, experiment.id) for figure in headline_figures(Analysis(first))]
 
 
 def over_points(experiment: Experiment) -> list[Figure]:

@@ -4,9 +4,10 @@ from functools import cache
 from pathlib import Path
 
 from capture_analysis.discovery import modules_of
+from capture_analysis.errors import AnalysisError
 
 from twoway.contract.writing import written_aside
-from twoway.errors import UsageError
+from twoway.errors import UsageError, in_a_sentence
 from twoway.measure.analysis import Analysis
 from twoway.report import exports
 from twoway.report.format import Format
@@ -34,7 +35,8 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
         target no folder.
     """
     form = formats()[name]
-    analysis = Analysis(folder)
+    with in_a_sentence(folder, AnalysisError):
+        analysis = Analysis(folder)
     target = target or folder / f"{analysis.run.manifest.experiment.id}{form.suffix}"
     target = target.with_name(_with_suffix(target.name, form.suffix))
     if not target.parent.is_dir():
@@ -44,7 +46,8 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
             f"{folder}: flows: an export has the series of each connection, and the run has none",
             "connections of programs are in the captures: `capture-analysis export` writes those",
         )
-    content = form.encode(run_series(analysis))
+    with in_a_sentence(folder, AnalysisError):
+        content = form.encode(run_series(analysis))
     try:
         with written_aside(target) as file:
             file.write(content)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.judge import Verdict
 from twoway.contract.manifest import captures_left_out, without_captures
 from twoway.contract.statements import label
 from twoway.contract.verdicts import ClaimRow, PredictionRow
+from twoway.errors import in_a_sentence
 from twoway.measure.analysis import Analysis
 from twoway.report.claims import Claim, Said, claims, predictions
 from twoway.report.connections import shown_names
@@ -265,7 +267,8 @@ def _picture(
     wanted = [c.name for c in connections if c.name.startswith(chosen) and c.name not in among]
     drawn = " ".join([result.id, *wanted])
     if drawn not in pictures:
-        every = all_figures(Analysis(result.folder), result.metrics, wanted)
+        with in_a_sentence(result.folder, AnalysisError):
+            every = all_figures(Analysis(result.folder), result.metrics, wanted)
         pictures[drawn] = {figure.id: figure for figure in every}
     figure = pictures[drawn].get(asked.picture)
     if not figure or not chosen:

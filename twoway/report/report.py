@@ -5,9 +5,11 @@ from pathlib import Path
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import give_back
 
-from twoway.contract.manifest import without_captures
+from twoway.contract.manifest import FAILED, MANIFEST, without_captures
 from twoway.contract.metrics import METRICS
 from twoway.contract.verdicts import VERDICTS, Verdicts
+from twoway.contract.writing import write_json
+from twoway.errors import in_a_sentence
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
@@ -29,16 +31,26 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
 
     Returns: the content of verdicts.json.
     Raises: AnalysisError if the run cannot be analysed; an earlier report is removed, unless the
-        run's captures were left out.
+        run's captures were left out, and the reason is written into the folder.
     """
     try:
-        analysis = Analysis(folder)
-        metrics = compute(analysis).model_copy(update={"analysis": revision()})
-    except AnalysisError:
+        with in_a_sentence(folder, AnalysisError):
+            verdicts = _analysed(folder, page=page)
+    except AnalysisError as error:
         # Remove an earlier report, unless the captures were left out: it could not be made again.
-        for name in () if without_captures(folder) else (VERDICTS, METRICS, PAGE):
-            (folder / name).unlink(missing_ok=True)
+        if not without_captures(folder):
+            for name in (VERDICTS, METRICS, PAGE):
+                (folder / name).unlink(missing_ok=True)
+            if (folder / MANIFEST).is_file():
+                write_json(folder / FAILED, {"error": str(error)})
         raise
+    (folder / FAILED).unlink(missing_ok=True)
+    return verdicts
+
+
+def _analysed(folder: Path, *, page: bool) -> Verdicts:
+    analysis = Analysis(folder)
+    metrics = compute(analysis).model_copy(update={"analysis": revision()})
     metrics.write(folder / METRICS)
     verdicts = judge_run(folder, Measured(analysis.run.manifest, metrics))
     if page:
@@ -63,9 +75,10 @@ def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None
     Returns: the files.
     Raises: AnalysisError if the run cannot be analysed.
     """
-    analysis = Analysis(folder)
-    metrics = compute(analysis)
-    figures = all_figures(analysis, metrics)
+    with in_a_sentence(folder, AnalysisError):
+        analysis = Analysis(folder)
+        metrics = compute(analysis)
+        figures = all_figures(analysis, metrics)
     if numbers:
         return save_numbers(figures, folder / FIGURES)
     # Drawing takes longer than the rest of a short run, so it is done only on demand.
@@ -83,8 +96,11 @@ def rejudge(folder: Path) -> Verdicts:
     """Judge a measured run again; rewrite documents that are out of date.
 
     The report is drawn again if it shows other verdicts; without captures it is removed.
+
+    Raises: AnalysisError if the run cannot be judged.
     """
-    verdicts = judge_run(folder)
+    with in_a_sentence(folder, AnalysisError):
+        verdicts = judge_run(folder)
     try:
         if Verdicts.read(folder / VERDICTS) == verdicts:
             return verdicts

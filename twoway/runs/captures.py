@@ -8,12 +8,15 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 from zstandard import ZstdCompressor
 
 from twoway.contract.files import open_run_file
 
 _LEVEL = 1
+# Between two blocks the compression can end.
+_BLOCK_BYTES = 1 << 20
 
 
 def packed_name(interface: str) -> str:
@@ -27,16 +30,27 @@ def pack(folder: Path) -> None:
     Args:
         folder: folder of a run whose captures have ended.
     """
+    ended = Event()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for _ in pool.map(partial(_pack, folder), sorted(folder.glob("pcap/*.pcap"))):
-            pass
+        try:
+            for _ in pool.map(partial(_pack, folder, ended), sorted(folder.glob("pcap/*.pcap"))):
+                pass
+        except BaseException:  # Ctrl-C, or a full disk
+            ended.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
-def _pack(folder: Path, path: Path) -> None:
+def _pack(folder: Path, ended: Event, path: Path) -> None:
     compressor = ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         open_run_file(folder, f"pcap/{path.name}") as plain,
         open_run_file(folder, packed_name(path.stem), new=True) as packed,
     ):
-        compressor.copy_stream(plain, packed, size=os.fstat(plain.fileno()).st_size)
+        size = os.fstat(plain.fileno()).st_size
+        with compressor.stream_writer(packed, size=size, closefd=False) as writer:
+            while block := plain.read(_BLOCK_BYTES):
+                if ended.is_set():
+                    raise InterruptedError
+                writer.write(block)
     path.unlink()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twoway.contract.folders import remove_folder
-from twoway.contract.manifest import CAPTURES, MANIFEST, SAMPLES
+from twoway.contract.manifest import CAPTURES, FAILED, MANIFEST, SAMPLES
 from twoway.runs.finding import finished_runs_of
 
 _DAY_S = 24 * 3600
@@ -14,7 +14,7 @@ _GOING = ".removing-"
 
 
 def removable(results: Path, keep: int | None, days: float | None) -> Iterator[tuple[Path, str]]:
-    """Find runs that can be removed.
+    """Find runs that can be removed: failed ones, ones that cannot be analysed, and old ones.
 
     Runs in progress, and folders that are no runs, are never among them.
 
@@ -30,9 +30,13 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
             continue
         yield from ((path, "half removed") for path in sorted(experiment.glob(f"{_GOING}*")))
         yield from ((path, "failed") for path in sorted(experiment.glob("[0-9]*.partial")))
+        finished = finished_runs_of(experiment)
+        useless = [run for run in finished if (run / FAILED).is_file()]
+        yield from ((run, "cannot be analysed") for run in reversed(useless))
         if keep is None and days is None:
             continue
-        for run in reversed(finished_runs_of(experiment)[keep or 0 :]):
+        useful = [run for run in finished if run not in useless]
+        for run in reversed(useful[keep or 0 :]):
             age_days = (time.time() - (run / MANIFEST).stat().st_mtime) / _DAY_S
             if days is None or age_days >= days:
                 yield run, f"{age_days:.0f} days old"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
-from twoway.contract.files import digest_of, open_run_file, read_run_file
+from twoway.contract.files import digest_of, open_run_file, read_run_file, read_whole
+from twoway.contract.guest_files import MOST_BYTES
 from twoway.contract.links.dtm import Channel
 from twoway.contract.manifest import (
     CLOCKS,
@@ -40,6 +41,9 @@ REVISION_FILE = "REVISION"
 LOCK = "lock"
 # Files of a run that no analysis reads, or that only this module reads.
 _UNLISTED = ("exit-status", "sockets/progress.json", CLOCKS, LOCK)
+# The end of a capture's log, in which tcpdump reports the packets that it lost.
+_LAST_WORDS = 4096
+_DROPPED = re.compile(r"(?<!\d)(\d{1,15}) packets? dropped by kernel")
 _TOOLS = {
     "iproute2": ["ip", "-V"],
     "tc": ["tc", "-V"],
@@ -100,7 +104,7 @@ def build_manifest(
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,
-        capture_drops=_capture_drops(plan, folder),
+        capture_drops={c.interface: _capture_drops(folder, c.name) for c in plan.captures},
         files=files,
         digests=_digests(folder, files),
         timing=Timing(
@@ -156,10 +160,10 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
     if not plan.user_programs:
         return
     try:
-        ended = read_json(read_run_file(folder, ENDED))
-        ends = {program.name: Ended(**ended[program.name]) for program in plan.user_programs}
+        ended = read_json(read_whole(folder, ENDED, MOST_BYTES))
+        ends = {p.name: Ended.model_validate(ended[p.name]) for p in plan.user_programs}
     except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"the guest left no valid {ENDED}: {error}") from error
+        raise RunError(f"the guest left no valid {ENDED}: {error!s:.500}") from error
     for program in plan.user_programs:
         yield ProgramRun(
             **dict(ends[program.name]),
@@ -173,15 +177,13 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
         )
 
 
-def _capture_drops(plan: Plan, folder: Path) -> dict[str, int]:
-    drops = {}
-    for capture in plan.captures:
-        said = read_run_file(folder, f"log/{capture.name}.err")
-        match = re.search(r"(\d+) packets? dropped by kernel", said)
-        if not match:
-            raise RunError(f"{capture.name}: did not report its number of lost packets: {said!r}")
-        drops[capture.interface] = int(match[1])
-    return drops
+def _capture_drops(folder: Path, capture: str) -> int:
+    """Read the number of packets that a capture lost from the end of its log."""
+    said = read_run_file(folder, f"log/{capture}.err", _LAST_WORDS)
+    match = _DROPPED.search(said)
+    if not match:
+        raise RunError(f"{capture}: did not report its number of lost packets: {said!r:.200}")
+    return int(match[1])
 
 
 def _clocks(folder: Path) -> Clocks:
@@ -191,11 +193,11 @@ def _clocks(folder: Path) -> Clocks:
     added (lab/multihost_run.py).
     """
     try:
-        return Clocks.model_validate(read_json(read_run_file(folder, CLOCKS)))
+        return Clocks.model_validate(read_json(read_whole(folder, CLOCKS, MOST_BYTES)))
     except FileNotFoundError:
         return Clocks()
     except ValueError as error:
-        raise RunError(f"the guest left no valid {CLOCKS}: {error}") from error
+        raise RunError(f"the guest left no valid {CLOCKS}: {error!s:.500}") from error
 
 
 def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ from twoway.contract.manifest import (
 from twoway.contract.network import START_NS
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
-from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.errors import DiskFullError, RunError, UsageError, in_a_sentence
 from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns
@@ -72,15 +72,16 @@ def run_experiment(
         plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)
-        manifest = build_manifest(
-            point,
-            plan,
-            backend,
-            running,
-            run=name,
-            identity=identity(point, backend, plan),
-            wall_s=time.monotonic() - began,
-        )
+        with in_a_sentence(running, RunError):
+            manifest = build_manifest(
+                point,
+                plan,
+                backend,
+                running,
+                run=name,
+                identity=identity(point, backend, plan),
+                wall_s=time.monotonic() - began,
+            )
         manifest.write(running / MANIFEST)
         (running / LOCK).unlink()
     except BaseException as error:

@@ -25,7 +25,7 @@ from capture_analysis.scale import RETRIES
 
 from twoway.backends.backend import Backend
 from twoway.backends.registry import backend_for
-from twoway.errors import DiskFullError, TwowayError, UsageError
+from twoway.errors import DiskFullError, TwowayError, UsageError, in_a_sentence
 from twoway.measure.revision import code_revision, revision
 from twoway.messages import say
 from twoway.paths import PACKAGE, VM
@@ -240,7 +240,8 @@ def run_here(point: Point, backend_name: str, wanted: Mapping[str, str]) -> Sent
             backend = find_backend(backend_name)
             if differing := _differing(wanted, wanted_there(point, backend)):
                 return Sent(error=_another(differing), unfit=_worker().address)
-            measured(run_experiment(point, backend, results))
+            with in_a_sentence(point.id, AnalysisError):
+                measured(run_experiment(point, backend, results))
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:

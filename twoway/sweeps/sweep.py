@@ -17,7 +17,7 @@ from capture_analysis.errors import AnalysisError
 from twoway.backends.backend import Backend
 from twoway.contract.verdicts import GOOD, Verdicts, row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
-from twoway.errors import DiskFullError, TwowayError
+from twoway.errors import DiskFullError, TwowayError, in_a_sentence
 from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import PAGE, analyse_run, rejudge
@@ -137,7 +137,11 @@ def _rejudged(outcome: Outcome) -> Outcome:
     """Judge a run together with all others."""
     if outcome.folder is None:
         return outcome
-    return outcome.with_verdicts(rejudge(outcome.folder))
+    try:
+        return outcome.with_verdicts(rejudge(outcome.folder))
+    except (TwowayError, AnalysisError, OSError) as error:
+        _refuse_full_disk(outcome.name, error)
+        return replace(outcome, folder=None, error=str(error))
 
 
 def run_point(
@@ -151,7 +155,7 @@ def run_point(
     began = time.monotonic()
     name, point, backend, results = work
     try:
-        with alone(point, results):
+        with in_a_sentence(name, AnalysisError), alone(point, results):
             folder = kept_run(point, backend, results, without_if=_is_analysed)
             kept = folder is not None
             folder = folder or run(point, backend, results)
@@ -159,11 +163,16 @@ def run_point(
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
-        if isinstance(error, OSError) and out_of_space(error):
-            raise DiskFullError(f"{name}: {error}") from error
+        _refuse_full_disk(name, error)
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
     outcome = Outcome(name, folder, kept=kept, wall_s=time.monotonic() - began)
     return outcome.with_verdicts(verdicts)
+
+
+def _refuse_full_disk(name: str, error: Exception) -> None:
+    """Raise DiskFullError if an error means that the disk is full."""
+    if isinstance(error, OSError) and out_of_space(error):
+        raise DiskFullError(f"{name}: {error}") from error
 
 
 def measured(folder: Path) -> Verdicts:

@@ -1,6 +1,7 @@
 """Render a page from a template; a failure leaves no file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,8 @@ def write(
         package: the package with the template.
         filters: functions that the template calls, by name.
         context: other values for the template, besides `versions`, `written` and `figures_kept`.
+
+    Raises: OSError with the page's name; no part of the page is left.
     """
     text = prepared(template, package, filters).render(
         figures=figures,
@@ -44,8 +47,14 @@ def write(
         **context,
     )
     partial = path.with_name(f".{path.name}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def prepared(

@@ -1,6 +1,7 @@
 """The files that a guest may leave in its folder, checked after its end."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from twoway.backends.sandbox import PROGRESS_FILE, guest_error, guest_status, re
 from twoway.contract.folders import disk_bytes, remove_folder
 from twoway.errors import RunError
 from twoway.progress import RunClock
-from twoway.runs.manifest import _clocks
+from twoway.runs.manifest import _capture_drops, _clocks
 
 
 def test_folders_nested_without_end(tmp_path: Path) -> None:
@@ -93,10 +94,64 @@ def test_an_error_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [DEEP_JSON, '{"offset_ns": 1e300}', f'{{"offset_ns": 1{"0" * 300}}}', '{"offset_ns": "soon"}'],
+    [
+        *(
+            DEEP_JSON,
+            '{"offset_ns": 1e300}',
+            f'{{"offset_ns": 1{"0" * 300}}}',
+            '{"offset_ns": "soon"}',
+        ),
+        *(f'{{"offset_ns": {2**64 - 1}}}', f'{{"offset_ns": {-(2**63)}}}', '{"offset_ns": NaN}'),
+        f'{{"nodes": {{"h1": {{"handed_ns": {2**63 - 1}}}}}}}',
+        f'{{"nodes": {{"h1": {{"uncertainty_ns": {2**63 - 1}}}}}}}',
+        " " * (5 << 20) + "{}",
+    ],
 )
 def test_a_clock_that_is_none(tmp_path: Path, content: str) -> None:
     """A guest's clock.json without a time fails the run before it counts as finished."""
     (tmp_path / "clock.json").write_text(content)
     with pytest.raises(RunError, match=r"the guest left no valid clock\.json"):
         _clocks(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 5000])
+def test_sparse_files(tmp_path: Path, data: bytes) -> None:
+    """Files whose holes together pass a limit are removed and reported; a file of data stays."""
+    sizes = {"a/small": 40 << 20, "b/small": 40 << 20, "log/huge": 4 << 40, "pcap/x": 1 << 36}
+    for name, size in sizes.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+        os.truncate(tmp_path / name, size)
+    (tmp_path / "pcap/data").write_bytes(bytes(1 << 20))
+    (tmp_path / "log/huge").chmod(0)
+    assert remove_special_files(tmp_path) == [
+        f"a sparse file of {sizes[name]} bytes at {name}" for name in [*sizes][1:]
+    ]
+    left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    assert left == ["a/small", "pcap/data"]
+
+
+def test_a_report_without_end(tmp_path: Path) -> None:
+    """Only the end of a report of progress is read, however large the file is."""
+    (tmp_path / "sockets").mkdir()
+    report = {"time_ns": 5, "acked_bytes": 0, "queued_packets": 0}
+    with (tmp_path / PROGRESS_FILE).open("wb") as file:
+        file.seek(1 << 36)
+        file.write(f"\n{json.dumps(report)}\n".encode())
+    now = read_progress(tmp_path)
+    assert now is not None
+    assert now.time_ns == 5
+
+
+@pytest.mark.parametrize(
+    "said", ["", "1" * 200_000, f"{'1' * 5000} packets dropped by kernel", "9" * 16 + " packets"]
+)
+def test_lost_packets_that_are_no_number(tmp_path: Path, said: str) -> None:
+    """A capture's log without a number of lost packets fails the run, however many its digits."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/tap.err").write_text(f"{said} dropped by kernel\n")
+    with pytest.raises(RunError, match="tap: did not report its number of lost packets: '") as told:
+        _capture_drops(tmp_path, "tap")
+    assert len(str(told.value)) < 300
+    (tmp_path / "log/tap.err").write_text("x" * 5000 + "\n12 packets dropped by kernel\n")
+    assert _capture_drops(tmp_path, "tap") == 12

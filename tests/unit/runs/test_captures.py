@@ -1,7 +1,10 @@
 """Captures in runs: the guest's bytes, compressed."""
 
 import shutil
+import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,27 @@ def test_nothing_but_size_changes(tmp_path: Path) -> None:
         assert done.stdout == content
         listed = subprocess.run(["zstd", "-lv", path], capture_output=True, text=True, check=True)
         assert "Check: XXH64" in listed.stdout
+
+
+def test_compression_ends_at_once(tmp_path: Path) -> None:
+    """Ctrl-C ends the compression of captures between two blocks, however large they are."""
+    (tmp_path / "pcap").mkdir()
+    for name in ("h1-eth0", "h2-eth0"):
+        with (tmp_path / f"pcap/{name}.pcap").open("wb") as file:
+            file.truncate(1 << 42)
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        while not list(tmp_path.glob("pcap/*.zst")):
+            time.sleep(0.001)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        pack(tmp_path)
+    thread.join()
+    assert (tmp_path / "pcap/h1-eth0.pcap").is_file()
 
 
 def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
