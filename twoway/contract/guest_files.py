@@ -1,16 +1,27 @@
-"""The documents and tables that a guest writes, and that an analysis reads.
+"""The documents and tables that a guest writes: types, ranges and limits of size.
 
-They are untrusted: an analysis computes with nothing that has not passed these types and ranges.
+They are untrusted: no analysis computes with a value that has not passed here.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
-from twoway.contract.model import LATEST_NS, Count
+from twoway.contract.files import read_whole
+from twoway.contract.model import LATEST_NS, Count, demand, read_json
 
-# Size limit of a document: of 1000 routers' queues one has 0.5 MB.
+_Kind = TypeVar("_Kind")
+
+# Size limit of a document. The counters of a router with 1000 interfaces have 0.3 MB.
 MOST_BYTES = 4 << 20
 # Limit of a table's rows: 1000 connections sampled every 10 ms, at both ends, for 80 s.
 MOST_ROWS = 1 << 24
@@ -32,6 +43,26 @@ RANGES = {
 }
 # Names of marks in `tc -s -j qdisc show`: of red and choke, of all others, and of a threshold.
 _MARKS = ("marked", "ecn_mark", "ce_mark")
+
+
+def read_document(folder: Path, name: str, kind: type[_Kind]) -> _Kind:
+    """Read a JSON file that a guest wrote.
+
+    Args:
+        folder: the run's folder.
+        name: path relative to `folder`.
+        kind: a model of the file's content.
+
+    Raises: OSError if the file is missing or no plain file; ValueError with a phrase if it is too
+        large, is not JSON, or does not fit its kind.
+    """
+    said = read_json(read_whole(folder, name, MOST_BYTES))
+    try:
+        return TypeAdapter(kind).validate_python(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{each}: " for each in first["loc"])
+        raise ValueError(f"{where:.80}{demand(first)}") from error
 
 
 class _Said(BaseModel):

@@ -22,15 +22,14 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import read_capture
-from pydantic import TypeAdapter, ValidationError
 
-from twoway.contract.files import open_run_file, read_whole
+from twoway.contract.files import open_run_file
 from twoway.contract.guest_files import (
-    MOST_BYTES,
     MOST_CHARACTERS,
     MOST_ROWS,
     RANGES,
     Qdisc,
+    read_document,
 )
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
@@ -40,7 +39,6 @@ from twoway.contract.manifest import (
     read_manifest,
     without_captures,
 )
-from twoway.contract.model import demand, read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
@@ -365,12 +363,7 @@ class Run:
         Raises: AnalysisError if the file does not exist, is too large, or does not fit its kind.
         """
         try:
-            said = read_json(read_whole(self.folder, name, MOST_BYTES))
-            return TypeAdapter(kind).validate_python(said)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = "".join(f"{each}: " for each in first["loc"])
-            raise AnalysisError(f"{self.folder / name}: {where:.80}{demand(first)}") from error
+            return read_document(self.folder, name, kind)
         except (OSError, ValueError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 

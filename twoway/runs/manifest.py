@@ -10,8 +10,8 @@ from pathlib import Path
 
 from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
-from twoway.contract.files import digest_of, open_run_file, read_run_file, read_whole
-from twoway.contract.guest_files import MOST_BYTES
+from twoway.contract.files import digest_of, open_run_file, read_run_file
+from twoway.contract.guest_files import read_document
 from twoway.contract.links.dtm import Channel
 from twoway.contract.manifest import (
     CLOCKS,
@@ -25,7 +25,6 @@ from twoway.contract.manifest import (
     Timing,
     Window,
 )
-from twoway.contract.model import read_json
 from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
 from twoway.contract.plan import ENDED, PLAN, Plan
 from twoway.errors import RunError
@@ -160,10 +159,10 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
     if not plan.user_programs:
         return
     try:
-        ended = read_json(read_whole(folder, ENDED, MOST_BYTES))
-        ends = {p.name: Ended.model_validate(ended[p.name]) for p in plan.user_programs}
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"the guest left no valid {ENDED}: {error!s:.500}") from error
+        ended = read_document(folder, ENDED, dict[str, Ended])
+        ends = {program.name: ended[program.name] for program in plan.user_programs}
+    except (ValueError, KeyError) as error:
+        raise RunError(f"the guest left no valid {ENDED}: {error}") from error
     for program in plan.user_programs:
         yield ProgramRun(
             **dict(ends[program.name]),
@@ -193,11 +192,11 @@ def _clocks(folder: Path) -> Clocks:
     added (lab/multihost_run.py).
     """
     try:
-        return Clocks.model_validate(read_json(read_whole(folder, CLOCKS, MOST_BYTES)))
+        return read_document(folder, CLOCKS, Clocks)
     except FileNotFoundError:
         return Clocks()
     except ValueError as error:
-        raise RunError(f"the guest left no valid {CLOCKS}: {error!s:.500}") from error
+        raise RunError(f"the guest left no valid {CLOCKS}: {error}") from error
 
 
 def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:
