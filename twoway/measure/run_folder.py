@@ -21,7 +21,7 @@ from capture_analysis.common_flows import CommonFlows
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
-from capture_analysis.reading.capture import read_capture
+from capture_analysis.reading.capture import MOST_CONNECTIONS, read_capture
 
 from twoway.contract.files import open_run_file
 from twoway.contract.guest_files import (
@@ -106,7 +106,7 @@ class Run:
         self._goals: list[str] = []
         self._routes: dict[str, Routes] = {}
         self._numbers: dict[str, tuple[IntArray, IntArray]] = {}
-        self._last_seen_ns = self._largest_bytes = 0
+        self._last_seen_ns = self._largest_bytes = self._connections_read = 0
         self._lanes: dict[str, Lanes] = {}
         self._halves: dict[tuple[str, bool], list[int]] = {}
         self._remembered: tuple[str, dict[Any, Any]] = "", {}
@@ -168,6 +168,11 @@ class Run:
         left_out = _LEFT_OUT + _LEFT_OUT_AT_ROUTERS * at_router
         keyed = partial(Keyed.of, left_out=left_out)
         packets, table = read_capture(self.capture_file(name), every_protocol=True, change=keyed)
+        self._connections_read += len(table)
+        if self._connections_read > MOST_CONNECTIONS:
+            raise AnalysisError(
+                f"{self.folder}: more than {MOST_CONNECTIONS} connections in all captures together"
+            )
         self._numbers[name] = self._common.add(table)
         packets = self._in_common(name, packets)
         self._last_seen_ns = max(self._last_seen_ns, int(packets.time_ns.max(initial=0)))

@@ -9,6 +9,7 @@ import zstandard
 from capture_analysis.errors import AnalysisError
 from synthetic_run import edit_json, write_run
 
+from twoway.measure import run_folder
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.run_folder import Run
@@ -253,3 +254,11 @@ def test_a_connection_is_measured_once_until_another_is(tmp_path: Path) -> None:
     assert first.window is window
     assert second.window is not window
     assert first.window is not window
+
+
+def test_connections_of_all_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections are limited for a run, not only for each of its captures."""
+    monkeypatch.setattr(run_folder, "MOST_CONNECTIONS", 2 * 6 - 1)
+    run = Run(write_run(tmp_path))
+    with pytest.raises(AnalysisError, match="more than 11 connections in all captures together"):
+        _ = run.flows
