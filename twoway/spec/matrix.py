@@ -37,6 +37,8 @@ Label = (
 AxisValues = Mapping[str, Value]
 
 _MOST_POINTS = 10_000
+# Limit of a point's name: with the experiment's name and a seed it names a folder, 255 bytes.
+_LONGEST_NAME = 180
 # A path of `set:` that starts with one of these leads into the link profile: to a direction, or to
 # the part that both directions share.
 PROFILE, _SHARED = "profile.", "half_duplex."
@@ -165,6 +167,15 @@ def matrix_problems(matrix: Matrix) -> list[str]:
     problems += [
         f"matrix: {path} is set twice" for path in dict.fromkeys(paths) if paths.count(path) > 1
     ]
+    longest = ",".join(
+        max((f"{name}={label(value)}" for value in axis.to), key=len, default="")
+        for name, axis in matrix.items()
+    )
+    if len(longest.encode()) > _LONGEST_NAME:
+        problems.append(
+            f"matrix: a point's name must have at most {_LONGEST_NAME} characters, "
+            f"got {len(longest)}: {longest:.80}"
+        )
     return problems
 
 

@@ -79,6 +79,10 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
         ),
         ({"matrix": {"window": {**WINDOW, "to": [4, 4]}}}, "matrix.window.to: 4 is given twice"),
         (
+            {"matrix": {"x": {"set": ["title"], "to": ["a", "b" * 300]}}},
+            f"matrix: a point's name must have at most 180 characters, got 302: x={'b' * 78}",
+        ),
+        (
             {"matrix": {"a": DELAY, "b": DELAY}},
             "matrix: profile.forward.delay_ms is set twice",
         ),
