@@ -105,6 +105,9 @@ def _main() -> int:
     except KeyboardInterrupt as end:
         complain("interrupted")
         return exit_code_after(end)
+    except MemoryError:
+        complain("not enough memory")
+        return 1
     return status
 
 

@@ -82,6 +82,9 @@ def _main(words: list[str]) -> int:
     except (AnalysisError, OSError) as error:
         sys.stderr.write(f"capture-analysis: {error}\n")
         return 2
+    except MemoryError:
+        sys.stderr.write(f"capture-analysis: {name}: not enough memory\n")
+        return 2
     except ModuleNotFoundError as error:
         sys.stderr.write(f"capture-analysis: {name}: {missing(error)}\n")
         return 2

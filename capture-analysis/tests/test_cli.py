@@ -7,6 +7,7 @@ from pathlib import Path
 import hand_built as built
 import pytest
 from capture_analysis.cli import COMMANDS, main
+from capture_analysis.commands import flows
 from capture_analysis.reading import capture as reader
 
 
@@ -54,6 +55,19 @@ def test_help_explains_exit_statuses(
         main(arguments)
     assert stopped.value.code == 0
     assert "exit status: 0 on success" in capsys.readouterr().out
+
+
+def test_no_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that gets no memory gives one line on stderr and status 2."""
+
+    def measured(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(flows, "measure", measured)
+    assert main(["flows", str(tmp_path / "x.pcap")]) == 2
+    assert capsys.readouterr() == ("", "capture-analysis: flows: not enough memory\n")
 
 
 def test_too_many_connections(

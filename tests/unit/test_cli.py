@@ -138,6 +138,17 @@ def test_ended_while_it_starts(
     assert capsys.readouterr() == ("", "twoway: interrupted\n")
 
 
+def test_no_memory(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """A command that gets no memory ends with one line, and status 1."""
+
+    def parsed(_: list[str]) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "_parser", parsed)
+    assert cli.main() == 1
+    assert capsys.readouterr() == ("", "twoway: not enough memory\n")
+
+
 def test_words_of_others(tmp_path: Path) -> None:
     """Control characters of runs and names never reach the terminal; lines are cut."""
     steering, spelt = "\x1b]0;pwn\x9b", "\\u001b]0;pwn\\u009b"

@@ -23,7 +23,7 @@ from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import MOST_CONNECTIONS, read_capture
 
-from twoway.contract.files import open_run_file
+from twoway.contract.files import open_run_file, read_whole
 from twoway.contract.guest_files import (
     MOST_CHARACTERS,
     MOST_ROWS,
