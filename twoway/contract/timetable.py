@@ -13,6 +13,7 @@ from functools import cached_property, reduce
 from typing import Annotated, Literal
 
 import numpy as np
+from capture_analysis.errors import AnalysisError
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -25,6 +26,8 @@ Repeat = Annotated[float, Field(gt=0, le=100_000)]
 OPPORTUNITY_BYTES = 1500
 # The kernel's TC_TIMETABLE_LARGEST_PACKET, bytes, and TC_TIMETABLE_MAX_STEPS.
 _LARGEST_PACKET, _MOST_STEPS = 1 << 16, 1 << 20
+# Limit of steps with all repetitions, 16 bytes each.
+_MOST_REPEATED = 1 << 24
 _NS = 10**9
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
@@ -78,12 +81,15 @@ class Timetable:
             last_ns: the last time.
 
         Returns: shape (m,), times of steps, and their values.
+        Raises: AnalysisError for more steps than memory should hold; no run needs so many.
         """
         at_ns, value = self._columns
         if not self.period_ns:
             begin_ns = min(start_ns, first_ns)
             return np.concatenate(([begin_ns], start_ns + at_ns[1:])), value
         first, last = ((t - start_ns) // self.period_ns for t in (first_ns, last_ns))
+        if (last + 1 - first) * len(at_ns) > _MOST_REPEATED:
+            raise AnalysisError(f"a table with more than {_MOST_REPEATED} steps in a run")
         lap_ns = start_ns + self.period_ns * np.arange(first, last + 1)
         return (lap_ns[:, None] + at_ns).ravel(), np.tile(value, len(lap_ns))
 

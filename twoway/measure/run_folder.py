@@ -138,7 +138,12 @@ class Run:
         return link.elements.find(kind) if link else None
 
     def clock(self, interface: str) -> Clock:
-        """Return the clock of an interface's host."""
+        """Return the clock of an interface's host.
+
+        Raises: AnalysisError if the manifest has no such interface.
+        """
+        if interface not in self._clocks:
+            raise AnalysisError(f"{self.folder}/manifest.json: interfaces: no {interface}")
         return self._clocks[interface]
 
     @property

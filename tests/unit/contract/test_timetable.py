@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from capture_analysis.errors import AnalysisError
 
 from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.links.rate import Grants, Rate
@@ -124,3 +125,13 @@ def test_a_lap_and_its_limit() -> None:
     large = ((0, 1 << 20), *((n, 0) for n in range(1, 1 << 20)))
     assert Timetable("opportunities", large, S).soon_placed
     assert not Timetable("opportunities", (*large, (1 << 20, 0)), S).soon_placed
+
+
+def test_a_table_repeated_without_end() -> None:
+    """A table of a stranger's run that repeats each ns, or never offers a byte, is refused."""
+    fast = Timetable("opportunities", ((0, 1000),), period_ns=1)
+    with pytest.raises(AnalysisError, match="a table with more than 16777216 steps in a run"):
+        fast.offered_bytes(0, 0, 10 * S)
+    idle = Timetable("rates", ((0, 0),), period_ns=S)
+    with pytest.raises(AnalysisError, match="a table with more than"):
+        idle.leaves(0, np.array([5]), np.array([1500]))
