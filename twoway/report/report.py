@@ -1,5 +1,6 @@
 """Analysing a run's folder: metrics.json, verdicts.json, report.html, and figures on demand."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
@@ -41,8 +42,9 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
         if not without_captures(folder):
             for name in (VERDICTS, METRICS, PAGE):
                 (folder / name).unlink(missing_ok=True)
-            if (folder / MANIFEST).is_file():
-                write_json(folder / FAILED, {"error": str(error)})
+            with suppress(OSError):  # the error matters more
+                if (folder / MANIFEST).is_file():
+                    write_json(folder / FAILED, {"error": str(error)})
         raise
     (folder / FAILED).unlink(missing_ok=True)
     return verdicts
