@@ -97,9 +97,9 @@ def carried_bit(
 def before_reset(arriving: Packets, answers: Packets) -> Packets:
     """Select the packets before the reset that closed the receiver.
 
-    After the reset the receiver's host answers data with resets. A reset may overtake data in cake,
-    which finds a packet's queue by a number that the sending socket gives its packets: a reset for
-    a closed socket has no such number (docs/decisions/0022).
+    After the reset the receiver's host answers data with resets. With a stock kernel, a reset may
+    overtake data in cake, which finds a packet's queue by a number that the sending socket gives
+    its packets: a reset for a closed socket has no such number (docs/decisions/0022).
 
     Args:
         arriving: one connection's packets at its receiver.

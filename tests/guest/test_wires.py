@@ -1,0 +1,145 @@
+"""Between two machines a packet carries its bytes, and nothing else of the kernel they share."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from capture_analysis.reading.capture import read_capture
+from running import ROOT, carry_out, metrics, write_experiment
+
+from twoway.report.report import analyse_run
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+# 16 connections of one program, each with a mark and a priority, or the program that they go to.
+BULK = """
+import os, socket, sys, threading, time
+
+def send():
+    to = socket.socket()
+    to.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 7)
+    to.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 5)
+    to.connect(("h2", 5000))
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        to.sendall(bytes(1 << 14))
+    os._exit(0)
+
+def drain(connection):
+    while connection.recv(1 << 16):
+        pass
+
+if sys.argv[1:]:
+    server = socket.create_server(("", 5000), backlog=64)
+    while True:
+        threading.Thread(target=drain, args=(server.accept()[0],), daemon=True).start()
+for _ in range(16):
+    threading.Thread(target=send).start()
+"""
+# The slow line brings time-outs, at each of which Linux draws a new hash for the socket.
+LINE = {"rate_mbit": 0.831, "delay_ms": 10, "queue_packets": 100}
+QUEUES = ("cake", "fq_codel", "fq_pie", "fq")
+CARRIED = ("packets", "hashes", "marks", "priorities", "sockets", "stamps")
+
+
+def _experiment(folder: Path, aqm: str, **more: Any) -> Path:
+    """Write an experiment on the slow line behind a queue discipline."""
+    profile = {
+        "schema": 1,
+        "title": "A slow line",
+        "directions": {"forward": {**LINE, "aqm": aqm}, "reverse": {**LINE, "rate_mbit": 10}},
+    }
+    (folder / "slow.yml").write_text(yaml.safe_dump(profile), "utf-8")
+    (folder / "bulk.py").write_text(BULK, "utf-8")
+    document = {
+        "schema": 1,
+        "title": "A queue for each connection",
+        "summary": "For tests.",
+        "topology": {"name": "two_node"},
+        "profile": "slow",
+        "stack": {"acks": "delayed", "timestamps": True},
+        "duration_s": 15,
+        "warm_up_s": 5,
+    }
+    return write_experiment(folder, {**document, **more})
+
+
+def _programs(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the program of 16 connections, from h1 to h2, and others."""
+    bulk: dict[str, Any] = {"files": ["bulk.py"], "command": ["python3", "bulk.py"]}
+    serve = {"command": [*bulk["command"], "serve"], "exit_code": None}
+    return [
+        {**bulk, **serve, "name": "server", "host": "h2"},
+        {**bulk, "name": "client", "host": "h1", "start_s": 1},
+        *more,
+    ]
+
+
+def _read(name: str, host: str, at_s: float, path: str) -> dict[str, Any]:
+    """Return a program that prints a file."""
+    return {"name": name, "host": host, "start_s": at_s, "command": ["cat", path]}
+
+
+def _timeouts(run: Path) -> int:
+    """Return the number of time-outs of h1, from its /proc/net/netstat."""
+    names, values = (run / "programs/stat.out").read_text().splitlines()[:2]
+    counts = dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
+    return counts["TCPTimeouts"]
+
+
+def _overtaken(run: Path) -> int:
+    """Count data packets that a later one of their connection overtook between the hosts.
+
+    A connection numbers its packets, from its SYN on: in the order in which they left.
+    """
+    packets, _ = read_capture(run / "pcap/h2-eth0.pcap.zst")
+    data = packets.where(packets.payload_bytes > 0).widened()
+    late = 0
+    for each in np.unique(data.flow):
+        number = data.ip_id[data.flow == each]
+        steps = (np.diff(number) + (1 << 15)) % (1 << 16) - (1 << 15)
+        ordered = np.concatenate(([0], np.cumsum(steps)))
+        late += int((ordered < np.maximum.accumulate(ordered)).sum())
+    return late
+
+
+def _failed(run: Path) -> list[dict[str, Any]]:
+    """List the fidelity checks of a run that do not pass."""
+    analyse_run(run, page=False)
+    return [row for row in metrics(run)["fidelity"] if row["verdict"] != "pass"]
+
+
+def test_what_arrives_is_bytes(tmp_path: Path) -> None:
+    """No packet arrives with a hash, a mark, a priority, a socket or a time stamp of its sender."""
+    shutil.copy(ROOT / "tests/support/guest/carried.c", tmp_path)
+    paths = (
+        _read(f"carried-{name}", "h1", 14, f"/sys/module/carried/parameters/{name}")
+        for name in CARRIED
+    )
+    programs = _programs(*paths, _read("stat", "h1", 12.9, "/proc/net/netstat"))
+    path = _experiment(tmp_path, "drop-tail", programs=programs, own_modules=["carried.c"])
+    run = carry_out(path, tmp_path / "results")
+    counts = [int((run / f"programs/carried-{name}.out").read_text()) for name in CARRIED]
+    assert counts[0] > 1000
+    assert _timeouts(run) > 0
+    assert counts[1:] == [0] * 5
+
+
+@pytest.mark.parametrize("aqm", QUEUES)
+def test_a_connection_keeps_its_queue(tmp_path: Path, aqm: str) -> None:
+    """No packet of a connection overtakes an earlier one in a queue for each, despite time-outs."""
+    programs = _programs(_read("stat", "h1", 12.9, "/proc/net/netstat"))
+    run = carry_out(_experiment(tmp_path, aqm, programs=programs), tmp_path / "results")
+    assert (_overtaken(run), _failed(run)) == (0, [])
+    assert _timeouts(run) > 0
+
+
+@pytest.mark.parametrize("aqm", QUEUES)
+def test_a_declared_flow_keeps_its_queue(tmp_path: Path, aqm: str) -> None:
+    """Every fidelity check of 16 flows behind a queue for each holds."""
+    flow = {"name": "up", "from": "h1", "to": "h2", "congestion": "cubic", "count": 16}
+    run = carry_out(_experiment(tmp_path, aqm, flows=[flow]), tmp_path / "results")
+    assert (_overtaken(run), _failed(run)) == (0, [])
