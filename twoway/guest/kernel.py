@@ -131,7 +131,7 @@ def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
         cwd=tree,
     )
     call([*make, "olddefconfig"])
-    _check_config(output / ".config", paths)
+    check_config(output / ".config", paths)
     jobs = len(os.sched_getaffinity(0))
     steps.begin(f"{recipe.name} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
     call([*make, f"-j{jobs}", recipe.target, "modules"], on_line=steps.advance)
@@ -162,21 +162,21 @@ def patches_for(patterns: Sequence[str], tree: Path) -> Iterator[Path]:
                 yield patch
 
 
-def _check_config(config: Path, fragments: list[Path]) -> None:
-    """Raise BuildError if Kconfig has dropped an option of the fragments.
+def check_config(config: Path, fragments: list[Path]) -> None:
+    """Raise BuildError if Kconfig has changed an option of the fragments.
 
-    Kconfig silently drops options whose dependencies are not met. A fragment may withdraw an option
-    of an earlier one, with "# CONFIG_X is not set".
+    Kconfig silently drops options whose dependencies are not met, and switches on what is selected
+    or cannot be chosen. Of several fragments the last one that names an option decides.
     """
-    have = set(config.read_text().splitlines())
+    options = re.compile(r"^(?:# )?(CONFIG_\w+)(?:=(.*)| is not set)$", re.MULTILINE)
+    have = dict(options.findall(config.read_text()))
     wanted: dict[str, str] = {}
-    asked = re.compile(r"^(?:# )?(CONFIG_\w+)(?:=(.*)| is not set)$", re.MULTILINE)
     for fragment in fragments:
-        wanted |= asked.findall(fragment.read_text())
-    missing = [f"{key}={value}" for key, value in wanted.items() if value]
-    missing = [line for line in missing if line not in have]
-    if missing:
-        raise BuildError(f"{fragments[-1]}: this kernel does not accept {', '.join(missing)}")
+        wanted |= options.findall(fragment.read_text())
+    refused = [key for key, value in wanted.items() if have.get(key, "") != value]
+    if refused:
+        lines = ", ".join(f"{key}={wanted[key] or 'n'}" for key in refused)
+        raise BuildError(f"{fragments[-1]}: this kernel does not accept {lines}")
 
 
 def call(

@@ -54,11 +54,12 @@ def refuse_changed(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
-    """Read the names and contents of the files that match patterns."""
+    """Read the names and contents of the files that match patterns, without kbuild's."""
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
-            yield path.name.encode()
-            yield path.read_bytes()
+            if not path.name.endswith(".mod.c"):
+                yield path.name.encode()
+                yield path.read_bytes()
 
 
 def content_hash(*parts: bytes) -> str:
