@@ -91,8 +91,8 @@ def _main() -> int:
     except TwowayError as error:
         complain(str(error), error.hint)
         return error.exit_code
-    except AnalysisError as error:
-        complain(str(error))
+    except (AnalysisError, MemoryError) as error:
+        complain(str(error) or "not enough memory")
         return 1
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
@@ -105,9 +105,6 @@ def _main() -> int:
     except KeyboardInterrupt as end:
         complain("interrupted")
         return exit_code_after(end)
-    except MemoryError:
-        complain("not enough memory")
-        return 1
     return status
 
 
