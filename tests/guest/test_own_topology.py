@@ -26,6 +26,7 @@ def folder(tmp_path: Path) -> Path:
     ("experiment", "busy"),
     [
         ("lot.yml", ("right-1", "right-2", "right-3")),
+        ("round-trips.yml@control=cubic", ("right",)),
         ("triangle.yml", ("side-1", "side-2", "side-4")),
         ("levels.yml", ("leaf-down-2", "leaf-down-3", "leaf-up-4")),
         ("exchange.yml", ()),
@@ -42,3 +43,11 @@ def test_the_guides_topology_runs(folder: Path, experiment: str, busy: tuple[str
     assert [name for name in full if name.startswith("utilisation.")] == [
         f"utilisation.{queue}" for queue in busy
     ]
+
+
+def test_the_guides_round_trips(folder: Path) -> None:
+    """The flow with the longer round trip has the goodput that the guide says."""
+    for control, mbit in {"reno": "0.5233", "cubic": "0.5873", "bbr": "4.54"}.items():
+        found = measure(folder / f"round-trips.yml@control={control}", folder / "results")
+        assert f"{found['metrics']['goodput.far']['value']:.4g}" == mbit
+        assert mbit in GUIDE

@@ -515,3 +515,21 @@ def test_a_module_that_the_plan_does_not_load_fails_the_run(
     folder = run_folder(tmp_path / "run", plan.model_copy(update={"setup": steps}))
     with pytest.raises(RunError, match="module that no step of the plan loads: tcp_tahoe"):
         uml.run(guest, folder, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ip", "link", "add", "w0", "type", "wireguard"],
+        ["ip", "link", "add", "g0", "type", "gre", "remote", "10.0.2.2"],
+        ["python3", "-c", "import socket; socket.socket(2, 1, 262)"],  # MPTCP
+        ["tc", "qdisc", "add", "dev", "h1-eth0", "root", "hhf"],
+    ],
+)
+def test_what_the_guests_kernel_lacks(tmp_path: Path, command: list[str]) -> None:
+    """A program that wants what the guest's kernel lacks fails, and the hint names limits.md."""
+    program = {"name": "it", "host": "h1", "command": command}
+    path = write_experiment(tmp_path, {**SMALL, "flows": [], "programs": [program]})
+    with pytest.raises(RunError, match="in the guest: it: exit status") as raised:
+        carry_out(path, tmp_path / "results")
+    assert "docs/limits.md" in raised.value.hint

@@ -182,7 +182,7 @@ def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
         ("echo '<4>WARNING: CPU: 0 PID: 1 at dev.c' > /dev/kmsg", "WARNING: CPU: 0 PID: 1"),
         (
             "echo '<4>WARNING: CPU: 0 PID: 1 at include/net/tcp.h:1322 f+0x1/0x2 [m]' > /dev/kmsg",
-            "cwnd set to 0 or less: WARNING: CPU: 0 PID: 1 at include/net/tcp.h",
+            "cwnd set to 0 or less: [",
         ),
         ("echo '<1>BUG: kernel NULL pointer' > /dev/kmsg", "BUG: kernel NULL pointer"),
         ("echo '<1>Oops: 0002 [#1]' > /dev/kmsg", "Oops: 0002"),

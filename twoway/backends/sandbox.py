@@ -52,10 +52,16 @@ CHECKOUT = "/mnt/twoway"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 RUNNER = ("/mnt/venv/bin/python", "-I", "-S", f"{CHECKOUT}/vm/guest/run.py")
 
-# Lines in which a kernel or one of its checkers reports a fault or an ignored module parameter. The
-# sanitised kernel begins its lines with a time.
+# Errors with which the guest's kernel answers programs that want what it lacks.
+_LACKED = re.compile(
+    r"(?:Protocol|Operation|Address family) not supported|Unknown device type|"
+    r"Multipath support not enabled|qdisc kind is unknown"
+)
+_LACKING = "docs/limits.md lists what the guest's kernel lacks: MPTCP, tunnels, netfilter and more"
 # The warning of tcp_snd_cwnd_set(); other warnings of this file are a thousand lines below it.
 _NO_WINDOW = re.compile(r"include/net/tcp\.h:1\d{3} ")
+# Lines in which a kernel or one of its checkers reports a fault or an ignored module parameter. The
+# sanitised kernel begins its lines with a time.
 _COMPLAINT = re.compile(
     r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
     r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
@@ -235,7 +241,7 @@ def _judge(returncode: int, folder: Path) -> None:
     status = guest_status(folder)
     error = guest_error(folder)
     if error is not None:
-        raise RunError(f"in the guest: {error}")
+        raise RunError(f"in the guest: {error}", _LACKING if _LACKED.search(error) else "")
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
         said = panic[panic.index("Kernel panic") :].strip()

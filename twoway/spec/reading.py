@@ -36,6 +36,23 @@ from twoway.spec.rules import experiment_problems, profile_problems
 # Limits of a file's size, and of the number of problems printed for one file.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
 
+# Names of effects that other tools have, and the sentence on them.
+_NOT_HERE = {
+    **dict.fromkeys(
+        ("mptcp", "gre", "vxlan", "wireguard", "tun", "bond", "ecmp", "netfilter", "syn_cookies"),
+        "the guest's kernel has none",
+    ),
+    **dict.fromkeys(
+        ("htb", "tbf", "prio", "priority", "classes", "dscp"),
+        "a direction has one queue, without classes or priorities",
+    ),
+    **dict.fromkeys(("distribution", "correlation"), "netem's jitter is uniform here"),
+    **dict.fromkeys(("ack_filter", "diffserv", "atm"), "cake has no options here"),
+    **dict.fromkeys(
+        ("mtu", "mtu_bytes"), "one MTU holds for all interfaces: stack.mtu_bytes of the experiment"
+    ),
+}
+
 # Parts of an error's place that name a member of a union, not a field.
 _OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union)\[")
 
@@ -325,7 +342,10 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
             messages = [demand(each) for each in details]
             others = [message.removeprefix("must be ") for message in messages[1:]]
             said = " or ".join(dict.fromkeys([messages[0], *others]))
-            return f": {said}, got {shown(repr(first['input']))}"
+            given = first["input"]
+            why = _NOT_HERE.get(given) if isinstance(given, str) else None
+            lacks = f"; {why} (docs/limits.md)" if why else ""
+            return f": {said}, got {shown(repr(given))}{lacks}"
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
@@ -336,6 +356,8 @@ def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return f"; a topology's own fields go under parameters: {{{name}: {value}}}"
     if detail["loc"] == ("link",):
         return "; a link is a file that `profile` names: `twoway new` writes one"
+    if (name := str(detail["loc"][-1])) in _NOT_HERE and detail["loc"][0] != "stack":
+        return f"; {_NOT_HERE[name]} (docs/limits.md)"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     unknown = shown(str(detail["loc"][-1]))

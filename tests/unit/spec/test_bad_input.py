@@ -331,6 +331,29 @@ LINE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50}
 LINES = {"directions": {"forward": LINE, "reverse": LINE}}
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"mtu_bytes": 1432}, "mtu_bytes: unknown field; one MTU holds for all interfaces: stack."),
+        (
+            {"impairments": {"distribution": 1}},
+            "distribution: unknown field; netem's jitter is unif",
+        ),
+        (
+            {"aqm": "cake", "ack_filter": True},
+            "ack_filter: unknown field; cake has no options here",
+        ),
+        ({"aqm": "htb"}, "got 'htb'; a direction has one queue, without classes or priorities (do"),
+    ],
+)
+def test_effects_that_links_lack(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+    """A field of another tool's effect is refused with the equivalent, and limits.md is named."""
+    directions = {"forward": {**LINE, **changes}, "reverse": LINE}
+    said = _vet(tmp_path, profile={"directions": directions})
+    assert problem in said
+    assert "docs/limits.md" in said
+
+
 def test_a_profile_may_be_its_fields(tmp_path: Path) -> None:
     """`profile` may be the fields of a profile, which axes set as those of a file."""
     axis = {"set": ["profile.forward.queue_packets"], "to": [5, 9]}
