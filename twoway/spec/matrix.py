@@ -200,6 +200,8 @@ def changed(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, 
     Raises: SpecError naming a path that names no field.
     """
     document = copy.deepcopy(document)
+    if isinstance(name := document.get("topology"), str):  # its parameters may be set
+        document["topology"] = {"name": name}
     for path, value in values.items():
         if not path.startswith(PROFILE):
             _set(document, path, value)

@@ -129,7 +129,9 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
     Without a delay, the other direction may use the interface.
     """
     shared = dataclasses.replace(graph, delays=dict.fromkeys(graph.queues, graph.delays["forward"]))
-    with pytest.raises(SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward, and an"):
+    with pytest.raises(
+        SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward, and an"
+    ):
         refuse(_profile(), shared)
     assert placement_problems(_profile(delay_ms=0), shared) == []
 

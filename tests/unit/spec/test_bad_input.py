@@ -393,6 +393,11 @@ def test_a_topology_may_be_its_name(tmp_path: Path) -> None:
     named = {**SMALL, "topology": "two_node"}
     assert load_point(str(write_experiment(tmp_path, named))).experiment.topology.name == "two_node"
     assert 'no such topology; did you mean "two_node"?' in _vet(tmp_path, topology="two_nod")
+    axis = {"set": ["topology.parameters.switches"], "to": [1]}
+    path = write_experiment(tmp_path, {**named, "matrix": {"n": axis}})
+    with pytest.raises(SpecError) as raised:
+        load_point(f"{path}@n=1")
+    assert "leads to no field" not in str(raised.value)
 
 
 def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
