@@ -3,6 +3,7 @@
 They are untrusted: no analysis computes with a value that has not passed here.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,9 @@ _Kind = TypeVar("_Kind")
 
 # Size limit of a document. The counters of a router with 1000 interfaces have 0.3 MB.
 MOST_BYTES = 4 << 20
+# Size limit of a copy of /proc/net/netstat: some 2 KiB.
+_NETSTAT_BYTES = 1 << 16
+_COUNTER = re.compile(r"[0-9]{1,20}\Z")
 # Limit of a table's rows: 1000 connections sampled every 10 ms, at both ends, for 80 s.
 MOST_ROWS = 1 << 24
 # Limit of a row's length; the rows that a guest writes have some 100 characters.
@@ -63,6 +67,20 @@ def read_document(folder: Path, name: str, kind: type[_Kind]) -> _Kind:
         first = error.errors()[0]
         where = "".join(f"{each}: " for each in first["loc"])
         raise ValueError(f"{where:.80}{demand(first)}") from error
+
+
+def read_netstat(folder: Path, name: str) -> dict[str, int]:
+    """Read a copy of /proc/net/netstat: the counters of TCP by name.
+
+    Raises: OSError if the file is missing or no plain file; ValueError if it has another form.
+    """
+    text = read_whole(folder, name, _NETSTAT_BYTES).decode()
+    lines = [line.split() for line in text.splitlines()]
+    names, values = (words for words in lines if words[:1] == ["TcpExt:"])
+    counters = dict(zip(names[1:], values[1:], strict=True))
+    if odd := next((name for name, value in counters.items() if not _COUNTER.match(value)), None):
+        raise ValueError(f"{odd:.80}: must be a number of 64 bits, got {counters[odd]:.80}")
+    return {name: int(value) for name, value in counters.items()}
 
 
 class _Said(BaseModel):

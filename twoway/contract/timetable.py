@@ -81,7 +81,7 @@ class Timetable:
             last_ns: the last time.
 
         Returns: shape (m,), times of steps, and their values.
-        Raises: AnalysisError for more steps than memory should hold; no run needs so many.
+        Raises: AnalysisError for more steps than any run needs, which memory may not hold.
         """
         at_ns, value = self._columns
         if not self.period_ns:

@@ -23,13 +23,14 @@ from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import MOST_CONNECTIONS, read_capture
 
-from twoway.contract.files import open_run_file, read_whole
+from twoway.contract.files import open_run_file
 from twoway.contract.guest_files import (
     MOST_CHARACTERS,
     MOST_ROWS,
     RANGES,
     Qdisc,
     read_document,
+    read_netstat,
 )
 from twoway.contract.link import Direction
 from twoway.contract.links import BehindQueue, Delay
@@ -52,8 +53,6 @@ _LEFT_OUT = (
     *("frame", "interface", "marks"),
 )
 _LEFT_OUT_AT_ROUTERS = ("ack", "flags")
-# The most that is read of a node's counters: some 2 KiB.
-_NETSTAT_BYTES = 1 << 16
 # Rows of a table that are read at a time.
 _ROWS = 1 << 14
 # Counters are saved before and after the traffic.
@@ -386,11 +385,8 @@ class Run:
         if name not in self.manifest.files:
             return {}
         try:
-            text = read_whole(self.folder, name, _NETSTAT_BYTES).decode()
-            lines = [line.split() for line in text.splitlines()]
-            names, values = (words for words in lines if words[0] == "TcpExt:")
-            return dict(zip(names[1:], map(int, values[1:]), strict=True))
-        except (OSError, ValueError, IndexError) as error:
+            return read_netstat(self.folder, name)
+        except (OSError, ValueError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
     def qdiscs(self, node: str, when: str) -> list[Qdisc]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from synthetic_run import manifest
 
+from twoway.contract.guest_files import read_netstat
 from twoway.contract.manifest import Manifest
 from twoway.contract.model import read_json
 from twoway.contract.writing import write_json
@@ -60,3 +61,19 @@ def test_what_python_cannot_take(content: str, phrase: str) -> None:
     with pytest.raises(ValueError, match=phrase):
         read_json(content)
     assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e15]") == [2**64 - 1, -(2**63), 1e15]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\xff", b"TcpExt: a\n", b"TcpExt: a b\nTcpExt: 1\n", b"\n\n", b" " * (1 << 17)),
+        *(b"TcpExt: a\nTcpExt: %b\n" % each for each in (b"x", b"-1", b"1" * 4000, b"1" * 5000)),
+    ],
+)
+def test_counters_of_another_form(tmp_path: Path, content: bytes) -> None:
+    """Counters of TCP that are no numbers of 64 bits, or without names, are refused."""
+    (tmp_path / "netstat").write_bytes(content)
+    with pytest.raises(ValueError):  # noqa: PT011 - in Python's words
+        read_netstat(tmp_path, "netstat")
+    (tmp_path / "netstat").write_bytes(b"TcpExt: a b\nTcpExt: 1 20\nIpExt: a\nIpExt: x\n")
+    assert read_netstat(tmp_path, "netstat") == {"a": 1, "b": 20}
