@@ -175,6 +175,8 @@ def _make_files(folder: Path) -> None:
         check=True,
         capture_output=True,
     )
+    for name in ("host_key", "key", "quic_key"):
+        (folder / name).chmod(0o644)
     (folder / "nginx.conf").write_text(NGINX_CONF)
 
 

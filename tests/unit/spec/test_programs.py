@@ -75,6 +75,41 @@ def test_wrong_program_names_its_field(
     assert found.startswith(problem)
 
 
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        (".ssh/id", ".ssh is hidden"),
+        (".netrc", ".netrc is hidden"),
+        ("site", ".secret is hidden"),
+        ("alias", ".ssh is hidden"),
+        ("mine/key", "key: others may not read it, but they may read the run"),
+        ("mine", "key: others may not read it"),
+        ("closed/page", "closed: others may not read it"),
+        ("open/link", "key: others may not read it"),
+    ],
+)
+def test_private_files_stay_where_they_are(path: str, problem: str, tmp_path: Path) -> None:
+    """A hidden file, and one that others may not read, does not become part of a plan."""
+    for name in (
+        ".ssh/id",
+        ".netrc",
+        "site/.secret",
+        "site/a",
+        "mine/key",
+        "closed/page",
+        "open/a",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "alias").symlink_to(".ssh/id")
+    (tmp_path / "open/link").symlink_to("../mine/key")
+    (tmp_path / "mine/key").chmod(0o600)
+    (tmp_path / "closed").chmod(0o700)
+    assert _problems(tmp_path, {"files": ["site/a", "open/a"]}) == []
+    (found,) = _problems(tmp_path, {"files": [path]})
+    assert found.startswith(f"programs.0.files: {path}: {problem}")
+
+
 def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
     """A plan has each file's content and execute permission, and a folder's files by path."""
     (tmp_path / "site/deep").mkdir(parents=True)
