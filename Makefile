@@ -6,6 +6,8 @@ ROUNDS     ?= 500
 SEED       ?= 1
 PYTHON     ?= /usr/bin/python3
 UV_VERSION := 0.13.8
+# Of its wheel for x86_64 with glibc: `pip download --no-deps uv==$(UV_VERSION) && pip hash uv-*.whl`.
+UV_SHA256  := e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984
 CACHE      := $(or $(XDG_CACHE_HOME),$(addsuffix /.cache,$(HOME)),$(error no home folder: set HOME or XDG_CACHE_HOME))/twoway
 UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
@@ -206,7 +208,8 @@ docs-env: env
 $(UV): | run-packages
 	@mkdir -p $(CACHE)
 	@$(PYTHON) -P -m venv $(CACHE)/uv-$(UV_VERSION)
-	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		--only-binary :all: --requirement <(echo "uv==$(UV_VERSION) --hash=sha256:$(UV_SHA256)")
 
 uv: $(UV)
 	@echo $(UV)

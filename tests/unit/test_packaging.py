@@ -2,10 +2,12 @@
 
 import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from running import ROOT, twoway
 
 from twoway import __version__, paths
@@ -135,3 +137,35 @@ def test_old_kernels(packaged: Path) -> None:
     assert {path.name for path in folder.iterdir()} == before
     twoway(*options, "--yes", env=environment)
     assert {path.name for path in folder.iterdir()} == before - {old.name}
+
+
+def test_what_ci_and_setup_fetch_is_pinned() -> None:
+    """Actions are named by commit, uv by the hash of its wheel: no tag can be moved under them."""
+    used = []
+    for path in (ROOT / "action.yml", *(ROOT / ".github/workflows").glob("*.yml")):
+        used += re.findall(r"^\s*(?:- )?uses: (\S+)", path.read_text("utf-8"), re.MULTILINE)
+    assert len(used) > 5
+    assert [name for name in used if not re.fullmatch(r"\./|[\w/-]+@[0-9a-f]{40}", name)] == []
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    installs = re.findall(r"pip install(?:.*\\\n)*.*", makefile)
+    assert installs
+    assert all("--require-hashes" in each and "--hash=sha256:" in each for each in installs)
+
+
+def test_the_actions_experiments_are_no_options(tmp_path: Path) -> None:
+    """The words that a workflow gives the action as experiments are never options of twoway."""
+    steps = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["runs"]["steps"]
+    (script,) = (each["run"] for each in steps if each["name"] == "Run the experiments")
+    said = tmp_path / "twoway"
+    said.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    said.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "RESULTS": "r", "EXPERIMENTS": "a --backend b"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = done.stdout.split()
+    assert words[words.index("--") :] == ["--", "a", "--backend", "b"]
+    assert words[:3] == ["sweep", "--results", "r"]
