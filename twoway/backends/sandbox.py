@@ -42,10 +42,6 @@ GUEST_FOLDER = ".guest"
 # between set-up and the start of traffic, 22 s; user-mode Linux on an emulated machine with half a
 # processor took more than 30 s to start Python.
 STALL_S = 120.0
-# A guest's clock that goes back by more than this is that of another boot, ns: NTP may set a real
-# clock back a little.
-_SET_BACK_NS = 1_000_000_000
-
 # The checkout's name in a guest (docs/decisions/0030).
 CHECKOUT = "/mnt/twoway"
 # The path on which a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
@@ -201,11 +197,6 @@ def _watch(
     moved = time.monotonic()
     while lives(process):
         progress = look()
-        if last and progress and last.time_ns - progress.time_ns > _SET_BACK_NS:
-            raise RunError(
-                "the guest has started again, and its run from the beginning",
-                "a program or module reboots it; a program may only end itself",
-            )
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()
             on_progress(progress)

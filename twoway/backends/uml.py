@@ -37,6 +37,7 @@ from twoway.confinement import OWN_MIB, confined, refusal
 from twoway.contract.files import open_run_folder, sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
+from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
 from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named
@@ -177,10 +178,31 @@ def run(
             [*pinned, *boot],
             folder,
             home,
-            on_progress,
+            _of_one_boot(on_progress) if virtual_time else on_progress,
             stall_s=stall_s,
             culprit=lambda pid: _culprit(folder, pid),
         )
+
+
+def _of_one_boot(on_progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Return a function that passes progress on, and raises RunError after a second boot.
+
+    A kernel in user mode that is asked to reboot starts itself again, and carries out its plan from
+    the beginning.
+    """
+    latest_ns = 0
+
+    def pass_on(progress: Progress) -> None:
+        nonlocal latest_ns
+        if progress.time_ns < latest_ns:
+            raise RunError(
+                "the guest has started again, and its run from the beginning",
+                "a program or module reboots it; a program may only end itself",
+            )
+        latest_ns = progress.time_ns
+        on_progress(progress)
+
+    return pass_on
 
 
 def _culprit(folder: Path, sandbox: int) -> Culprit:
