@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 from plans import plan_with, run_folder, shell
-from running import ROOT, SMALL, guest_processes, run_small, twoway, write_experiment
+from running import ROOT, SMALL, guest_processes, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S
@@ -239,10 +239,13 @@ def test_run_small_is_a_result(small_run: Path) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
 def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
-    """All files of root's run belong to the owner of the results' parent folder."""
+    """All files of root's run belong to the owner of the results' parent, who has to be trusted."""
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 65534, 65534)
-    run_small(small, tmp_path / "theirs/results")
+    words = ("run", small, "--results", tmp_path / "theirs/results")
+    assert twoway(*words).returncode == 2
+    done = twoway(*words, "--trust-owner-of-results")
+    assert done.returncode == 0, done.stderr
     made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
     assert len(made) > 10
     assert {path.lstat().st_uid for path in made} == {65534}
