@@ -31,12 +31,22 @@ static void timetable_step(struct timetable *tt)
 /* Put the step of a time into force; it is the present one or a later one. */
 static void timetable_seek(struct timetable *tt, u64 time)
 {
+	u32 after = tt->n_steps;
+
 	if (tt->period && (s64)(time - tt->lap) >= (s64)tt->period) {
 		tt->lap += div64_u64(time - tt->lap, tt->period) * tt->period;
 		tt->step = 0;
 	}
-	while ((s64)(timetable_next(tt) - time) <= 0)
-		timetable_step(tt);
+	if ((s64)(timetable_next(tt) - time) > 0)
+		return;
+	while (after - tt->step > 1) {
+		u32 middle = tt->step + (after - tt->step) / 2;
+
+		if ((s64)(tt->lap + tt->steps[middle].at_ns - time) <= 0)
+			tt->step = middle;
+		else
+			after = middle;
+	}
 }
 
 void timetable_start(struct timetable *tt, u64 start, u64 now)
@@ -133,15 +143,35 @@ void timetable_clear(struct timetable *tt, u64 now)
 	timetable_start(tt, tt->lap, now);
 }
 
+/* What a step carries until the next, in bytes, or all that matters of it. */
+static u32 timetable_carries(const struct timetable *tt, const struct timetable_step *step, u64 end)
+{
+	u64 work = step->value;
+
+	if (tt->kind != TC_TIMETABLE_OPPORTUNITY) {
+		if (check_mul_overflow(work, end - step->at_ns, &work))
+			return TC_TIMETABLE_LARGEST_PACKET;
+		work = div_u64(work, NSEC_PER_SEC);
+	}
+	return min_t(u64, work, TC_TIMETABLE_LARGEST_PACKET);
+}
+
+/* FNV-1a, a word at a time. */
+static u64 timetable_digest(const struct timetable_step *step, u64 digest)
+{
+	digest = (digest ^ step->at_ns) * 0x100000001b3ULL;
+	return (digest ^ step->value) * 0x100000001b3ULL;
+}
+
 /*
  * Each packet must leave at some time: the work of a table that is repeated is bounded from below,
  * the last rate of another is not 0. And the largest packet must be placed in as many steps as the
  * longest table has: the queue's lock is held meanwhile.
  */
-int timetable_check(const struct timetable *tt, struct netlink_ext_ack *extack)
+int timetable_check(struct timetable *tt, u32 checked, struct netlink_ext_ack *extack)
 {
 	const struct timetable_step *step = tt->steps, *last = step + tt->n_steps - 1;
-	u64 bytes = 0;	/* that a lap carries, up to the largest packet */
+	u64 bytes;	/* that a lap carries, up to the largest packet */
 
 	if (!tt->n_steps)
 		return twoway_refuse(extack, "a timetable needs steps");
@@ -149,41 +179,32 @@ int timetable_check(const struct timetable *tt, struct netlink_ext_ack *extack)
 		return twoway_refuse(extack, "the first step is at 0");
 	if (tt->period && tt->period <= last->at_ns)
 		return twoway_refuse(extack, "the period is longer than the table");
-	for (; step < last || (step == last && tt->period); step++) {
-		u64 end = step < last ? step[1].at_ns : tt->period, work;
-
-		if (end <= step->at_ns)
+	if (!checked) {
+		tt->carried = 0;
+		tt->digest = timetable_digest(step, 0xcbf29ce484222325ULL);
+		checked = 1;
+	}
+	for (step += checked - 1; step < last; step++) {
+		if (step[1].at_ns <= step->at_ns)
 			return twoway_refuse(extack, "each step is later than the one before");
-		if (tt->kind == TC_TIMETABLE_OPPORTUNITY)
-			work = step->value;
-		else if (check_mul_overflow(step->value, end - step->at_ns, &work))
-			work = U64_MAX;
-		else
-			work = div_u64(work, NSEC_PER_SEC);
-		bytes = min_t(u64, bytes + min_t(u64, work, TC_TIMETABLE_LARGEST_PACKET),
-			      TC_TIMETABLE_LARGEST_PACKET);
+		bytes = tt->carried + timetable_carries(tt, step, step[1].at_ns);
+		tt->carried = min_t(u64, bytes, TC_TIMETABLE_LARGEST_PACKET);
+		tt->digest = timetable_digest(step + 1, tt->digest);
 	}
 	if (tt->kind == TC_TIMETABLE_DELAY)
 		return 0;
 	if (!tt->period && tt->kind == TC_TIMETABLE_OPPORTUNITY)
 		return twoway_refuse(extack, "opportunities need a period");
-	if (tt->period ? bytes < TC_TIMETABLE_LEAST_BYTES : !last->value)
+	if (!tt->period && last->value)
+		return 0;
+	bytes = tt->period ? tt->carried + timetable_carries(tt, last, tt->period) : 0;
+	bytes = min_t(u64, bytes, TC_TIMETABLE_LARGEST_PACKET);
+	if (bytes < TC_TIMETABLE_LEAST_BYTES)
 		return twoway_refuse(extack,
 				     "the table ends without a rate, or carries less than 1500 bytes each time");
-	if (tt->period && DIV_ROUND_UP_ULL(TC_TIMETABLE_LARGEST_PACKET, bytes) * tt->n_steps >
-				  TC_TIMETABLE_MAX_STEPS)
+	if (DIV_ROUND_UP_ULL(TC_TIMETABLE_LARGEST_PACKET, bytes) * tt->n_steps >
+	    TC_TIMETABLE_MAX_STEPS)
 		return twoway_refuse(extack,
 				     "too many steps for the little that the table carries each time");
 	return 0;
-}
-
-u64 timetable_digest(const struct timetable *tt)
-{
-	u64 digest = 0xcbf29ce484222325ULL;
-
-	for (u32 i = 0; i < tt->n_steps; i++) {
-		digest = (digest ^ tt->steps[i].at_ns) * 0x100000001b3ULL;
-		digest = (digest ^ tt->steps[i].value) * 0x100000001b3ULL;
-	}
-	return digest;
 }

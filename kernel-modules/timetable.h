@@ -38,23 +38,27 @@ struct timetable_step {
 struct timetable {
 	u8 kind;	/* of enum tc_timetable_kind */
 	u32 n_steps;	/* how many steps, at least one */
-	const struct timetable_step *steps;	/* the steps */
+	u32 room;	/* how many @steps has room for */
+	struct timetable_step *steps;	/* the steps */
 	u64 period;	/* ns after which the table starts again; 0: its last step lasts */
 	u64 lap;	/* when the table started last, ns */
 	u32 step;	/* the step in force */
 	u64 free_at;	/* when the last packet leaves, ns */
 	u64 rest;	/* work up to @free_at that the last packet does not need */
+	u32 carried;	/* bytes by all steps but the last, up to the largest packet */
+	u64 digest;	/* of the steps: it identifies a kernel's table without a dump */
 };
 
-/* 0, or refuse a table by which a packet might never leave, or need too many steps. */
-int timetable_check(const struct timetable *tt, struct netlink_ext_ack *extack);
+/*
+ * 0, or refuse a table by which a packet might never leave, or need too many steps. The first
+ * @checked steps have been checked.
+ */
+int timetable_check(struct timetable *tt, u32 checked, struct netlink_ext_ack *extack);
 /* Start at a time. Earlier, a repeated table is repeated backwards, another has its first step. */
 void timetable_start(struct timetable *tt, u64 start, u64 now);
 /* A packet arrives; returns when it leaves, or NEVER if that is too late, and ignores it. */
 u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes);
 /* All packets are gone, and the link is free. */
 void timetable_clear(struct timetable *tt, u64 now);
-/* FNV-1a of the steps, a word at a time: it identifies a kernel's table without a dump. */
-u64 timetable_digest(const struct timetable *tt);
 
 #endif /* TIMETABLE_H */

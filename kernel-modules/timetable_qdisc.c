@@ -29,9 +29,14 @@
 struct timetable_sched_data {
 	struct departures departures;
 	struct timetable table;
-	u64 start_real;				/* as given, ns of CLOCK_REALTIME */
-	u64 digest;				/* of the steps */
+	u64 start;				/* when the table started, ns */
 };
+
+/* Zero of CLOCK_REALTIME is this long before zero of the clock that never jumps, ns. */
+static u64 timetable_epoch(void)
+{
+	return ktime_to_ns(ktime_mono_to_real(0));
+}
 
 static bool timetable_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 {
@@ -55,10 +60,11 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 	return nla_put_u8(skb, TCA_TIMETABLE_KIND, tt->kind) ?:
 	       departures_put(skb, sch, TCA_TIMETABLE_LIMIT, TCA_TIMETABLE_OVERHEAD) ?:
-	       nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ?:
+	       nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start + timetable_epoch(),
+				 TCA_TIMETABLE_PAD) ?:
 	       nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ?:
 	       nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ?:
-	       nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, q->digest, TCA_TIMETABLE_PAD);
+	       nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, tt->digest, TCA_TIMETABLE_PAD);
 }
 
 static const struct departures_ops timetable_departures = {
@@ -85,79 +91,104 @@ static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
 	[TCA_TIMETABLE_STEPS]	= NLA_POLICY_NESTED_ARRAY(timetable_step_policy),
 };
 
-static int timetable_read_steps(struct timetable_step *step, const struct nlattr *list,
-				struct netlink_ext_ack *extack)
+static int timetable_read_step(struct timetable_step *step, const struct nlattr *entry,
+			       struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_TIMETABLE_STEP_MAX + 1];
-	const struct nlattr *entry;
-	int err, rest;
+	int err;
 
-	nla_for_each_nested(entry, list, rest) {
-		err = nla_parse_nested(tb, TCA_TIMETABLE_STEP_MAX, entry, timetable_step_policy,
-				       extack);
-		if (err)
-			return err;
-		if (!tb[TCA_TIMETABLE_STEP_AT] || !tb[TCA_TIMETABLE_STEP_VALUE])
-			return twoway_refuse_attr(extack, entry, "a step needs a time and a value");
-		*step++ = (struct timetable_step) {
-			.at_ns = nla_get_u64(tb[TCA_TIMETABLE_STEP_AT]),
-			.value = nla_get_u64(tb[TCA_TIMETABLE_STEP_VALUE]),
-		};
-	}
+	err = nla_parse_nested(tb, TCA_TIMETABLE_STEP_MAX, entry, timetable_step_policy, extack);
+	if (err)
+		return err;
+	if (!tb[TCA_TIMETABLE_STEP_AT] || !tb[TCA_TIMETABLE_STEP_VALUE])
+		return twoway_refuse_attr(extack, entry, "a step needs a time and a value");
+	*step = (struct timetable_step) {
+		.at_ns = nla_get_u64(tb[TCA_TIMETABLE_STEP_AT]),
+		.value = nla_get_u64(tb[TCA_TIMETABLE_STEP_VALUE]),
+	};
 	return 0;
 }
 
 /*
- * Read the table that a request asks for; the caller frees its steps. Steps whose first is at 0 are
- * a new table; others are added to the present one.
+ * Read steps into a table. If the first is at 0 they are a new one, and none of the present ones
+ * stays. Others are added, in place if there is room: packets do not look behind the last step.
  */
+static int timetable_read_steps(struct timetable *tt, u32 *stay, const struct nlattr *list,
+				struct netlink_ext_ack *extack)
+{
+	struct timetable_step first, *steps = tt->steps;
+	u32 n = departures_count(list);
+	const struct nlattr *entry;
+	int err, rest;
+
+	if (!n)
+		return 0;
+	err = timetable_read_step(&first, nla_data(list), extack);
+	if (err)
+		return err;
+	if (!first.at_ns)
+		*stay = 0;
+	if (*stay + n > TC_TIMETABLE_MAX_STEPS)
+		return twoway_refuse(extack, "a table has at most 1048576 steps");
+	if (!*stay || *stay + n > tt->room) {
+		tt->room = *stay ? roundup_pow_of_two(*stay + n) : n;
+		steps = kvmalloc_array(tt->room, sizeof(*steps), GFP_KERNEL_ACCOUNT);
+		if (!steps)
+			return -ENOMEM;
+		if (*stay)
+			memcpy(steps, tt->steps, *stay * sizeof(*steps));
+		tt->steps = steps;
+	}
+	tt->n_steps = *stay;
+	nla_for_each_nested(entry, list, rest) {
+		err = timetable_read_step(steps + tt->n_steps, entry, extack);
+		if (err)
+			return err;
+		tt->n_steps++;
+	}
+	return 0;
+}
+
+/* Read the table that a request asks for; the caller frees its steps if they are others. */
 static int timetable_read(struct timetable *tt, struct nlattr **tb, struct netlink_ext_ack *extack)
 {
-	const struct nlattr *given = tb[TCA_TIMETABLE_STEPS];
-	u32 n = given ? departures_count(given) : 0, stay = tt->n_steps;
-	struct timetable_step *steps;
+	u32 stay = tt->n_steps;
 	u8 kind = tt->kind;
 	int err;
 
-	steps = kvmalloc_array(max(stay + n, 1U), sizeof(*steps), GFP_KERNEL_ACCOUNT);
-	if (!steps)
-		return -ENOMEM;
-	if (stay)
-		memcpy(steps, tt->steps, stay * sizeof(*steps));
-	tt->steps = steps;
-	err = given ? timetable_read_steps(steps + stay, given, extack) : 0;
-	if (err)
-		return err;
-	if (n && !steps[stay].at_ns) {
-		memmove(steps, steps + stay, n * sizeof(*steps));
-		stay = 0;
+	if (tb[TCA_TIMETABLE_STEPS]) {
+		err = timetable_read_steps(tt, &stay, tb[TCA_TIMETABLE_STEPS], extack);
+		if (err)
+			return err;
 	}
-	tt->n_steps = stay + n;
 	if (tb[TCA_TIMETABLE_KIND])
 		tt->kind = nla_get_u8(tb[TCA_TIMETABLE_KIND]);
 	if (tb[TCA_TIMETABLE_PERIOD])
 		tt->period = nla_get_u64(tb[TCA_TIMETABLE_PERIOD]);
-	if (tt->n_steps > TC_TIMETABLE_MAX_STEPS)
-		return twoway_refuse(extack, "a table has at most 1048576 steps");
 	if (stay && tt->kind != kind)
 		return twoway_refuse(extack, "a table of another kind begins with a step at 0");
-	return timetable_check(tt, extack);
+	return timetable_check(tt, stay, extack);
 }
 
-/* Under the root lock: go on with another table. Packets may have come since it was made. */
+/*
+ * Under the root lock: go on with another table. Packets may have come since it was made. The start
+ * is the present one unless another is given; 0: now.
+ */
 static int timetable_begin(struct timetable_sched_data *q, struct timetable *tt,
-			   u64 start_real, struct netlink_ext_ack *extack)
+			   const struct nlattr *given, struct netlink_ext_ack *extack)
 {
-	u64 now = ktime_get_ns(), now_real = ktime_get_real_ns();
+	u64 now = ktime_get_ns(), epoch = timetable_epoch();
+	u64 start = q->table.steps ? q->start : now;
+	u64 start_real = given ? nla_get_u64(given) : 0;
 
-	if (!start_real)
-		start_real = now_real;
-	if (start_real < now_real - now)
-		return twoway_refuse(extack, "the start is before the kernel's");
+	if (start_real && start_real < epoch)
+		return twoway_refuse_attr(extack, given, "the start is before the kernel's");
+	if (given)
+		start = start_real ? start_real - epoch : now;
 	tt->free_at = q->table.free_at;
 	tt->rest = tt->kind == q->table.kind ? q->table.rest : 0;
-	timetable_start(tt, start_real - now_real + now, now);
-	q->start_real = start_real;
+	timetable_start(tt, start, now);
+	q->start = start;
 	swap(q->table, *tt);
 	return 0;
 }
@@ -168,22 +199,17 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	struct timetable_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_TIMETABLE_MAX + 1] = { };
 	struct timetable table = q->table;
-	u64 start_real = q->start_real, digest;
 	int err;
 
 	err = opt ? nla_parse_nested(tb, TCA_TIMETABLE_MAX, opt, timetable_policy, extack) : 0;
 	if (err)
 		return err;
-	if (tb[TCA_TIMETABLE_START])
-		start_real = nla_get_u64(tb[TCA_TIMETABLE_START]);
 	err = timetable_read(&table, tb, extack);
 	if (err)
 		goto free;
-	digest = timetable_digest(&table);
 	sch_tree_lock(sch);
-	err = timetable_begin(q, &table, start_real, extack);
+	err = timetable_begin(q, &table, tb[TCA_TIMETABLE_START], extack);
 	if (!err) {
-		q->digest = digest;
 		departures_set(sch, tb[TCA_TIMETABLE_LIMIT], tb[TCA_TIMETABLE_OVERHEAD]);
 		q->departures.ops = &timetable_departures;
 	}

@@ -5,6 +5,7 @@ Frames go from a0 through its qdisc to b0; see dtm_scenarios.py.
 
 import contextlib
 import itertools
+import json
 import subprocess
 import time
 from pathlib import Path
@@ -258,3 +259,29 @@ def horizon(options: str, sent: int, queued: int) -> None:
         send_frames([MTU_FRAME] * sent)
         qdisc = channels()[0]
     expect("queued and dropped", (qdisc.queued_packets, qdisc.drops), (queued, sent - queued))
+
+
+def wall_clock_steps() -> None:
+    """After the wall clock was set, changes leave a table's phase, and dumps follow the clock."""
+    change = "tc qdisc change dev a0 root handle 1 timetable"
+    start_real, clock = time.time_ns(), time.monotonic_ns()
+    with wire(), arrivals() as watcher, contextlib.ExitStack() as undo:
+        run("tc qdisc add dev a0 root handle 1 timetable rates 0s:1Mbit,10s:8Mbit period 20s")
+        start_ns = json.loads(run("tc -j qdisc show dev a0"))[0]["options"]["start_ns"]
+        undo.callback(
+            lambda: time.clock_settime_ns(
+                time.CLOCK_REALTIME, start_real + time.monotonic_ns() - clock
+            )
+        )
+        for step_s, option in ((12, "limit 900"), (100, "overhead 0"), (-105, "limit 800")):
+            run(f"date -s {step_s:+}seconds", f"{change} {option}")
+            start_ns += step_s * 10**9
+            shown = json.loads(run("tc -j qdisc show dev a0"))[0]["options"]["start_ns"]
+            # date reads the clock some time before it sets it.
+            claim(f"the start follows: {shown - start_ns} ns", abs(shown - start_ns) < 10**6)
+            run(f"{change} start {shown}ns")
+            again = json.loads(run("tc -j qdisc show dev a0"))[0]["options"]["start_ns"]
+            expect("a start given back", again, shown)
+            send_frames([MTU_FRAME] * 3)
+            time.sleep(0.1)
+            expect_gaps(collect(watcher), 3, 12_112_000)

@@ -25,24 +25,50 @@ Packets = Sequence[tuple[int, int]]
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled arithmetic."""
-    made = tmp_path_factory.mktemp("timetable") / "timetable_model"
-    subprocess.run(
-        f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
-        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
-        f"-o {made} {HERE}/timetable_model.c {MODULES}/timetable.c".split(),
-        check=True,
+    folder = tmp_path_factory.mktemp("timetable")
+    cc = (
+        "cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
+        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi"
     )
+    made, counted = folder / "timetable_model", folder / "timetable.o"
+    for command in (
+        f"{cc} -fsanitize-coverage=trace-pc -c -o {counted} {MODULES}/timetable.c",
+        f"{cc} -o {made} {HERE}/timetable_model.c {counted}",
+    ):
+        subprocess.run(command.split(), check=True)
     return made
+
+
+def _run(
+    program: Path,
+    table: Timetable,
+    packets: Packets,
+    *,
+    clock: tuple[int, int] = (0, 0),
+    part: int = 0,
+) -> tuple[list[str], int]:
+    """Return the output of the kernel's arithmetic, and its cost in basic blocks.
+
+    Args:
+        program: the compiled arithmetic.
+        table: the table.
+        packets: times and sizes.
+        clock: when the table starts, and the present.
+        part: steps of a request; 0: all.
+    """
+    rows = [*table.steps, *packets]
+    start, now = clock
+    steps = len(table.steps)
+    said = f"{KINDS.index(table.kind)} {table.period_ns} {start} {now} {steps} {part or steps}\n"
+    said += "".join(f"{first} {second}\n" for first, second in rows)
+    done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), int(done.stderr)
 
 
 def told(program: Path, table: Timetable, start: int, now: int, packets: Packets) -> list[str]:
     """Return the output of the kernel's arithmetic: digest and departures, or the problem."""
-    rows = [*table.steps, *packets]
-    said = f"{KINDS.index(table.kind)} {table.period_ns} {start} {now} {len(table.steps)}\n"
-    said += "".join(f"{first} {second}\n" for first, second in rows)
-    done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return _run(program, table, packets, clock=(start, now))[0]
 
 
 def departures(program: Path, table: Timetable, packets: Packets) -> list[int]:
@@ -129,6 +155,40 @@ def test_no_packet_leaves_beyond_the_horizon(
     fit = (1 + HORIZON_NS - first) // lasts_ns + 1
     assert found[:fit] == [first + lasts_ns * each for each in range(fit)]
     assert found[fit:] == [NEVER] * (9000 - fit)
+
+
+@pytest.mark.parametrize("period_ns", [0, 1 << 20])
+def test_a_pause_costs_no_more_in_a_long_table(program: Path, period_ns: int) -> None:
+    """After a pause, a packet's step in a table of 2^20 steps is found by bisection."""
+    table = Timetable("delays", tuple((at, at % 7) for at in range(1 << 20)), period_ns)
+    packets = [(at, 1500) for at in range(1, 1 << 20, 1 << 10)]
+    found, cost = _run(program, table, packets)
+    assert [int(each) for each in found[1:]] == leaves(table, 0, packets)
+    _, checked = _run(program, table, [])
+    assert cost - checked < 200 * len(packets)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_that_are_added_cost_no_more_in_a_long_table(program: Path, kind: Kind) -> None:
+    """A table that comes in parts is checked as cheaply as a whole one, with the same digest."""
+    period_ns = 0 if kind == "delays" else 10**6
+    table = Timetable(kind, tuple((at, 10**9 + at) for at in range(1 << 15)), period_ns)
+    packets = [(5, 1500), (10**5, 700)]
+    whole, at_once = _run(program, table, packets)
+    parts, one_by_one = _run(program, table, packets, part=100)
+    assert parts == whole
+    assert one_by_one < 1.1 * at_once
+
+
+def test_steps_that_are_added_belong_to_the_table(program: Path) -> None:
+    """An added step must be later than the last one, and its work counts with the others."""
+    carries = Timetable("opportunities", tuple((at, 100) for at in range(30)), 30)
+    repeats = Timetable("rates", ((0, 9), (5, 9), (5, 9)))
+    for table, part, said in (
+        (carries, 20, str(carries.digest)),
+        (repeats, 2, "each step is later than the one before"),
+    ):
+        assert _run(program, table, [], part=part)[0] == [said]
 
 
 def test_the_longest_delay(program: Path) -> None:
