@@ -115,7 +115,8 @@ static void medium_arm(struct medium *m, u64 now)
 			return;
 		ends_at = medium_leaves(&m->turns, end, medium_bits_of_next(m->ends[end]));
 	}
-	hrtimer_start(&m->timer, ns_to_ktime(ends_at), HRTIMER_MODE_ABS_SOFT);
+	if (!hrtimer_is_queued(&m->timer) || hrtimer_get_expires_ns(&m->timer) != ends_at)
+		hrtimer_start(&m->timer, ns_to_ktime(ends_at), HRTIMER_MODE_ABS_SOFT);
 }
 
 static enum hrtimer_restart medium_expires(struct hrtimer *timer)

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Network namespaces that requests name; see named_net.h. */
 
-#include <linux/capability.h>
 #include <linux/net_namespace.h>
 #include <linux/netdevice.h>
+#include <linux/user_namespace.h>
 #include <net/netlink.h>
 
 #include "named_net.h"
+
+/*
+ * Rtnetlink has checked that both the sender of the request and the opener of its socket are the
+ * administrators of the device's namespace, and so of those of user namespaces below. A qdisc does
+ * not know the opener, and cannot ask more of it.
+ */
+static bool named_net_is_below(const struct net *net, const struct net *own)
+{
+	const struct user_namespace *ns = net->user_ns;
+
+	while (ns && ns != own->user_ns)
+		ns = ns->parent;
+	return ns;
+}
 
 struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
 			  struct netlink_ext_ack *extack)
@@ -23,7 +37,7 @@ struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const stru
 		NL_SET_ERR_MSG_ATTR(extack, fd ?: nsid, "there is no such network namespace");
 		return net;
 	}
-	if (!ns_capable(net->user_ns, CAP_NET_ADMIN)) {
+	if (!named_net_is_below(net, own)) {
 		put_net(net);
 		NL_SET_ERR_MSG_ATTR(extack, fd ?: nsid, "that network namespace is not yours");
 		return ERR_PTR(-EPERM);

@@ -9,7 +9,10 @@
 #include <net/net_namespace.h>
 #include <net/sch_generic.h>
 
-/* The namespace, held until put_net(). The caller must be its administrator. */
+/*
+ * The namespace, held until put_net(). It must be of the user namespace of the device's own, or of
+ * one below.
+ */
 struct net *named_net_get(struct Qdisc *sch, const struct nlattr *fd, const struct nlattr *nsid,
 			  struct netlink_ext_ack *extack);
 /* 1 if a request names `net` or no namespace, 0 if it names another, or an error. */

@@ -126,22 +126,22 @@ def namespace(name: str) -> Iterator[None]:
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
-def in_user_namespace(script: str) -> str:
-    """Run a script as root of a new user namespace, in its own network namespace.
+def user_namespace(script: str) -> list[str]:
+    """Return the command that runs a script as root of a new user namespace, in its own network.
 
-    The script's standard input is our network namespace. Linux makes no user namespace for a
-    process whose root folder is not that of its mount namespace, as for the guest's programs:
-    change to that folder, with a writable /proc.
+    Linux makes no user namespace for a process whose root folder is not that of its mount
+    namespace, as for the guest's programs: change to that folder, with a writable /proc.
     """
     whole = f"ip link add e0 type dummy; ip link set e0 up; {script}"
     inside = f"mount -t proc proc /proc; exec unshare -U -r -n sh -c '{whole}'"
+    return ["nsenter", "--mount=/proc/self/ns/mnt", "unshare", "-m", "sh", "-c", inside]
+
+
+def in_user_namespace(script: str) -> str:
+    """Run a script in a new user namespace; its standard input is our network namespace."""
     with Path(HERE).open() as ours:
         done = subprocess.run(
-            ["nsenter", "--mount=/proc/self/ns/mnt", "unshare", "-m", "sh", "-c", inside],
-            stdin=ours,
-            capture_output=True,
-            text=True,
-            check=False,
+            user_namespace(script), stdin=ours, capture_output=True, text=True, check=False
         )
     return done.stdout + done.stderr
 
@@ -225,6 +225,27 @@ def pool_in_user_namespaces() -> None:
             "Error: that network namespace is not yours.",
         ],
     )
+    run("dtm pool del bus")
+
+
+def pool_above_stays_out_of_reach() -> None:
+    """A device of another user namespace joins no pool of ours, even if our root asks for it.
+
+    Whoever opened the socket of the request may be root there alone.
+    """
+    run("dtm pool add bus slots 40")
+    command = user_namespace("echo up; exec sleep 99")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout
+        expect("the other namespace", other.stdout.readline(), "up\n")
+        net = f"nsenter --net=/proc/{other.pid}/ns/net tc qdisc add dev e0 root dtm"
+        expect(
+            "a pool above",
+            refused(f"{net} pool bus netns {HERE}"),
+            "that network namespace is not yours",
+        )
+        run(net)
+        other.kill()
     run("dtm pool del bus")
 
 

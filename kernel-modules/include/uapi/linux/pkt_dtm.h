@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
  * The queueing discipline "dtm" as seen from user space: options and statistics of tc, and the
- * generic netlink family "dtm", which has pools, channels and their reallocations.
+ * generic netlink family "dtm", which has the pools of channels.
  * Documentation: tc/tc-dtm.8; netlink/dtm.yaml describes the family.
  */
 #ifndef _UAPI_LINUX_PKT_DTM_H
