@@ -10,6 +10,7 @@
 #define TWOWAY_FAST_WINDOW_H
 
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #define FAST_SHIFT 24
@@ -27,6 +28,10 @@
 #define FAST_NS2_SAMPLES 256U
 /* us. ns-2's threshold of queueing delay: below it each ACK adds a packet. */
 #define FAST_NS2_LITTLE_DELAY_US 750U
+/* us. The least time between two updates of ns-2. */
+#define FAST_NS2_PERIOD_US 10000U
+/* us. The baseRTT from which on ns-2 spreads increases, in whole packets. */
+#define FAST_NS2_PACED_US 4000U
 
 /* To the nearest, halves away from zero; dividend within +-2^62. */
 static inline s64 fast_div_nearest(s64 dividend, s32 divisor)
@@ -123,16 +128,47 @@ static inline u64 fast_next_window(u64 window, u64 flown, u64 base_rtt, u64 aver
 }
 
 /*
- * The congestion window while an increase is spread evenly over one window of
- * acknowledged segments; with to <= 2 from, at most one more for each of them.
+ * An increase cut to whole packets where ns-2 paces it, that is from a baseRTT of 4 ms on.
  *
- * from, to: segments, 1 <= from <= to. acked: segments since the increase was decided.
+ * window, next: segments, Q24. base_rtt_us: 0..FAST_MAX_RTT_US.
  */
-static inline u32 fast_spread(u32 from, u32 to, u32 acked)
+static inline u64 fast_cut_increase(u64 window, u64 next, u32 base_rtt_us)
 {
-	if (acked >= from)
-		return to;
-	return from + (u32)div_u64((u64)(to - from) * acked, from);
+	if (next <= window || base_rtt_us < FAST_NS2_PACED_US)
+		return next;
+	return window + fast_cut(next - window);
+}
+
+/*
+ * How many acknowledged segments ns-2 spreads an increase over: it adds one of `more` segments with
+ * each n-th ACK of those that come in 10 ms, n whole and at least 1. Over none if baseRTT is below
+ * 4 ms.
+ *
+ * more, flown: segments, 1..FAST_MAX_WINDOW; flown is what a round trip acknowledges.
+ * average_rtt: us, Q24, not 0. base_rtt_us: 0..FAST_MAX_RTT_US.
+ */
+static inline u32 fast_spread_as_ns2(u32 more, u32 flown, u64 average_rtt, u32 base_rtt_us)
+{
+	u64 acks = div64_u64(fast_q24(flown) * FAST_NS2_PERIOD_US, average_rtt);
+
+	if (base_rtt_us < FAST_NS2_PACED_US)
+		return 0;
+	return more * max(div_u64(min_t(u64, acks, FAST_MAX_WINDOW), more), 1U);
+}
+
+/*
+ * The congestion window while an increase is spread evenly over some acknowledged segments, with
+ * at most one more for each of them; over none, the increase applies at once.
+ *
+ * from, to, over: segments, from <= to. acked: segments since the increase was decided.
+ */
+static inline u32 fast_spread(u32 from, u32 to, u32 over, u32 acked)
+{
+	u32 more = to - from;
+
+	if (acked < over)
+		more = div_u64((u64)more * acked, over);
+	return from + (over ? min(more, acked) : more);
 }
 
 #endif /* TWOWAY_FAST_WINDOW_H */

@@ -66,13 +66,18 @@
  *		below 768 packets
  *	4	one law for all delays; in ns-2 each ACK adds a packet to w while the
  *		queueing delay is below a threshold (mi_threshold, 0.75 ms here)
- *	8	one update per RTT or, with every_other_rtt, per two RTTs; ns-2 updates
- *		every 10 ms within every other RTT
+ *	8	one update per RTT or, with every_other_rtt, per two RTTs, and its increase is
+ *		spread over the ACKs of one RTT; ns-2 updates every 10 ms within every other
+ *		RTT, spreads over the ACKs of 10 ms, at once if baseRTT is below 4 ms, and
+ *		drops what is left of an increase at the next update
  *	16	w has a fraction; ns-2 cuts it off in one of its three ways to round
+ *	32	an increase has a fraction; ns-2 cuts it off in all three, if baseRTT is 4 ms or
+ *		more: w rests up to 1/gamma packets lower, if it comes from below
  *
- * Two more are here always: the 2w bound, which ns-2 lacks, and slow start to half after a
- * timeout, where ns-2 resumes FAST from 2. They matter before a flow is at rest, and after losses.
- * Neither module has a dead zone while its alpha and beta are equal.
+ * Three more are here always: the 2w bound, which ns-2 lacks; slow start to half after a timeout,
+ * where ns-2 resumes FAST from 2; and Linux's loss recovery, where ns-2 also sends a packet again
+ * that is not acknowledged after twice its average RTT. They matter before a flow is at rest, and
+ * after losses. Neither module has a dead zone while its alpha and beta are equal.
  */
 
 #include <linux/inet_diag.h>
@@ -104,11 +109,9 @@ enum {
 	FAST_NS2_THRESHOLD = 4,
 	FAST_NS2_UPDATES = 8,
 	FAST_NS2_WHOLE = 16,
-	FAST_NS2_ALL = 31,
+	FAST_NS2_INCREASES = 32,
+	FAST_NS2_ALL = 63,
 };
-
-/* us: the least time between two updates of ns-2. */
-#define FAST_NS2_PERIOD 10000U
 
 /**
  * struct fast_net - the parameters of a network namespace's flows; any may change at any time
@@ -139,6 +142,7 @@ struct fast_net {
  * @round_end: snd_nxt when the round began; it ends when more is acknowledged
  * @from: snd_cwnd when w was last updated, packets
  * @to: snd_cwnd to reach in this round, packets
+ * @over: acknowledged packets that the increase is spread over
  * @acked: packets acknowledged while growing to it
  * @recovering: Linux's loss recovery has the window, not FAST
  * @frozen: no update at this round's end (every_other_rtt), or in this round (ns2)
@@ -153,6 +157,7 @@ struct fast {
 	u32 round_end;
 	u32 from;
 	u32 to;
+	u32 over;
 	u32 acked;
 	bool recovering;
 	bool frozen;
@@ -180,7 +185,7 @@ MODULE_PARM_DESC(every_other_rtt, "first net.ipv4.fast.every_other_rtt: update o
 
 static unsigned int ns2;
 module_param(ns2, uint, 0444);
-MODULE_PARM_DESC(ns2, "first net.ipv4.fast.ns2: sum of what is as in ns-2's module (0..31, default 0): 1 flown, 2 average, 4 threshold, 8 updates, 16 whole windows");
+MODULE_PARM_DESC(ns2, "first net.ipv4.fast.ns2: sum of what is as in ns-2's module (0..63, default 0): 1 flown, 2 average, 4 threshold, 8 updates, 16 whole windows, 32 whole increases");
 
 static unsigned int fast_net_id;
 
@@ -226,6 +231,7 @@ static void fast_begin_round(struct sock *sk, u32 cwnd)
 	fast->round_end = tcp_sk(sk)->snd_nxt;
 	fast->from = cwnd;
 	fast->to = fast->from;
+	fast->over = fast->from;
 	fast->acked = 0;
 }
 
@@ -295,12 +301,16 @@ static void fast_update(struct sock *sk)
 	 * for an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
+	if (fast_as_ns2(sk, FAST_NS2_UPDATES) && fast->to > cwnd)
+		fast->window = min(fast->window, fast_q24(cwnd));
 	flown = fast_as_ns2(sk, FAST_NS2_FLOWN) ? fast_q24(fast->flown) : fast->window;
 	next = fast_next_window(fast->window, flown, fast_q24(base), fast->average_rtt, alpha,
 				READ_ONCE(fast_net(sk)->gamma));
+	doubles = next == 2 * fast->window;
 	if (fast_as_ns2(sk, FAST_NS2_WHOLE))
 		next = fast_cut(next);
-	doubles = next == 2 * fast->window;
+	if (fast_as_ns2(sk, FAST_NS2_INCREASES))
+		next = fast_cut_increase(fast->window, next, base);
 	if (next > fast->window && !fast_window_was_full(sk))
 		next = fast->window;
 	fast->window = next;
@@ -312,6 +322,11 @@ static void fast_update(struct sock *sk)
 		tp->snd_ssthresh = min(tp->snd_ssthresh, tcp_snd_cwnd(tp));
 	fast_begin_round(sk, tcp_snd_cwnd(tp));
 	fast->to = clamp(fast_whole(next), fast->from, 2 * fast->from);
+	if (fast_as_ns2(sk, FAST_NS2_UPDATES) && fast->to > fast->from)
+		fast->over = fast_spread_as_ns2(fast->to - fast->from, fast->flown,
+						fast->average_rtt, base);
+	if (!fast->over)
+		fast_set_cwnd(sk, fast->to);
 	trace_fast_update(sk, next, fast->average_rtt, base, alpha);
 }
 
@@ -339,7 +354,7 @@ static void fast_update_as_ns2(struct sock *sk, u32 ack)
 		fast->frozen = !fast->frozen;
 	}
 	if (fast->frozen || !fast->average_rtt ||
-	    (u32)tp->tcp_mstamp - fast->updated_us < FAST_NS2_PERIOD)
+	    (u32)tp->tcp_mstamp - fast->updated_us < FAST_NS2_PERIOD_US)
 		return;
 	round_end = fast->round_end;
 	fast_update(sk);
@@ -368,10 +383,12 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 	if (fast->to > fast->from && fast_window_was_full(sk)) {
+		u32 cwnd;
+
 		fast->acked += acked;
+		cwnd = fast_spread(fast->from, fast->to, fast->over, fast->acked);
 		/* Not further if something else lowered cwnd meanwhile, e.g. a restart. */
-		fast_set_cwnd(sk, min(fast_spread(fast->from, fast->to, fast->acked),
-				      tcp_snd_cwnd(tp) + acked));
+		fast_set_cwnd(sk, min(cwnd, tcp_snd_cwnd(tp) + acked));
 	}
 
 	if (fast_as_ns2(sk, FAST_NS2_UPDATES)) {

@@ -133,6 +133,31 @@ static void fast_ns2_windows_are_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fast_cut(fast_q24(FAST_MAX_WINDOW) + 1), fast_q24(FAST_MAX_WINDOW));
 }
 
+/* ns-2 spreads an increase over ACKs of 10 ms, with whole distances, or over none. */
+static void fast_ns2_spreads_over_10_ms(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_spread_as_ns2(15, 250, fast_q24(20000), 4000), 15 * 8);
+	KUNIT_EXPECT_EQ(test, fast_spread_as_ns2(15, 2, fast_q24(100000), 4000), 15);
+	KUNIT_EXPECT_EQ(test, fast_spread_as_ns2(15, 250, fast_q24(20000), 3999), 0);
+	KUNIT_EXPECT_EQ(test, fast_spread_as_ns2(1, FAST_MAX_WINDOW, 1, 4000), FAST_MAX_WINDOW);
+	KUNIT_EXPECT_EQ(test, fast_spread(100, 110, 20, 5), 102);
+	KUNIT_EXPECT_EQ(test, fast_spread(100, 130, 20, 20), 120);
+	KUNIT_EXPECT_EQ(test, fast_spread(100, 130, 20, 30), 130);
+	KUNIT_EXPECT_EQ(test, fast_spread(100, 130, 0, 1), 130);
+}
+
+/* Where ns-2 spreads an increase it is whole; the fraction of the window stays. */
+static void fast_ns2_increases_are_whole(struct kunit *test)
+{
+	const u64 half = fast_q24(1) / 2, window = fast_q24(33) + half;
+
+	KUNIT_EXPECT_EQ(test, fast_cut_increase(window, window + half, 4000), window);
+	KUNIT_EXPECT_EQ(test, fast_cut_increase(window, window + 3 * half, 4000),
+			window + fast_q24(1));
+	KUNIT_EXPECT_EQ(test, fast_cut_increase(window, window + half, 3999), window + half);
+	KUNIT_EXPECT_EQ(test, fast_cut_increase(window, window - 1, 4000), window - 1);
+}
+
 /* An increase to no more than the double adds at most a segment per ACK, and all of it in time. */
 static void fast_increase_is_spread_evenly(struct kunit *test)
 {
@@ -141,17 +166,17 @@ static void fast_increase_is_spread_evenly(struct kunit *test)
 	for (from = 1; from <= 40; from++)
 		for (to = from; to <= 2 * from; to++)
 			for (acked = 0; acked <= from; acked++) {
-				u32 now = fast_spread(from, to, acked);
-				u32 next = fast_spread(from, to, acked + 1);
+				u32 now = fast_spread(from, to, from, acked);
+				u32 next = fast_spread(from, to, from, acked + 1);
 
 				/* now - from is (to - from) * acked / from, rounded down. */
 				KUNIT_ASSERT_LE(test, (now - from) * from, (to - from) * acked);
 				KUNIT_ASSERT_GE(test, next, now);
 				KUNIT_ASSERT_LE(test, next, now + 1);
 			}
-	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 5), 15);
-	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10), 20);
-	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 1000), 20);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10, 5), 15);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10, 10), 20);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10, 1000), 20);
 }
 
 /* Thousandths are cut, not rounded, up to the largest window and the longest round trip. */
@@ -172,6 +197,8 @@ static struct kunit_case fast_cases[] = {
 	KUNIT_CASE(fast_ns2_moves_as_its_module),
 	KUNIT_CASE(fast_ns2_grows_below_its_threshold),
 	KUNIT_CASE(fast_ns2_windows_are_whole),
+	KUNIT_CASE(fast_ns2_spreads_over_10_ms),
+	KUNIT_CASE(fast_ns2_increases_are_whole),
 	KUNIT_CASE(fast_increase_is_spread_evenly),
 	KUNIT_CASE(fast_thousandths_are_cut),
 	{}

@@ -125,7 +125,7 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     assert [row["case"] for row in loaded] == list(ACCEPTED)
     first = {"alpha": 100, "base_rtt_us": 0, "every_other_rtt": 0, "gamma": 500, "ns2": 0}
     most = {"base_rtt_us": 2**31 - 1, "every_other_rtt": 1, "gamma": 1000}
-    for row, given in zip(loaded, ({}, {"gamma": 1, "ns2": 31}, most), strict=True):
+    for row, given in zip(loaded, ({}, {"gamma": 1, "ns2": 63}, most), strict=True):
         assert row["sysctls"] == {"first": first | given, "later": first | given}
         assert row["taken"] == {name: list(values[:2]) for name, values in SYSCTLS.items()}
 
@@ -414,7 +414,7 @@ def test_timeout_slow_starts_to_half(
 
 # The bits of net.ipv4.fast.ns2. The path has 100 Mbit/s and 20 ms; the given base round trip is
 # above any real one, so no queueing delay is measured.
-FLOWN, THRESHOLD, UPDATES, WHOLE = 1, 4, 8, 16
+FLOWN, THRESHOLD, UPDATES, WHOLE, INCREASES = 1, 4, 8, 16, 32
 NO_DELAY = (1 << 31) - 1
 
 
@@ -450,10 +450,26 @@ def test_ns2_adds_a_packet_for_each_ack(guest: Guest, tmp_path: Path) -> None:
 def test_ns2_updates_in_every_other_round_trip(guest: Guest, tmp_path: Path) -> None:
     """The window grows by gamma alpha in every other round trip.
 
-    The ACKs of a round take less than 10 ms. The first increase doubles the window; the last packet
-    of an increase leaves in the next round trip.
+    The ACKs of a round take less than 10 ms. The first increase doubles the window, a packet with
+    each ACK, and the last of these comes in the next round trip.
     """
-    assert _growth_as_ns2(guest, tmp_path, UPDATES, 11) == [9, 1] + [14, 1] * 4
+    assert _growth_as_ns2(guest, tmp_path, UPDATES, 11) == [9, 1] + [15, 0] * 4
+
+
+def test_ns2_takes_each_increase_within_10_ms(guest: Guest, tmp_path: Path) -> None:
+    """In a round trip longer than 10 ms the window grows by gamma alpha every 10 ms, or not at all.
+
+    From 400 packets on, ACKs never pause. An update waits for the next ACK, at most 0.08 ms.
+    """
+    document = experiment(
+        [flow(30)], 2, profile="fast-100-10mbit", modules=with_base(NO_DELAY, ns2=UPDATES)
+    )
+    cwnd = Outcome(guest, tmp_path, document).sockets["cwnd"]
+    growth = cwnd[10:] - cwnd[:-10]
+    growth = growth[cwnd[:-10] > 400]
+    assert np.median(growth[growth > 0]) == 15
+    assert growth.max() <= 16
+    assert 0.3 < (growth == 0).mean() < 0.5
 
 
 def test_ns2_cuts_windows(guest: Guest, tmp_path: Path) -> None:
@@ -464,3 +480,19 @@ def test_ns2_cuts_windows(guest: Guest, tmp_path: Path) -> None:
     """
     document = experiment([flow(10)], 4, modules=with_base(gamma=100, ns2=WHOLE))
     assert Outcome(guest, tmp_path, document).cwnd_levels() == [10, 11]
+
+
+def test_ns2_cuts_increases(guest: Guest, tmp_path: Path) -> None:
+    """A window that should grow by less than a packet per round trip does not grow.
+
+    20.112 ms hold 251.4 packets of 0.08 ms. With 272 of them 20.6 wait, and gamma (30 - 20.6) is
+    less than 1. The average round trip is up to two round trips old, in which two more are added.
+    With fractions the window would be 281.4.
+    """
+    document = experiment(
+        [flow(30)],
+        4,
+        profile="fast-100-10mbit",
+        modules=with_base(20112, gamma=100, ns2=INCREASES),
+    )
+    assert 272 <= Outcome(guest, tmp_path, document).cwnd_levels()[-1] <= 274

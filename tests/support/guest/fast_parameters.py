@@ -20,7 +20,7 @@ REFUSED = {
     "alphas=65536": "tcp_fast: alphas: must be 1..65535 packets, got 65536",
     "alphas=30,100,30": "tcp_fast: alphas: 30 is given twice",
     "base_rtt_us=2147483648": "tcp_fast: base_rtt_us: must be 0..2147483647 us, got 2147483648",
-    "ns2=32": "tcp_fast: ns2: must be 0..31, got 32",
+    "ns2=64": "tcp_fast: ns2: must be 0..63, got 64",
 }
 # The ends of each sysctl's range, and the values next to them.
 SYSCTLS = {
@@ -28,11 +28,11 @@ SYSCTLS = {
     "base_rtt_us": (0, 2147483647, -1, 2147483648),
     "every_other_rtt": (0, 1, -1, 2),
     "gamma": (1, 1000, 0, 1001),
-    "ns2": (0, 31, -1, 32),
+    "ns2": (0, 63, -1, 64),
 }
 ACCEPTED = (
     "",
-    "gamma=1 ns2=31",
+    "gamma=1 ns2=63",
     "gamma=1000 alphas=1,65535 base_rtt_us=2147483647 every_other_rtt=1",
 )
 
