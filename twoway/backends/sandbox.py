@@ -235,20 +235,20 @@ def _judge(returncode: int, folder: Path) -> None:
         raise RunError(f"in the guest: {error}", _LACKING if _LACKED.search(error) else "")
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
-        said = panic[panic.index("Kernel panic") :].strip()
+        said = cut(panic[panic.index("Kernel panic") :].strip())
         place = fault_place(text)
-        where = f" in {place}" if place else ""
+        where = f" in {cut(place)}" if place else ""
         raise RunError(f"the guest kernel panicked{where}: {said}", f"see {CONSOLE_LOG}")
     if status is None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
-        said = console[-1].strip() if console else "nothing"
+        said = cut(console[-1].strip()) if console else "nothing"
         raise RunError(f"the guest died ({how}); its last output: {said}", f"see {CONSOLE_LOG}")
     if status != "0":
-        said = " / ".join(line.strip() for line in console[-3:])
+        said = " / ".join(cut(line.strip()) for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
     if found := complaints(text):
         what = "cwnd set to 0 or less: " if _NO_WINDOW.search(found[0]) else ""
-        raise RunError(f"the guest kernel complained: {what}{found[0]}", f"see {CONSOLE_LOG}")
+        raise RunError(f"the guest kernel complained: {what}{cut(found[0])}", f"see {CONSOLE_LOG}")
 
 
 def fault_place(console: str) -> str | None:

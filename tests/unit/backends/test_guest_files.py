@@ -8,7 +8,13 @@ import pytest
 from deep_folders import nested
 
 from twoway.backends.guest_files import remove_special_files
-from twoway.backends.sandbox import PROGRESS_FILE, guest_error, guest_status, read_progress
+from twoway.backends.sandbox import (
+    PROGRESS_FILE,
+    _judge,
+    guest_error,
+    guest_status,
+    read_progress,
+)
 from twoway.contract.folders import disk_bytes, remove_folder
 from twoway.errors import RunError
 from twoway.progress import RunClock
@@ -155,3 +161,24 @@ def test_lost_packets_that_are_no_number(tmp_path: Path, said: str) -> None:
     assert len(str(told.value)) < 300
     (tmp_path / "log/tap.err").write_text("x" * 5000 + "\n12 packets dropped by kernel\n")
     assert _capture_drops(tmp_path, "tap") == 12
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        ("", "[ 1.1] Kernel panic - {}"),
+        ("", "{}"),
+        ("1", "{}"),
+        ("0", "[ 1.1] BUG: {}"),
+        ("", "[ 1.1] Kernel panic\nRIP: 0:f{}+0x1/0x2"),
+    ],
+)
+def test_a_line_without_end(tmp_path: Path, status: str, line: str) -> None:
+    """A guest's line of a megabyte is cut in the error of its run."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/console.txt").write_text(line.format("x" * (1 << 20)))
+    if status:
+        (tmp_path / "exit-status").write_text(status)
+    with pytest.raises(RunError, match=r"x\.\.\.") as told:
+        _judge(0, tmp_path)
+    assert len(str(told.value)) < 3000
