@@ -185,7 +185,8 @@ class Pendulum(FromPair):
         if stop > start:
             self._add(first, second, start, stop)
         for kept, levels in zip(self._parts, (first, second), strict=True):
-            kept[:] = [_between(levels, stop, levels.until_ns)] if levels.until_ns > stop else []
+            begin = max(stop, int(levels.time_ns[0]))
+            kept[:] = [_between(levels, begin, levels.until_ns)] if levels.until_ns > begin else []
 
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
         first, second = _between(first, start, stop), _between(second, start, stop)

@@ -6,6 +6,7 @@ import measured_captures
 import numpy as np
 import pytest
 from capture_analysis.columns import IntArray
+from capture_analysis.errors import AnalysisError
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.one_capture.document import document as capture_document
 from capture_analysis.one_capture.single import measure
@@ -44,6 +45,29 @@ def test_equal_times_are_measured(a_unit_ns: int, b_unit_ns: int, later_ns: int)
     for time_ns in (a_ns, b_ns):
         one = measured_captures.ColumnCapture(at(PATH.packets, time_ns), FLOWS)
         json.dumps(capture_document(measure(one)), allow_nan=False)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 60),
+    st.sampled_from(UNITS_NS),
+    st.sets(st.integers(0, 59), max_size=8),
+    st.sets(st.integers(0, 59), max_size=8),
+)
+def test_few_packets_are_measured(count: int, unit_ns: int, a: set[int], b: set[int]) -> None:
+    """Captures of a few packets, of which each lacks some, end in a document, or in a sentence."""
+    rows = np.argsort(np.minimum(PATH.a_ns, PATH.b_ns), kind="stable")[:count]
+    both = []
+    for time_ns, missing in ((PATH.a_ns, a), (PATH.b_ns, b)):
+        mine = rows[[row for row in range(len(rows)) if row not in missing]]
+        both.append(
+            ColumnCapture(at(PATH.packets.where(mine), coarse(time_ns[mine], unit_ns)), FLOWS)
+        )
+    try:
+        found = PairOfCaptures(("a", "b"), lambda: both[0], lambda: both[1]).measure(one_clock=True)
+    except AnalysisError:
+        return
+    json.dumps(document(found), allow_nan=False)
 
 
 @pytest.mark.parametrize("unit_ns", [4_000_000, 20_000_000])
