@@ -209,6 +209,13 @@ def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
         read_slots(run, run.queues[0])
 
 
+def test_a_start_outside_of_the_run_is_refused(tmp_path: Path) -> None:
+    """A recording whose allocator starts years before the run, with samples since, is refused."""
+    run = _recorded(write_run(tmp_path), ["5,r1-eth1,1:,start,3,3,3,0,0"])
+    with pytest.raises(AnalysisError, match="r1-eth1 started outside of the run"):
+        read_slots(run, run.queues[0])
+
+
 def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
     """Only data of the forward connection counts: 1.98 Mbit/s over the 2.048 Mbit/s of 4 slots."""
     analysis = Analysis(write_run(tmp_path))
