@@ -71,7 +71,7 @@ class ConnectionView:
 
     @property
     def taken(self) -> Packets:
-        """Of `arrived` the packets that the sink did not reject for an old time stamp."""
+        """The packets in `arrived` that the sink did not reject for an old time stamp."""
         rejected = self.rejected
         return self.arrived.where(~rejected) if rejected.any() else self.arrived
 
@@ -84,11 +84,11 @@ class ConnectionView:
             return np.zeros(len(arrived), dtype=np.bool_)
         whole = self.run.whole_capture(sink)
         lanes = Lanes(lanes_of(whole))
-        ways = (
+        both = (
             whole.where(self.run.rows(lanes, self.connection, forward=forward))
             for forward in (True, False)
         )
-        return rejected_as_old(*ways)
+        return rejected_as_old(*both)
 
     @property
     @remembered

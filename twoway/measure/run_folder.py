@@ -288,10 +288,10 @@ class Run:
         return np.array([out[goal] for goal in self._goals], dtype=bool)
 
     @cached_property
-    def host_interfaces_of_lanes(self) -> dict[int, tuple[str, str]]:
-        """The interfaces of the hosts that send and receive the packets of each lane, by lane.
+    def ends_of_directions(self) -> dict[int, tuple[str, str]]:
+        """The interfaces of the hosts that send and receive, by number of direction (`lanes_of`).
 
-        Lanes from or to a router are left out.
+        Directions from or to a router are left out.
         """
         hosts = self.manifest.nodes.hosts
         at = {
@@ -303,12 +303,12 @@ class Run:
         ends = [
             (self.flows.source(n)[0], self.flows.destination(n)[0]) for n in range(len(self.flows))
         ]
-        return {
-            2 * flow + half: (at[pair[half]], at[pair[1 - half]])
-            for flow, pair in enumerate(ends)
-            if set(pair) <= at.keys()
-            for half in (0, 1)
-        }
+        found = {}
+        for flow, (one, other) in enumerate(ends):
+            if {one, other} <= at.keys():
+                found[2 * flow] = at[one], at[other]
+                found[2 * flow + 1] = at[other], at[one]
+        return found
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""

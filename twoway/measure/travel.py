@@ -81,36 +81,36 @@ class Travels:
 
     def of(self, hop: Hop) -> Travel:
         """Follow the packets of a hop."""
-        run, lanes = self._run, self.hops[hop]
+        run, numbers = self._run, self.hops[hop]
         behind = self._queues.get(hop.before)
         last = hop.after not in self._queues
         delay_ns = behind.queue.delay_ns if behind and last else self._longest_ns
-        sent = run.of_directions(hop.before, *lanes)
-        return follow(sent, self._entering(hop.after, lanes), run.last_seen_ns - delay_ns)
+        sent = run.of_directions(hop.before, *numbers)
+        return follow(sent, self._entering(hop.after, numbers), run.last_seen_ns - delay_ns)
 
     def behind(self, queue: Queue) -> list[Hop]:
         """List the hops from a queue to hosts: its link's, if it is the last on the path."""
         return [h for h in self.hops if h.before == queue.interface and h.after not in self._queues]
 
-    def _entering(self, interface: str, lanes: list[int]) -> Packets:
-        """Select the packets of some lanes that enter a queue or reach a host."""
+    def _entering(self, interface: str, numbers: list[int]) -> Packets:
+        """Select the packets of some directions that enter a queue or reach a host."""
         view = self._queues.get(interface)
         if view is None:
-            return self._run.of_directions(interface, *lanes)
-        rows, packets = view.lanes.rows(*lanes), view.passed.packets
+            return self._run.of_directions(interface, *numbers)
+        rows, packets = view.lanes.rows(*numbers), view.passed.packets
         return packets.later(lambda column: column[rows].astype(np.int64))
 
     def _hops(self) -> dict[Hop, list[int]]:
-        """List the lanes of each hop between hosts, by the times at which they enter queues."""
+        """List the directions of each hop, from the times at which their packets enter queues."""
         entered: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for name, view in self._queues.items():
             order, ends = view.lanes.order, view.lanes.ends
-            for lane in np.flatnonzero(np.diff(ends)).tolist():
-                first_ns = int(view.passed.packets.time_ns[order[ends[lane]]])
-                entered[lane].append((first_ns, name))
+            for number in np.flatnonzero(np.diff(ends)).tolist():
+                first_ns = int(view.passed.packets.time_ns[order[ends[number]]])
+                entered[number].append((first_ns, name))
         hops: dict[Hop, list[int]] = defaultdict(list)
-        for lane, (source, sink) in self._run.host_interfaces_of_lanes.items():
-            places = [source, *(name for _, name in sorted(entered[lane])), sink]
+        for number, (source, sink) in self._run.ends_of_directions.items():
+            places = [source, *(name for _, name in sorted(entered[number])), sink]
             for pair in itertools.pairwise(places):
-                hops[Hop(*pair)].append(lane)
+                hops[Hop(*pair)].append(number)
         return hops

@@ -1,4 +1,4 @@
-"""Random draws: each follows from the run's seed and the name of what draws.
+"""Random draws: each follows from the run's seed and a flow's name.
 
 So a draw does not depend on other flows, and two flows of one run never draw the same.
 """

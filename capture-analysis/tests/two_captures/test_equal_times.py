@@ -32,8 +32,8 @@ def reasons(a_ns: IntArray, b_ns: IntArray) -> set[str]:
     a, b = (ColumnCapture(at(PATH.packets, each), FLOWS) for each in (a_ns, b_ns))
     found = document(PairOfCaptures(("a", "b"), lambda: a, lambda: b).measure(one_clock=True))
     json.dumps(found, allow_nan=False)
-    ways = (each[way] for each in found["flows"] for way in ("forward", "backward"))
-    return {way["compression_factor_bound"].get("why", "") for way in ways if way}
+    both = (each[name] for each in found["flows"] for name in ("forward", "backward"))
+    return {each["compression_factor_bound"].get("why", "") for each in both if each}
 
 
 @settings(deadline=None, max_examples=25)
@@ -55,7 +55,7 @@ def test_equal_times_are_measured(a_unit_ns: int, b_unit_ns: int, later_ns: int)
     st.sets(st.integers(0, 59), max_size=8),
 )
 def test_few_packets_are_measured(count: int, unit_ns: int, a: set[int], b: set[int]) -> None:
-    """Captures of a few packets, of which each lacks some, end in a document, or in a sentence."""
+    """Captures that each lack some of a few packets end in a document, or in a sentence."""
     rows = np.argsort(np.minimum(PATH.a_ns, PATH.b_ns), kind="stable")[:count]
     both = []
     for time_ns, missing in ((PATH.a_ns, a), (PATH.b_ns, b)):

@@ -144,7 +144,7 @@ def _at_the_end(
 
 
 def test_a_full_drop_tail_queue_took_the_first() -> None:
-    """Of packets that never left, a drop-tail queue holds the first until it is full."""
+    """A drop-tail queue holds the first of the packets that never left, until it is full."""
     assert _at_the_end(queue_of(limit_packets=3), kernel=2) == [1, 2]
     assert _at_the_end(queue_of(limit_packets=4), kernel=3) == [1, 2, 3]
 

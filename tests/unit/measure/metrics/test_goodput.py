@@ -69,7 +69,7 @@ def test_a_stopped_flow_sends_until_its_data_has_arrived(
 
 
 def test_the_window_bounds_the_time() -> None:
-    """Of a transfer from 0 to 40 ms only what arrives from 20 ms on counts, over 20 ms."""
+    """A transfer from 0 to 40 ms counts with what arrives from 20 ms on, over 20 ms."""
     flow = ends(10, 20, 30, 40, transfer_bytes=4000)
     assert measured(flow, steady_ms=20)[0] == pytest.approx(3 * 8 / 20)
 
