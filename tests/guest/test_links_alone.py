@@ -4,6 +4,7 @@ The cases cover the models' fields: a new field, or a new word for one, needs a 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -233,7 +234,12 @@ TRAFFIC: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("traffic", TRAFFIC)
+# The date chooses a kind for `make test`; `make check` has all.
+TODAY = [*TRAFFIC][datetime.now(tz=UTC).date().toordinal() % len(TRAFFIC)]
+KINDS = [pytest.param(kind, marks=[pytest.mark.long] * (kind != TODAY)) for kind in TRAFFIC]
+
+
+@pytest.mark.parametrize("traffic", KINDS)
 def test_each_field_of_a_link_runs_alone(tmp_path: Path, traffic: str) -> None:
     """With one field beside rate, delay and limit every check holds, whoever sends the packets."""
     for name, profile in profiles().items():
