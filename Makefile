@@ -61,7 +61,7 @@ manual: setup ## the manual of capture-analysis, with pictures of a run, into re
 		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
-pictures: setup ## the pictures of README and the site, light and dark, into docs/assets
+pictures: setup ## the pictures of README and the site, into docs/assets
 	@$(BIN)/python docs/pictures.py
 
 docs: docs-env ## all documents as a site, with a generated reference, into results/docs

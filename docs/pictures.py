@@ -1,6 +1,6 @@
-"""Draw the pictures of README and the site, light and dark: `make pictures`.
+"""Draw the pictures of README and the site: `make pictures`.
 
-It runs the experiments that they show.
+It runs the experiments that they show. Each picture is light or dark as its reader's system is.
 """
 
 import csv
@@ -43,38 +43,62 @@ LOOKS = {
     "light": {"lines": ("#0072b2", "#d55e00"), "ink": "#1f2328", "ground": "#ffffff"},
     "dark": {"lines": ("#56b4e9", "#e69f00"), "ink": "#e6edf3", "ground": "#0d1117"},
 }
-TERMINALS = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
+# A light and a dark one.
+TERMINALS = (DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME)
 # The window of the first picture, s after traffic's start: three cycles of the queues.
 VIEW_S = (2.0, 2.0724)
 MOST_MB = 1.2
 TERMINAL_COLUMNS = 120
 # rich's SVG loads fonts from another host: these rules are removed.
 _FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+_SVG_TAG = re.compile(r"<svg\b[^>]*>")
 
 # Draws on a canvas, with the first and the second colour of lines.
 Drawing = Callable[[Canvas, str, str], None]
 
 
-def drawn(draw: Drawing, size: tuple[float, float]) -> dict[str, bytes]:
-    """Draw a picture as an SVG for each look."""
-    pictures = {}
-    for name, look in LOOKS.items():
-        ink, ground = look["ink"], look["ground"]
-        colours = {
-            **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), ink),
-            **dict.fromkeys(("xtick.color", "ytick.color"), ink),
-            **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), ground),
-        }
-        with mpl.rc_context(STYLE | colours):
-            canvas = Canvas(figsize=size, layout="constrained")
-            draw(canvas, *look["lines"])
-            file = io.BytesIO()
-            canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-            pictures[name] = file.getvalue()
-    return pictures
+def follow_scheme(light: str, dark: str) -> bytes:
+    """Join two drawings of a picture into one SVG that follows the reader's colour scheme.
+
+    Args:
+        light: the drawing in colours for a light background.
+        dark: the same drawing in other colours.
+    """
+    pairs = list(zip(_COLOUR.findall(light), _COLOUR.findall(dark), strict=True))
+    names = {pair: f"--colour-{number}" for number, pair in enumerate(dict.fromkeys(pairs))}
+    values = [" ".join(f"{name}: {pair[look]};" for pair, name in names.items()) for look in (0, 1)]
+    style = (
+        f"\n <style>\n  :root {{ {values[0]} }}\n"
+        f"  @media (prefers-color-scheme: dark) {{ :root {{ {values[1]} }} }}\n </style>"
+    )
+    each = iter(pairs)
+    svg = _COLOUR.sub(lambda _: f"var({names[next(each)]})", light)
+    return _SVG_TAG.sub(lambda tag: tag[0] + style, svg, count=1).encode()
 
 
-def queue_acks_progress(run: Path) -> dict[str, bytes]:
+def drawn(draw: Drawing, size: tuple[float, float]) -> bytes:
+    """Draw a picture as an SVG."""
+    return follow_scheme(*(_drawn_in(look, draw, size) for look in ("light", "dark")))
+
+
+def _drawn_in(name: str, draw: Drawing, size: tuple[float, float]) -> str:
+    look = LOOKS[name]
+    ink, ground = look["ink"], look["ground"]
+    colours = {
+        **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), ink),
+        **dict.fromkeys(("xtick.color", "ytick.color"), ink),
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), ground),
+    }
+    with mpl.rc_context(STYLE | colours):
+        canvas = Canvas(figsize=size, layout="constrained")
+        draw(canvas, *look["lines"])
+        file = io.StringIO()
+        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        return file.getvalue()
+
+
+def queue_acks_progress(run: Path) -> bytes:
     """Draw queue, ACKs and progress of the title's run, one above the other."""
     analysis = Analysis(run)
     figures = {each.id: each for each in all_figures(analysis, Metrics.read(run / METRICS))}
@@ -111,7 +135,7 @@ def _line(figure: Figure, name: str) -> Line:
     return next(line for line in figure.lines if line.name == name)
 
 
-def answer(run: Path) -> dict[str, bytes]:
+def answer(run: Path) -> bytes:
     """Draw the goodput of README's own experiment."""
     figures = all_figures(Analysis(run), Metrics.read(run / METRICS))
     goodput = next(each for each in figures if each.id == "goodput")
@@ -126,20 +150,20 @@ def answer(run: Path) -> dict[str, bytes]:
     return drawn(draw, (8, 2.8))
 
 
-def terminal(command: str, printed: str) -> dict[str, bytes]:
+def terminal(command: str, printed: str) -> bytes:
     """Draw the output of a command, with its colours, as a terminal shows it."""
-    return {name: _screen(command, printed, theme) for name, theme in TERMINALS.items()}
+    return follow_scheme(*(_screen(command, printed, theme) for theme in TERMINALS))
 
 
-def _screen(command: str, printed: str, theme: TerminalTheme) -> bytes:
+def _screen(command: str, printed: str, theme: TerminalTheme) -> str:
     console = Console(record=True, width=TERMINAL_COLUMNS, file=io.StringIO())
     console.print(Text(f"$ {command}"))
     console.print(Text.from_ansi(printed))
     svg = console.export_svg(title="twoway", theme=theme, unique_id="twoway")
-    return _FONT_FACES.sub("", svg).encode()
+    return _FONT_FACES.sub("", svg)
 
 
-def architecture() -> dict[str, bytes]:
+def architecture() -> bytes:
     """Draw the layers of import-linter's contracts, with each package's own first sentence."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
     layers = {each["name"]: each["layers"] for each in contracts["contracts"] if "layers" in each}
@@ -188,7 +212,7 @@ def _first_sentence(package: str) -> str:
     return str(docstring).rpartition(": ")[2].rstrip(".")
 
 
-def bars(finding: Bars) -> dict[str, bytes]:
+def bars(finding: Bars) -> bytes:
     """Draw a finding's numbers as bars with their values."""
     values = [float(_measured()[row.point, row.metric]) * finding.scale for row in finding.rows]
     labels = [row.label for row in finding.rows]
@@ -249,26 +273,17 @@ def all_run_pictures() -> dict[str, bytes]:
         (folder / "mine.yml").write_text(readme_experiment(), "utf-8")
         titled, printed = run_of(TITLE_RUN, folder)
         own, _ = run_of("mine.yml", folder)
-        pictures = {
-            "two-way-traffic": queue_acks_progress(titled),
-            "terminal": terminal(f"twoway run {TITLE_RUN}", printed),
-            "answer": answer(own),
+        return {
+            "two-way-traffic.svg": queue_acks_progress(titled),
+            "terminal.svg": terminal(f"twoway run {TITLE_RUN}", printed),
+            "answer.svg": answer(own),
         }
-    return _by_file(pictures)
 
 
 def all_drawn_pictures() -> dict[str, bytes]:
     """Draw the pictures that need no run, by file name."""
-    findings = {f"finding-{name}": bars(finding) for name, finding in FINDINGS.items()}
-    return _by_file({"architecture": architecture(), **findings})
-
-
-def _by_file(pictures: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
-    return {
-        f"{picture}-{look}.svg": svg
-        for picture, each in pictures.items()
-        for look, svg in each.items()
-    }
+    findings = {f"finding-{name}.svg": bars(finding) for name, finding in FINDINGS.items()}
+    return {"architecture.svg": architecture(), **findings}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from pictures import ASSETS, all_drawn_pictures
@@ -19,14 +18,24 @@ def test_readme_is_short() -> None:
     assert 120 <= len(README.splitlines()) <= 150
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")], ids=str)
-def test_pictures_are_there_light_and_dark(page: Path) -> None:
-    """Each picture of a page exists with its dark twin, which comes first in the page."""
-    text = page.read_text(encoding="utf-8")
-    dark = re.findall(r' srcset="([^"]+)"', text)
-    light = re.findall(r' src="([^"]+)"', text)
-    assert dark == [name.replace("-light.svg", "-dark.svg") for name in light]
-    assert [name for name in (*dark, *light) if not (page.parent / name).is_file()] == []
+def test_pictures_follow_the_readers_scheme() -> None:
+    """The pages show each picture of docs/assets; all its colours have a light and a dark value."""
+    shown = {
+        (page.parent / name).resolve()
+        for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        for name in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert shown == set(ASSETS.glob("*.svg"))
+    for path in shown:
+        light, _, rest = path.read_text(encoding="utf-8").partition("@media (prefers-color-scheme:")
+        dark, _, drawing = rest.partition("</style>")
+        used = set(re.findall(r"var\((--[\w-]+)\)", drawing))
+        assert used == _variables(light) == _variables(dark), path
+        assert not re.search(r"(fill|stroke)[:=\s\"]+#", drawing), path
+
+
+def _variables(style: str) -> set[str]:
+    return set(re.findall(r"(--[\w-]+): #", style))
 
 
 def test_pictures_without_runs_are_fresh() -> None:
