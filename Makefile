@@ -144,7 +144,7 @@ lint: env test-packages ## style, types, layers, predictions as committed: ruff,
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/twoway predict --check
-	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
+	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/{dtm,tdc} playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/lab/*.sh \
 		vm/fetch-newest-source packaging/make-deb packaging/make-image debian/depends debian/man-pages debian/completions \

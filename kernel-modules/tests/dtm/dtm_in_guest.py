@@ -35,6 +35,7 @@ from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
 from dtm_trace import Events, mount_tracing  # noqa: E402
 from rtnetlink import Handle, Rtnetlink  # noqa: E402
+from tdc_table import read_table  # noqa: E402
 
 MODULES = Path("/mnt/bin")
 SCENARIOS = {
@@ -93,9 +94,8 @@ def all_names() -> list[str]:
 
 
 def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
-    """The cases of a file in tdc/ by name."""
-    cases = json.loads((HERE / f"tdc/{qdisc}.json").read_text(encoding="utf-8"))
-    return {case["name"]: case for case in cases}
+    """Return the cases of a table in tdc/ by name."""
+    return {case["name"]: case for case in read_table(qdisc)}
 
 
 def scenario_cases() -> dict[str, Case]:
@@ -150,11 +150,12 @@ def pools() -> list[Message]:
 
 
 def run_tdc(qdisc: str) -> dict[str, Result]:
-    """Run tdc on a file in tdc/; return results by name."""
+    """Run tdc on a table in tdc/; return results by name."""
     shutil.copy(HERE / "tdc/tdc_config_local.py", TDC)
-    tap = TDC / "results.tap"
+    file, tap = TDC / f"{qdisc}.json", TDC / "results.tap"
+    file.write_text(json.dumps(read_table(qdisc)))
     done = subprocess.run(
-        [sys.executable, "tdc.py", "--outfile", str(tap), "--file", HERE / f"tdc/{qdisc}.json"],
+        [sys.executable, "tdc.py", "--outfile", str(tap), "--file", str(file)],
         cwd=TDC,
         capture_output=True,
         text=True,

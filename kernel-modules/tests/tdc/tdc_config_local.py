@@ -1,4 +1,4 @@
-"""Settings with which tdc runs dtm.json: a copy, or link, of it lies beside the kernel's tdc.py.
+"""Settings with which tdc runs these cases: a copy, or link, of it lies beside the kernel's tdc.py.
 
 TC_LIB_DIR is the folder with q_dtm.so and the tool dtm.
 """
