@@ -15,6 +15,7 @@ from capture_analysis.concepts import Concept, captures_for, concepts
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from notebook_outputs import with_outputs
 from site_pages import ELEMENTS, cards, element_page
 
 from twoway.commands.options import SCHEMAS
@@ -65,7 +66,7 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not files of docs/."""
+    """Add the pages that are not files of docs/, and the outputs of notebooks."""
     for here, there in ELSEWHERE.items():
         files.append(File.generated(config, here, abs_src_path=str(ROOT / there)))
     texts = {
@@ -81,6 +82,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in (PACKAGE / "schemas").glob("*.json"):
         files.append(File.generated(config, f"schemas/{path.name}", abs_src_path=str(path)))
+    for file in [each for each in files if each.src_uri.endswith(".ipynb")]:
+        files.remove(file)
+        ran = with_outputs(ROOT / "docs" / file.src_uri)
+        files.append(File.generated(config, file.src_uri, content=ran))
     return files
 
 

@@ -1,5 +1,6 @@
 """Documents: links that lead to files, decisions of one form, and counts of the tree."""
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -32,6 +33,16 @@ def test_links_lead_to_files(name: str) -> None:
     path = ROOT / name
     targets = _LINK.findall(path.read_text(encoding="utf-8"))
     assert [t for t in targets if not (path.parent / t).exists()] == []
+
+
+def test_notebooks_are_committed_without_outputs() -> None:
+    """No cell of a notebook in docs has an output or a number: `make docs` runs them."""
+    notebooks = [*(ROOT / "docs").rglob("*.ipynb")]
+    assert notebooks
+    for path in notebooks:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        ran = [each for each in cells if each.get("outputs") or each.get("execution_count")]
+        assert ran == [], path
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
