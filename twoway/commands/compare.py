@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         document = compare_runs(folders)
         write_comparison_page(document, folders, page)
     if args.json:
-        print(document.model_dump_json(indent=1))
+        print(document.json_text())
     else:
         print(*_lines(document), sep="\n")
     say(f"all of it: --json, or the page {shown(page)}", markup=False)
@@ -74,7 +74,7 @@ def _compare_cards(args: argparse.Namespace) -> int:
         raise UsageError(f"compare takes two cards, got {len(args.runs)}")
     found = compare_cards(*(read_card(Path(name)) for name in args.runs))
     if args.json:
-        print(found.model_dump_json(indent=1))
+        print(found.json_text())
     else:
         print(*comparison_table(found), sep="\n")
     return SAME if found.same else DIFFERENT

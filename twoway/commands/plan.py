@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
     document = build_plan(load_point(args.experiment), in_kernel=True)
     if args.json:
-        print(document.model_dump_json(indent=1))
+        print(document.json_text())
         return 0
     for part in _PARTS_OF_A_PLAN:
         for step in getattr(document, part):

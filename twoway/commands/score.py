@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     outcomes += here
     chown_like_parent(args.results / "score")
     if args.json:
-        print(card.model_dump_json(indent=1))
+        print(card.json_text())
     elif not console().quiet:
         print(*card_table(card), *printed_table(card), sep="\n")
         if against:

@@ -149,7 +149,11 @@ class Document(Record):
             problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
             raise ValueError(f"{path}: {'; '.join(problems)}") from error
 
+    def json_text(self) -> str:
+        """Format the document as JSON."""
+        return self.model_dump_json(indent=1)
+
     def write(self, path: Path) -> None:
         """Write the document, whole or not at all."""
         with written_aside(path) as file:
-            file.write(self.model_dump_json(indent=1).encode() + b"\n")
+            file.write(self.json_text().encode() + b"\n")

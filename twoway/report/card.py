@@ -139,6 +139,15 @@ class Card(Document):
     spots: tuple[Spot, ...] = Field(default=(), description="throughput and delay by row")
     absent: str = Field(default="", description="what the suite does not try")
 
+    def json_text(self) -> str:
+        """Format the card as JSON: each row, and each spot, is one line."""
+        text = self.model_copy(update={"lines": (), "spots": ()}).model_dump_json(indent=1)
+        for name, rows in (("lines", self.lines), ("spots", self.spots)):
+            if rows:
+                inner = ",\n".join(f"  {row.model_dump_json()}" for row in rows)
+                text = text.replace(f'"{name}": []', f'"{name}": [\n{inner}\n ]')
+        return text
+
     @property
     def repetitions(self) -> int:
         """The number of runs behind a cell, one for each seed."""

@@ -1,5 +1,6 @@
 """Cards: a number compared with the best, and the card in the guide."""
 
+import json
 import re
 from pathlib import Path
 
@@ -122,6 +123,21 @@ def test_kept_cards_are_of_todays_suites(path: Path) -> None:
         shown = {each.metric: each.better for each in suite.said.rows[line.row].shows}
         assert line.better == shown.get(line.metric, "more")
         assert line == line.with_standing()
+
+
+@pytest.mark.parametrize("path", sorted(SCORES.glob("*.json")), ids=lambda path: path.stem)
+def test_each_row_of_a_card_is_a_line_of_its_file(path: Path) -> None:
+    """A kept card is as today's writer writes it; each row and each spot is one line of JSON."""
+    card, text = Card.read(path), path.read_text("utf-8")
+    assert text == f"{card.json_text()}\n"
+    found = [json.loads(line.rstrip(",")) for line in text.splitlines() if line.startswith("  {")]
+    assert found == [each.model_dump(mode="json") for each in (*card.lines, *card.spots)]
+
+
+def test_a_card_without_rows_is_json() -> None:
+    """A card that has no rows yet is read back as it was."""
+    empty = KEPT["quic"].model_copy(update={"lines": (), "spots": ()})
+    assert Card.model_validate(json.loads(empty.json_text())) == empty
 
 
 def test_the_guide_counts_what_is_in_print() -> None:
