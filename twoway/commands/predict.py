@@ -23,11 +23,11 @@ def run(args: argparse.Namespace) -> int:
 
     names = args.experiments or all_ids()
     if not args.check:
-        for path in filter(None, map(predicted.write, names)):
+        for path in dict.fromkeys(filter(None, map(predicted.write, names))):
             say(str(shown(path)), markup=False)
         return 0
     stale = [name for name in names if not predicted.as_written(name)]
     for name in stale:
         where = shown(predicted.predictions_file(name))
-        complain(f"{where}: differs from today's predictions", _HINT.format(name))
+        complain(f"{where}: differs from today's predictions of {name}", _HINT.format(name))
     return 1 if stale else 0

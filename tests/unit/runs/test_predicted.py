@@ -1,13 +1,15 @@
-"""The file of predicted values beside an experiment: written, checked, and missed if gone."""
+"""The file of predicted values of a folder's experiments: written, checked, and compared."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, write_experiment
+from running import ROOT, SMALL, write_experiment
 from warm_command import twoway
 
-from twoway.runs.predicted import as_written, points_of, shrunk, write
+from twoway.errors import SpecError
+from twoway.runs.predicted import as_written, points_of, read_predictions, shrunk, write
 
 SAID: dict[str, Any] = {
     "metric": ["efficiency.left", "efficiency.right"],
@@ -28,10 +30,10 @@ def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
     name = _experiment(tmp_path, SAID)
     assert not as_written(name)
     path = write(name)
-    assert path == tmp_path / "small.predictions.csv"
+    assert path == tmp_path / "predictions.csv"
     lines = path.read_text().splitlines()
-    assert lines[0] == "point,metric,theory,value,tolerance,at_least,at_most"
-    assert [line.rsplit(",", 4)[0] for line in lines[1:]] == [
+    assert lines[0] == "point,metric,theory,value,tolerance,at_least,at_most,printed"
+    assert [line.rsplit(",", 5)[0] for line in lines[1:]] == [
         f'"small@window={window}",efficiency.{flow},kalampoukas'.replace('"', "")
         for window in (4, 8)
         for flow in ("left", "right")
@@ -69,3 +71,80 @@ def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
     assert twoway("predict", "--check", name).returncode == 1
     assert twoway("predict", name).returncode == 0
     assert twoway("predict", "--check", name).returncode == 0
+
+
+def test_experiments_of_a_folder_share_a_file(tmp_path: Path) -> None:
+    """An experiment's rows are replaced by its own; those of a removed experiment go."""
+    name = _experiment(tmp_path, SAID)
+    text = Path(name).read_text()
+    others = [tmp_path / "another.yml", tmp_path / "zebra.yml"]
+    for each in others:
+        each.write_text(text)
+    path = write(name)
+    assert path
+    for each in others:
+        assert write(str(each)) == path
+    assert [_counted(path)[each] for each in ("another", "small", "zebra")] == [4, 4, 4]
+    assert as_written(name)
+    assert as_written(str(others[0]))
+    before = path.read_text()
+    _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
+    assert not as_written(name)
+    assert as_written(str(others[0]))
+    assert list(shrunk(str(others[0]), points_of(str(others[0])))) == []
+    write(name)
+    assert list(_counted(path).items()) == [("another", 4), ("small", 2), ("zebra", 4)]
+    kept = [line for line in before.splitlines() if "small" not in line]
+    assert [line for line in path.read_text().splitlines() if "small" not in line] == kept
+    others[1].unlink()
+    assert not as_written(name)
+    write(name)
+    assert list(_counted(path)) == ["another", "small"]
+
+
+def _counted(path: Path) -> Counter[str]:
+    """Count the rows of each experiment, in the file's order."""
+    return Counter(row["point"].partition("@")[0] for row in read_predictions(path))
+
+
+def test_an_experiment_without_predictions_has_no_rows(tmp_path: Path) -> None:
+    """The file goes with its last row."""
+    path = write(_experiment(tmp_path, SAID))
+    assert path
+    name = _experiment(tmp_path)
+    assert list(shrunk(name, points_of(name)))
+    assert write(name) is None
+    assert not path.exists()
+    assert as_written(name)
+
+
+@pytest.mark.parametrize("text", ["name,age\nsmith,3\n", "", "point,metric\n", "\xff"])
+def test_another_table_is_not_overwritten(tmp_path: Path, text: str) -> None:
+    """`predict` refuses a predictions.csv that it did not write, with a sentence."""
+    name = _experiment(tmp_path, SAID)
+    path = tmp_path / "predictions.csv"
+    path.write_text(text, "latin-1")
+    done = twoway("predict", name)
+    assert done.returncode == 2
+    assert "predictions.csv: " in done.stderr
+    assert path.read_text("latin-1") == text
+
+
+@pytest.mark.parametrize("edit", [("0.1,", "0.1,0.2,"), (",0.1,,,", ",0.1")])
+def test_a_row_with_other_cells_is_refused(tmp_path: Path, edit: tuple[str, str]) -> None:
+    """A row with a cell too many or too few is named as an error of the table."""
+    path = write(_experiment(tmp_path, SAID))
+    assert path
+    path.write_text(path.read_text().replace(*edit, 1))
+    with pytest.raises(SpecError, match="columns must be point, metric"):
+        read_predictions(path)
+
+
+def test_kept_predictions_are_of_experiments_that_exist() -> None:
+    """Each row of a folder's file is of an experiment in that folder, in order of their ids."""
+    files = sorted((ROOT / "experiments").glob("*/predictions.csv"))
+    assert len(files) > 5
+    for path in files:
+        counted = [*_counted(path)]
+        assert counted == sorted(counted)
+        assert set(counted) <= {each.stem for each in path.parent.glob("*.yml")}
