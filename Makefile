@@ -30,7 +30,7 @@ papers: setup ## every experiment of five papers, and the reproduction report in
 
 results: papers ## the same, and its summary and tables into docs/results
 	@rm -rf docs/results/numbers
-	@cp -r results/papers/{summary.json,claims.csv,predictions.csv,fidelity.csv,numbers} docs/results/
+	@cp -r results/papers/{summary.json,claims.csv,numbers} docs/results/
 	@$(BIN)/python docs/results_page.py
 
 # A point of each paper that a clock on which work takes time can tell something of.

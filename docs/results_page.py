@@ -3,17 +3,25 @@
 import csv
 import json
 from collections import Counter
+from functools import cache
 from itertools import groupby, pairwise
 from math import comb
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
+from typing import Any, NamedTuple
 
 from twoway.commands.options import all_ids
+from twoway.contract.judge import Verdict, judge
+from twoway.contract.statements import Bounds
+from twoway.paths import ROOT
 from twoway.runs.points import load_point
+from twoway.runs.predicted import FILE, Row, read_predictions
 from twoway.spec.matrix import full_name, points, without
 from twoway.spec.point import find_experiment, point_names
 from twoway.spec.reading import load_experiment
 from twoway.spec.statements import said_at
+from twoway.theory.registry import tests_testbed
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS / "README.md"
@@ -35,17 +43,26 @@ today's files. No single checkout made all of them: the runs are of {revisions} 
 
 | file | what it has |
 |---|---|
-| `summary.json` | machine, kernel, guest, revisions, and the number of claims by verdict |
+| `summary.json` | machine, kernel, guest, revisions, and counts of claims and predictions |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
-| `predictions.csv` | each predicted value: tolerance, the paper's formula, what came out |
-| `fidelity.csv` | the same of the testbed itself: that its links do what a profile sets |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about |
+
+`predictions.csv` in each folder of `experiments/` has what was predicted: value, tolerance and
+the result of the paper's formula. Its rows have the points and metrics of `numbers/`.
 
 `make results` runs everything and writes them again. `make test` compares a point of each
 experiment with them, digit by digit, where the kernel is the same. [Findings](../findings.md) and
 the pages for classes may print no figure that is not here.
 """
+
+
+class Judged(NamedTuple):
+    """A predicted value as its file has it, the number that came out, and the verdict."""
+
+    said: Row
+    measured: str
+    verdict: Verdict
 
 
 def page() -> str:
@@ -62,7 +79,7 @@ def page() -> str:
             points=count, kernel=kernel, guest=guest, revisions=len(revisions), dirty=dirty
         ),
         *_claims(),
-        *_sharpness(),
+        *_sharpness(summary["papers"]),
         *_witness(),
         *_spread(),
         *_missed(),
@@ -87,10 +104,8 @@ def _claims() -> list[str]:
     return [*table, ""]
 
 
-def _sharpness() -> list[str]:
-    """Count predictions by sharpness; those about the testbed have a table of their own."""
-    papers = [path.stem for path in sorted((RESULTS / "numbers").glob("*.csv"))]
-    of_paper = {row["point"]: name for name in papers for row in _rows(f"numbers/{name}.csv")}
+def _sharpness(papers: list[dict[str, Any]]) -> list[str]:
+    """Count predictions by sharpness; those about the testbed have a column of their own."""
     columns = (
         *("paper", "predictions kept", "exact", "bounds", "with a tolerance"),
         *("median share used", "using less than 5 %", "the paper's formula fails", "fidelity kept"),
@@ -99,36 +114,31 @@ def _sharpness() -> list[str]:
         "## How much the predictions say",
         "",
         "A prediction that uses little of its tolerance says little by being kept.",
-        "`predictions.csv` has the share of each, and whether the paper's formula would have been",
-        "kept within the same tolerance. What is predicted of the testbed itself is fidelity,",
-        "and no prediction.",
+        "The paper's formula fails if it is not within the same tolerance. A prediction about the",
+        "testbed itself counts as fidelity.",
         "",
         f"| {' | '.join(columns)} |",
         "|---" * len(columns) + "|",
     ]
-    for paper in papers:
-        rows, checks = (
-            [row for row in _rows(name) if of_paper[row["point"]] == paper]
-            for name in ("predictions.csv", "fidelity.csv")
-        )
-        used = [float(row["used"]) for row in rows if row["used"]]
-        printed = [row["printed_holds"] for row in rows if row["printed_holds"]]
+    for paper in sorted(papers, key=itemgetter("id")):
+        sharp = paper["sharpness"]
+        used = sharp["median_used"]
         cells = [
-            _kept(rows),
-            str(sum(row["tolerance"] == "0" for row in rows)),
-            str(sum(not row["value"] for row in rows)),
-            str(len(used)),
-            f"{100 * median(used):.2g} %" if used else "",
-            str(sum(each < 0.05 for each in used)),
-            f"{printed.count('no')} of {len(printed)}",
-            _kept(checks),
+            _kept(paper["kept"], paper["predictions"]),
+            sharp["exact"],
+            sharp["bounds"],
+            sharp["with_tolerance"],
+            "" if used is None else f"{100 * used:.2g} %",
+            sharp["below_a_twentieth"],
+            f"{sharp['printed_formula_fails']} of {sharp['printed_formula']}",
+            _kept(paper["testbed_checks_kept"], paper["testbed_checks"]),
         ]
-        table.append(f"| {paper} | {' | '.join(cells)} |")
+        table.append(f"| {paper['id']} | {' | '.join(map(str, cells))} |")
     return [*table, ""]
 
 
-def _kept(rows: list[dict[str, str]]) -> str:
-    return f"{sum(row['verdict'] == 'pass' for row in rows)} of {len(rows)}" if rows else "none"
+def _kept(kept: int, count: int) -> str:
+    return f"{kept} of {count}" if count else "none"
 
 
 def _witness() -> list[str]:
@@ -206,22 +216,45 @@ def _median_interval(values: list[float]) -> tuple[float, float]:
     return values[rank], values[-1 - rank]
 
 
+@cache
+def judged() -> list[Judged]:
+    """Compare the predicted values with the kept numbers; those about the testbed are left out."""
+    said: dict[tuple[str, str], list[Row]] = {}
+    for path in sorted((ROOT / "experiments").glob(f"*/{FILE}")):
+        for row in read_predictions(path):
+            if not tests_testbed(row["theory"], row["metric"]):
+                said.setdefault((row["point"], row["metric"]), []).append(row)
+    return [
+        Judged(each, row["measured"], judge(_bounds(each), _number(row["measured"])))
+        for path in sorted((RESULTS / "numbers").glob("*.csv"))
+        for row in _rows(f"numbers/{path.name}")
+        for each in said.get((row["point"], row["metric"]), ())
+    ]
+
+
+def _bounds(row: Row) -> Bounds:
+    return Bounds(**{name: _number(row[name]) for name in Bounds.model_fields})
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
 def _missed() -> list[str]:
-    rows = _rows("predictions.csv")
-    missed = [row for row in rows if row["verdict"] != "pass"]
-    kept = len(rows) - len(missed)
+    missed = [each for each in judged() if each.verdict is not Verdict.PASS]
+    kept = len(judged()) - len(missed)
     lines = ["## Predictions", "", f"{kept} predicted values came out, {len(missed)} did not:", ""]
     lines += [
         "| point | metric | predicted | measured | what is known of the reason |",
         "|---" * 5 + "|",
     ]
-    for point, group in groupby(missed, lambda row: row["point"]):
+    for point, group in groupby(missed, lambda each: each.said["point"]):
         known = {each.metric: each.contradicted for each in load_point(point).predictions}
-        for row in group:
-            record = known[row["metric"]]
+        for said, measured, _ in group:
+            record = known[said["metric"]]
             why = record.why if record else "not on record"
-            values = f"{row['value']} ± {row['tolerance']} | {row['measured']}"
-            lines.append(f"| `{point}` | `{row['metric']}` | {values} | {why} |")
+            values = f"{said['value']} ± {said['tolerance']} | {measured}"
+            lines.append(f"| `{point}` | `{said['metric']}` | {values} | {why} |")
     return lines
 
 

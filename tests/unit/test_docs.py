@@ -13,6 +13,7 @@ import yaml
 from running import ROOT
 
 from twoway.commands.options import all_ids
+from twoway.contract.judge import Verdict
 from twoway.spec.point import point_names
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
@@ -144,6 +145,15 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 def test_the_page_of_results_is_generated() -> None:
     """docs/results/README.md equals the output of `make results-page`."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
+
+
+def test_kept_numbers_give_the_verdicts_of_the_runs() -> None:
+    """Predicted values and kept numbers, in seven digits each, give the counts of summary.json."""
+    summary = json.loads((results_page.RESULTS / "summary.json").read_text(encoding="utf-8"))
+    verdicts = [each.verdict for each in results_page.judged()]
+    papers = summary["papers"]
+    assert len(verdicts) == sum(paper["predictions"] for paper in papers)
+    assert verdicts.count(Verdict.PASS) == sum(paper["kept"] for paper in papers)
 
 
 def test_figures_of_speed_are_printed_by_benchmarks() -> None:

@@ -1,6 +1,5 @@
 """The pages of findings and of classes have only figures from docs/results, at their setting."""
 
-import csv
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -8,11 +7,13 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
+import results_page
 import yaml
 from finding_bars import FINDINGS
 from kept_results import kept_points, kept_rows
 from running import ROOT
 
+from twoway.contract.judge import Verdict
 from twoway.contract.manifest import Described
 from twoway.report.comparing import parameters
 from twoway.runs.manifest import describe
@@ -163,8 +164,9 @@ def test_ten_findings_have_a_picture_and_three_sentences() -> None:
 
 def test_missed_predictions_are_counted() -> None:
     """The page counts the predicted values that did not come out, with points and experiments."""
-    with (ROOT / "docs/results/predictions.csv").open(encoding="utf-8") as file:
-        missed = [row["point"] for row in csv.DictReader(file) if row["verdict"] != "pass"]
+    missed = [
+        each.said["point"] for each in results_page.judged() if each.verdict is not Verdict.PASS
+    ]
     points = set(missed)
     experiments = {point.partition("@")[0] for point in points}
     assert (
