@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from notebook_outputs import with_outputs
-from site_pages import ELEMENTS, cards, element_page
+from site_pages import ELEMENTS, card_tables, cards, element_page
 
 from twoway.commands.options import SCHEMAS
 from twoway.paths import PACKAGE
@@ -45,6 +45,8 @@ _OF_CAPTURES = (
 _TABLE = "<!-- the table of `twoway metrics` -->"
 # The line of docs/catalogue.md that the site replaces by the cards.
 _CARDS = "<!-- the cards of the experiments -->"
+# The line of a page of docs/suites that the site replaces by the suite's card.
+_CARD = "<!-- the card -->"
 # The line of docs/index.md that the site replaces by links.
 _REFERENCE = "Reference, in the site that `make docs` builds"
 _REFERENCES = (
@@ -108,6 +110,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return text if (ROOT / path).exists() else found[0]
 
     markdown = _LINK.sub(fitted, markdown.replace(_TABLE, run_metrics_table()))
+    if posixpath.dirname(here) == "suites":
+        markdown = markdown.replace(_CARD, card_tables(Path(here).stem))
     if here == "catalogue.md":
         markdown = markdown.replace(_CARDS, cards(json.loads(_output("twoway", "list", "--json"))))
     return markdown.replace(_REFERENCE, _REFERENCES) if here == "index.md" else markdown

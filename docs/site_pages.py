@@ -1,4 +1,4 @@
-"""Pages that the build of the site makes: cards of experiments, fields of link elements."""
+"""Pages that the build of the site makes: of experiments, cards of suites, link elements."""
 
 import csv
 import json
@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from twoway.contract.links.registry import elements
+from twoway.report.card import Card, card_table, printed_table
 
 ROOT = Path(__file__).resolve().parents[1]
 # Elements of a link by the profile's field, each with the page's title. Both directions share a
@@ -89,6 +90,13 @@ def _measured() -> dict[str, list[tuple[str, str, float]]]:
                         (row["point"], row["metric"], value)
                     )
     return found
+
+
+def card_tables(suite: str) -> str:
+    """Show a suite's kept card, and what is in print beside its numbers."""
+    card = Card.read(ROOT / f"docs/results/score/{suite}.json")
+    tables = [card_table(card), printed_table(card)]
+    return "\n\n".join("\n".join(["```text", *lines, "```"]) for lines in tables if lines)
 
 
 def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:

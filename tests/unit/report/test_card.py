@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from capture_analysis.pages.page_template import number
 from running import ROOT
+from site_pages import card_tables
 
 from twoway.contract.judge import Verdict
 from twoway.contract.suite import Better
@@ -14,15 +16,11 @@ from twoway.report.card import Card, card_table, printed_table, standing
 from twoway.report.card_harm import harm_tables
 from twoway.spec.suite import load_suite, suite_names
 
-# The rows that the guide shows, of suites that it does not show whole.
-SHOWN = {
-    "two-way": "goodput.down",
-    "tcpeval": "^(decrease|increase|steps|impact|basic)|buffer (0.25bdp|2bdp)",
-    "rfc9743": "^(alone|itself|beside|short-and-long|tail-drop|path-change) ",
-}
 SCORES = ROOT / "docs/results/score"
 KEPT = {name: Card.read(SCORES / f"{name}.json") for name in suite_names()}
 GUIDE = (ROOT / "docs/guides/score.md").read_text("utf-8")
+# A page for each suite, docs/suites/NAME.md.
+PAGES = {name: (ROOT / f"docs/suites/{name}.md").read_text("utf-8") for name in suite_names()}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_a_row_in_which_every_control_starves_has_no_green() -> None:
 
 
 def test_rows_of_shares_have_a_target() -> None:
-    """A row of Jain's index or of shares names the number that is good, as the guide has it."""
+    """A row of Jain's index or of shares names the number that is good, as its page has it."""
     for name in suite_names():
         for row, asked in load_suite(name).said.rows.items():
             for shown in asked.shows:
@@ -91,27 +89,26 @@ def test_rows_of_shares_have_a_target() -> None:
                     assert isinstance(shown.better, float), (row, shown.metric)
             fair = re.search(
                 rf"^\| {row.removeprefix(name + '-')} \| half of (the payload|9.7)",
-                GUIDE,
+                PAGES[name],
                 re.MULTILINE,
             )
             if fair:
                 assert any(isinstance(shown.better, float) for shown in asked.shows), row
 
 
-def test_the_guide_shows_the_cards_that_are_kept() -> None:
-    """The guide's tables are rows of the kept cards, with all printed numbers.
-
-    It shows all rows of quick and bbr, and some of other suites.
-    """
-    expected = []
-    for name, card in KEPT.items():
-        head, *lines = [line.rstrip() for line in card_table(card)]
-        pattern = SHOWN.get(name, "")
-        expected.append([head, *(line for line in lines if re.search(pattern, line))])
-        if printed := [line.rstrip() for line in printed_table(card)]:
-            expected.append(printed)
+def test_the_guide_shows_the_card_of_quick() -> None:
+    """The guide has the card that is kept of quick, with all numbers in print, and no other."""
     shown = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
-    assert sorted(block.splitlines() for block in shown) == sorted(expected)
+    tables = [card_table(KEPT["quick"]), printed_table(KEPT["quick"])]
+    assert [block.splitlines() for block in shown] == [
+        [line.rstrip() for line in lines] for lines in tables
+    ]
+
+
+def test_the_guide_links_every_suite() -> None:
+    """The guide has a link to the page of each suite in its table."""
+    linked = re.findall(r"^\| \[`([a-z0-9-]+)`\]\(\.\./suites/\1\.md\)", GUIDE, re.MULTILINE)
+    assert sorted(linked) == sorted(suite_names())
 
 
 @pytest.mark.parametrize("path", sorted(SCORES.glob("*.json")), ids=lambda path: path.stem)
@@ -154,53 +151,46 @@ def test_the_guide_counts_what_is_in_print() -> None:
     assert f"{len(verdicts)} numbers and bounds are in print: {agree} agree" in GUIDE
 
 
-def test_the_guide_speaks_of_every_row() -> None:
-    """For each row the guide says which values are good, and what the row cannot tell."""
-    rows = {line.situation(name) for name, card in KEPT.items() for line in card.lines}
-    said = set(re.findall(r"^\| ([a-z-]+) \| .+ \| .+ \|$", GUIDE, re.MULTILINE))
-    assert said - {"row", "situation", "criterion", "case", "change"} == rows
+@pytest.mark.parametrize("suite", suite_names())
+def test_a_suites_page_speaks_of_every_row(suite: str) -> None:
+    """For each row the page says which values are good, and what the row cannot tell."""
+    title, *rows = re.findall(r"^\| (\S+) \| .+ \| .+ \|$", PAGES[suite], re.MULTILINE)
+    assert title in {"row", "situation", "criterion", "case", "change"}
+    assert rows == list(dict.fromkeys(line.situation(suite) for line in KEPT[suite].lines))
 
 
-@pytest.mark.parametrize(
-    ("suite", "said"),
-    [
-        ("quick", GUIDE.partition("## What it says")[2].partition("\nWho harms")[0]),
-        ("quick-more", GUIDE.partition("quick-more.json`")[2]),
-        ("two-way", GUIDE.partition("numbers of two-way's card")[2].partition("\n## ")[0]),
-        ("rfc9743", GUIDE.partition("numbers of rfc9743's card")[2].partition("\nWho harms")[0]),
-        ("bbr", GUIDE.partition("numbers of bbr's card")[2].partition("\n## ")[0]),
-        ("share", GUIDE.partition("numbers of share's card")[2].partition("- **The kernel")[0]),
-        ("share-newest", GUIDE.partition("share-newest.json")[2].partition("- **The verdict")[0]),
-        ("tcpeval", GUIDE.partition("numbers of tcpeval's card")[2].partition("\n## ")[0]),
-        ("quic", GUIDE.partition("numbers of quic's card")[2].partition("\n### ")[0]),
-        ("ecn", GUIDE.partition("numbers of ecn's card")[2].partition("\n## ")[0]),
-    ],
-)
-def test_numbers_of_the_guide_are_the_cards(suite: str, said: str) -> None:
-    """Each number with a point or comma in the guide's findings is in a cell of the card."""
-    card = Card.read(ROOT / f"docs/results/score/{suite}.json")
-    cells = {number(cell.value) for line in card.lines for cell in line.cells.values()}
-    numbers = set(re.findall(r"\d+[.,]\d+", said))
+@pytest.mark.parametrize("suite", suite_names())
+def test_numbers_of_a_suites_page_are_the_cards(suite: str) -> None:
+    """Each number with a point or comma in the page's findings is in a card that the page links.
+
+    It is in a cell, or in the matrix of harm, or the release of the card's kernel.
+    """
+    names = re.findall(r"\]\(\.\./results/score/([a-z0-9-]+)\.json\)", PAGES[suite])
+    assert suite in names
+    known = {each for name in names for each in _numbers(Card.read(SCORES / f"{name}.json"))}
+    findings = re.findall(r"^- .*(?:\n  .*)*", PAGES[suite], re.MULTILINE)
+    numbers = set(re.findall(r"\d+[.,]\d+", "\n".join(findings)))
     assert len(numbers) > 4
-    assert numbers <= cells
+    assert numbers <= known
 
 
-@pytest.mark.parametrize(
-    ("suite", "said"),
-    [
-        ("quick", GUIDE.partition("\nWho harms whom, from")[2].partition("\n`twoway score")[0]),
-        ("rfc9743", GUIDE.partition("\nWho harms whom on this")[2].partition("\n## ")[0]),
-    ],
-)
-def test_what_the_guide_says_of_harm(suite: str, said: str) -> None:
-    """Each share in the guide's paragraph on harm is in the matrix of the suite's card."""
-    found = {
-        f"{harm:.2f}"
-        for table in harm_tables(KEPT[suite])
-        for row in table.harm.values()
-        for harm in row.values()
-        if harm is not None
-    }
-    shares = set(re.findall(r"\d\.\d\d", said))
-    assert len(shares) > 8
-    assert shares <= found
+def _numbers(card: Card) -> Iterator[str]:
+    """Yield the numbers of a card as texts print them."""
+    for line in card.lines:
+        yield from (number(cell.value) for cell in line.cells.values())
+    for table in harm_tables(card):
+        shares = (harm for row in table.harm.values() for harm in row.values())
+        yield from (f"{harm:.2f}" for harm in shares if harm is not None)
+    yield from (".".join(kernel.split(".")[:2]) for kernel in card.kernels)
+
+
+@pytest.mark.parametrize("suite", suite_names())
+def test_the_site_has_the_whole_card(suite: str) -> None:
+    """A suite's page has one place for the card; the site shows each row and each print there."""
+    assert PAGES[suite].count("\n<!-- the card -->\n") == 1
+    card = KEPT[suite]
+    shown = card_tables(suite).splitlines()
+    assert [line for line in shown if not line.startswith("```") and line] == [
+        *card_table(card),
+        *printed_table(card),
+    ]
