@@ -1,17 +1,17 @@
-"""Count the words that the style refuses, in each file; as a program, write the table of counts."""
+"""Count the words that the style refuses, in files that changed."""
 
 import ast
 import io
 import re
 import subprocess
-import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "tests/unit/refused_words.tsv"
+# This file: counts may not rise after its newest commit.
+_LIST = "tests/support/words.py"
 # Phrases that make a reader decode a sentence, in any place.
 PHRASES = (
     "so many",
@@ -46,25 +46,39 @@ _NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
 _TERMS = re.compile(r"half_duplex|one_way|two_way|under_way|half_corridor")
 _KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
 # Documents of their day stay as written; the others here list the refused words.
-_LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", "tests/support/words.py")
+_LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", _LIST)
 
 
-def counts() -> dict[str, int]:
-    """Count refused words by file, without zeros."""
-    listed = subprocess.run(
-        ["git", "ls-files", *_KINDS], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    names = (name for name in listed.stdout.split() if not name.startswith(_LEFT_OUT))
-    found = {name: sum(words_of(ROOT / name).values()) for name in names}
-    return {name: count for name, count in found.items() if count}
+def risen(root: Path = ROOT) -> dict[str, tuple[int, int]]:
+    """List files with more refused words than at the newest commit of this list: then and now.
+
+    A renamed file keeps its count, and a new file has none.
+    """
+
+    def git(*words: str) -> str:
+        found = subprocess.check_output(["git", *words], cwd=root)
+        return found.decode("utf-8", errors="replace")
+
+    base = git("log", "-1", "--format=%H", "--", _LIST).strip()
+    changed = ("diff", "-z", "--name-status", "--find-renames", "--diff-filter=AMR")
+    fields = iter(git(*changed, base, "--", *_KINDS).split("\0")[:-1])
+    found = {}
+    for status in fields:
+        old = next(fields)
+        name = next(fields) if status.startswith("R") else old
+        before = "" if status == "A" else git("show", f"{base}:{old}")
+        now = (root / name).read_text(encoding="utf-8", errors="replace")
+        counts = words_of(old, before).total(), words_of(name, now).total()
+        if counts[1] > counts[0] and not name.startswith(_LEFT_OUT):
+            found[name] = counts
+    return found
 
 
-def words_of(path: Path) -> Counter[str]:
-    """Count the refused words of a file."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+def words_of(name: str, text: str) -> Counter[str]:
+    """Count the refused words of a file with a name and text."""
     flat = " ".join(text.lower().split())
     found = Counter({phrase: flat.count(phrase) for phrase in PHRASES})
-    if path.suffix == ".py":
+    if name.endswith(".py"):
         found.update(name for name in _names(text) if _NAMES.search(_TERMS.sub("", name)))
         found.update(opener for opener in _first_words(text) if opener in OPENERS)
     return +found
@@ -84,20 +98,3 @@ def _first_words(source: str) -> list[str]:
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
     return [text.split(maxsplit=1)[0] for node in nodes if (text := ast.get_docstring(node))]
-
-
-def allowed() -> dict[str, int]:
-    """Read the table: the largest count of each file; a file without a row has 0."""
-    rows = (line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines())
-    return {name: int(count) for name, count in rows}
-
-
-def main() -> int:
-    """Write the table."""
-    found = counts()
-    TABLE.write_text("".join(f"{name}\t{found[name]}\n" for name in sorted(found)), "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
