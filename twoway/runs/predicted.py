@@ -18,6 +18,7 @@ from twoway.spec.point import Point, find_experiment, point_names
 FILE = "predictions.csv"
 _COLUMNS = ("point", "metric", "theory", "value", "tolerance", "at_least", "at_most", "printed")
 _KEY = slice(3)
+_HINT = "`twoway predict` keeps predicted values in this file: give another table another name"
 Row = dict[str, str]
 
 
@@ -39,7 +40,7 @@ def read_predictions(path: Path) -> list[Row]:
     try:
         return _read(path.read_text("utf-8"))
     except (ValueError, csv.Error) as error:
-        raise SpecError([f"{shown_path(path)}: {error}"]) from error
+        raise SpecError([f"{shown_path(path)}: {error}"], _HINT) from error
 
 
 def _read(text: str) -> list[Row]:

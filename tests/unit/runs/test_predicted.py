@@ -120,13 +120,15 @@ def test_an_experiment_without_predictions_has_no_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["name,age\nsmith,3\n", "", "point,metric\n", "\xff"])
 def test_another_table_is_not_overwritten(tmp_path: Path, text: str) -> None:
-    """`predict` refuses a predictions.csv that it did not write, with a sentence."""
+    """`predict` and `vet` refuse a predictions.csv of another form, with a sentence and a hint."""
     name = _experiment(tmp_path, SAID)
     path = tmp_path / "predictions.csv"
     path.write_text(text, "latin-1")
-    done = twoway("predict", name)
-    assert done.returncode == 2
-    assert "predictions.csv: " in done.stderr
+    for command in ("predict", "vet"):
+        done = twoway(command, name)
+        assert done.returncode == 2
+        assert "predictions.csv: " in done.stderr
+        assert "give another table another name" in done.stderr
     assert path.read_text("latin-1") == text
 
 
