@@ -47,6 +47,7 @@ today's files. No single checkout made all of them: the runs are of {revisions} 
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about |
+| `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |
 
 `predictions.csv` in each folder of `experiments/` has what was predicted: value, tolerance and
 the result of the paper's formula. Its rows have the points and metrics of `numbers/`.
