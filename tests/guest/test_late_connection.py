@@ -9,20 +9,43 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
+from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 
 FLOOD = {"name": "flood", "from": "h1", "to": "h2", "rate_mbit": 20}
-FILM = {
+FILM: dict[str, Any] = {
     "name": "film",
     "from": "h1",
     "to": "h2",
     "congestion": "cubic",
     "connect": "at-start",
-    "transfers": {"per_s": 1, "mean_bytes": 3000},
+    "transfers": {"per_s": 1, "mean_bytes": 3000, "seed": 1},
 }
 COUNTED = {"source": "bytes_sent", "sink": "bytes_received"}
 BACK = {"name": "back", "from": "h2", "to": "h1", "congestion": "fixed", "window_packets": 4}
+
+
+def _flooded(folder: Path, *flows: dict[str, Any]) -> tuple[Path, list[FidelityRow]]:
+    """Run flows beside a flood; return the folder, and the rows of checks that do not pass."""
+    line = {"rate_mbit": 0.5, "delay_ms": 20, "queue_packets": 10}
+    profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
+    (folder / "slow.yml").write_text(yaml.safe_dump(profile))
+    document: dict[str, Any] = {**SMALL, "profile": "slow", "flows": [*flows]}
+    document |= {"datagrams": [FLOOD], "duration_s": 12, "stack": {}}
+    run = carry_out(write_experiment(folder, document), folder / "results")
+    found = compute(Analysis(run)).fidelity
+    return run, [row for row in found if row.verdict is not Verdict.PASS]
+
+
+@pytest.mark.usefixtures("guest")
+def test_data_that_never_arrive_are_a_warning(tmp_path: Path) -> None:
+    """If all data of a transfer are lost, its sink has nothing, and the run warns."""
+    transfers = {**FILM["transfers"], "seed": None}
+    run, rows = _flooded(tmp_path, {**FILM, "transfers": transfers})
+    assert [row.verdict for row in rows] == [Verdict.WARNING] * len(rows)
+    (name,) = (row.check.partition(":")[0] for row in rows if "data sent, and none" in row.check)
+    assert json.loads((run / f"traffic/{name}-sink.json").read_text())["bytes_received"] == 0
 
 
 @pytest.mark.usefixtures("guest")
@@ -31,13 +54,7 @@ def test_syns_without_a_connection_are_a_warning(
     tmp_path: Path, others: list[dict[str, Any]]
 ) -> None:
     """If all SYNs of a transfer are lost, it counts as having sent nothing, and the run warns."""
-    line = {"rate_mbit": 0.5, "delay_ms": 20, "queue_packets": 10}
-    profile = {"schema": 1, "title": "t", "directions": {"forward": line, "reverse": line}}
-    (tmp_path / "slow.yml").write_text(yaml.safe_dump(profile))
-    document: dict[str, Any] = {**SMALL, "profile": "slow", "flows": [FILM, *others]}
-    document |= {"datagrams": [FLOOD], "duration_s": 12, "stack": {}}
-    folder = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
-    rows = [r for r in compute(Analysis(folder)).fidelity if r.verdict is not Verdict.PASS]
+    folder, rows = _flooded(tmp_path, FILM, *others)
     assert [row.verdict for row in rows] == [Verdict.WARNING] * len(rows)
     late = [row.check.partition(":")[0] for row in rows if "SYNs sent" in row.check]
     assert late

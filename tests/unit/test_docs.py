@@ -86,7 +86,6 @@ def _patches() -> int:
         (rf"{_NUMBER} (?:kernel )?modules", _modules),
         (rf"{_NUMBER} experiments with", lambda: len(all_ids())),
         (rf"(?:experiments with|All|\d of|\d of the) {_NUMBER} points", _points),
-        (rf"{_NUMBER} of the \d+ points", lambda: len(all_ids())),
     ],
 )
 def test_a_count_in_a_document_is_the_trees(phrase: str, count: Callable[[], int]) -> None:

@@ -97,6 +97,7 @@ class Qdisc(_Said):
     root: bool = Field(default=False, description="true if it is the interface's own queue")
     drops: Count = Field(default=0, description="packets that it dropped")
     qlen: Count = Field(default=0, description="packets in it")
+    packets: Count = Field(default=0, description="packets that left it")
     marks: tuple[Count, ...] = Field(description="packets that it and its parts marked")
 
     @model_validator(mode="before")

@@ -37,7 +37,7 @@ from twoway.measure.queues import (
     still_queued,
     transmitted,
 )
-from twoway.measure.run_folder import Run
+from twoway.measure.run_folder import WHEN, Run
 from twoway.measure.seconds import Seconds, by_second
 from twoway.measure.travel import Hop, Travel, Travels, follow
 
@@ -205,13 +205,16 @@ class Analysis:
         if policer:
             packets = seen.packets
             refused = partial(policer.bucket.refuses, packets.time_ns, packets.frame_bytes)
-        return still_queued(queue, seen, partial(self._kernel_queued, queue), refused)
+        return still_queued(queue, seen, partial(self._kernel_queued, queue, seen), refused)
 
-    def _kernel_queued(self, queue: Queue) -> int:
-        """Read the kernel's count of packets in a queue as the captures ended."""
-        node = queue.interface.rsplit("-", 1)[0]
-        qdiscs = self.run.qdiscs(node, "after")
-        return sum(q.qlen for q in qdiscs if q.dev == queue.interface and q.root)
+    def _kernel_queued(self, queue: Queue, seen: Passage) -> int:
+        """Count the packets in a queue at the captures' end, by the kernel's counters.
+
+        The last packets that left may be missing in a capture by tcpdump: they count, too.
+        """
+        before, after = (self.run.root_qdisc(queue.interface, when) for when in WHEN)
+        unseen = after.packets - before.packets - int((seen.left_ns >= 0).sum())
+        return after.qlen + max(unseen, 0)
 
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run

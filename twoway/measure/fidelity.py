@@ -175,15 +175,20 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
 
 
 def _no_data(name: str, view: ConnectionView) -> FidelityRow:
-    """Judge a connection without data: a warning if only SYNs were sent, during traffic.
+    """Judge a connection without data: a warning if it began during traffic.
 
-    Other checks cover the fate of these SYNs: they may be lost, or be on their path at the end.
+    Other checks cover the fate of its packets: they may be lost, or be on their path at the end.
     """
-    began = view.connection.connect_ns >= view.run.start_ns and len(view.sent)
-    if not began or len(view.sent.data()):
+    if view.connection.connect_ns < view.run.start_ns or not len(view.sent):
         return checks.row(f"{name}: payload captured, bytes", 0, "above 0", False)
-    what = f"{name}: SYNs sent, and no connection by the end"
-    return FidelityRow(check=what, value=len(view.sent), bound="0", verdict=Verdict.WARNING)
+    data = len(view.sent.data())
+    what = "data sent, and none arrived" if data else "SYNs sent, and no connection"
+    return FidelityRow(
+        check=f"{name}: {what} by the end",
+        value=data or len(view.sent),
+        bound="0",
+        verdict=Verdict.WARNING,
+    )
 
 
 def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:

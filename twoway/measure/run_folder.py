@@ -393,6 +393,17 @@ class Run:
         """Read the counters of a node's queueing disciplines, before or after the traffic."""
         return self.document(f"qdisc/{node}-{when}.json", list[Qdisc])
 
+    def root_qdisc(self, interface: str, when: str) -> Qdisc:
+        """Read the counters of an interface's own queue, before or after the traffic.
+
+        Raises: AnalysisError if the file has none.
+        """
+        node = interface.rsplit("-", 1)[0]
+        for each in self.qdiscs(node, when):
+            if each.dev == interface and each.root:
+                return each
+        raise AnalysisError(f"{self.folder}/qdisc/{node}-{when}.json: no queue of {interface}")
+
     def numbers(
         self, name: str, *columns: str, words: Mapping[str, Sequence[str]] = MappingProxyType({})
     ) -> dict[str, IntArray]:

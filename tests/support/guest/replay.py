@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from shlex import join
 
-from twoway.contract.plan import Check, Command, Plan, SetOffloads, SetParameters, SetSysctls, Step
+from twoway.contract.plan import Copy, Plan, SetOffloads, SetParameters, SetSysctls, Step
 
 # Each node's links, addresses, routes, neighbours and queues, in both versions of IP.
 SEEN = (
@@ -32,7 +32,7 @@ def _commands(step: Step) -> Iterable[str]:
         yield join(
             ["ethtool", "-K", step.interface, *(w for name in step.off for w in (name, "off"))]
         )
-    elif isinstance(step, Command | Check):
+    elif not isinstance(step, Copy):
         typed = getattr(step, "stdin", ())
         yield "\n".join((f"{join(step.run)} > /dev/null << 'END'", *typed, "END"))
 
