@@ -37,7 +37,7 @@ _HEAD = """\
 # Kept results
 
 `docs/results_page.py` writes this page from the tables beside it. They have the newest run of each
-of the {points} points, as their files say (Linux {kernel}, guest {guest}), judged by
+of the {points} points, as their files say (Linux {kernel}; guests: {guests}), judged by
 today's files. No single checkout made all of them: the runs are of {revisions} revisions, and of
 {dirty} of these there are runs with changes that were not committed.
 
@@ -69,15 +69,15 @@ class Judged(NamedTuple):
 def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
-    # The guest decides each packet: its runs may be of several revisions of the tree.
-    (kernel,), (guest,) = (summary["provenance"][key] for key in ("kernel", "guest"))
+    (kernel,) = summary["provenance"]["kernel"]
+    guests = ", ".join(summary["provenance"]["guest"])
     trees = summary["provenance"]["git"]
     revisions = {tree.removesuffix("-dirty") for tree in trees}
     dirty = sum(tree.endswith("-dirty") for tree in trees)
     count = sum(len(point_names(name)) for name in all_ids())
     parts = [
         _HEAD.format(
-            points=count, kernel=kernel, guest=guest, revisions=len(revisions), dirty=dirty
+            points=count, kernel=kernel, guests=guests, revisions=len(revisions), dirty=dirty
         ),
         *_claims(),
         *_sharpness(summary["papers"]),
