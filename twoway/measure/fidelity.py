@@ -182,9 +182,11 @@ def _no_data(name: str, view: ConnectionView) -> FidelityRow:
     if view.connection.connect_ns < view.run.start_ns or not len(view.sent):
         return checks.row(f"{name}: payload captured, bytes", 0, "above 0", False)
     data = len(view.sent.data())
-    what = "data sent, and none arrived" if data else "SYNs sent, and no connection"
+    what = "SYNs sent, and no connection by the end"
+    if data:
+        what = "data sent, and none arrived by the end"
     return FidelityRow(
-        check=f"{name}: {what} by the end",
+        check=f"{name}: {what}",
         value=data or len(view.sent),
         bound="0",
         verdict=Verdict.WARNING,
