@@ -39,7 +39,7 @@ if sys.argv[1:]:
 for _ in range(16):
     threading.Thread(target=send).start()
 """
-# The slow line brings time-outs, at each of which Linux draws a new hash for the socket.
+# The slow line brings time-outs; at each time-out Linux draws a new hash for the socket.
 LINE = {"rate_mbit": 0.831, "delay_ms": 10, "queue_packets": 100}
 QUEUES = ("cake", "fq_codel", "fq_pie", "fq")
 CARRIED = ("packets", "hashes", "marks", "priorities", "sockets", "stamps")

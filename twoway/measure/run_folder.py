@@ -110,6 +110,7 @@ class Run:
         self._halves: dict[tuple[str, bool], list[int]] = {}
         self._remembered: tuple[str, dict[Any, Any]] = "", {}
         self._whole: dict[str, Packets] = {}
+        self._counters: dict[str, dict[str, int]] = {}
 
     @property
     def exact_clock(self) -> bool:
@@ -381,13 +382,14 @@ class Run:
 
         Raises: AnalysisError if the file has another form than /proc/net/netstat.
         """
-        name = netstat_file(node)
-        if name not in self.manifest.files:
-            return {}
-        try:
-            return read_netstat(self.folder, name)
-        except (OSError, ValueError) as error:
-            raise AnalysisError(f"{self.folder / name}: {error}") from error
+        if node not in self._counters:
+            name = netstat_file(node)
+            try:
+                there = name in self.manifest.files
+                self._counters[node] = read_netstat(self.folder, name) if there else {}
+            except (OSError, ValueError) as error:
+                raise AnalysisError(f"{self.folder / name}: {error}") from error
+        return self._counters[node]
 
     def qdiscs(self, node: str, when: str) -> list[Qdisc]:
         """Read the counters of a node's queueing disciplines, before or after the traffic."""

@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 def ends(*at_ms: int, **fields: Any) -> Ends:
-    """Make a connection of whose segments of 1000 bytes one arrives at each time."""
+    """Make a connection with a segment of 1000 bytes that arrives at each of some times."""
     data = packets(
         time_ns=[ms * MS for ms in at_ms],
         seq=[1000 * number for number in range(len(at_ms))],
