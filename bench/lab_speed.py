@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 from lab_crew import PRELOAD, ROOT, Crew, started_crew
 
-from twoway.spec.point import find_experiment
+from twoway.description.point import find_experiment
 
 ROUNDS = 3
 HOSTS = 3

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from twoway.spec.point import find_experiment
+from twoway.description.point import find_experiment
 
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 5

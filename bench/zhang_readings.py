@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import cache
 
 from twoway.contract.statements import Claim
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.predictions import tahoe
 
 # The points that claims are about; a reading replaces three of their parameters.

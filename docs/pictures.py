@@ -34,7 +34,7 @@ from twoway.report.figures import all_figures
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "docs/assets"
 # The contracts of import-linter that the picture of the architecture shows.
-MAKES_A_RUN = "A spec becomes a plan, a backend runs it"
+MAKES_A_RUN = "A description becomes a plan, a backend runs it"
 JUDGES_A_RUN = "The run is measured, the report judges"
 TITLE_RUN = "kalampoukas-5.2"
 # For each theme: a blue and an orange that are legible on its background; the colours of axes and

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
 from twoway.contract.statements import Bounds
+from twoway.description.matrix import full_name, points, without
+from twoway.description.point import find_experiment, point_names
+from twoway.description.reading import load_experiment
+from twoway.description.statements import said_at
 from twoway.paths import ROOT
 from twoway.runs.points import load_point
 from twoway.runs.predicted import FILE, Row, read_predictions
-from twoway.spec.matrix import full_name, points, without
-from twoway.spec.point import find_experiment, point_names
-from twoway.spec.reading import load_experiment
-from twoway.spec.statements import said_at
 from twoway.theory.registry import tests_testbed
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -24,13 +24,13 @@ import yaml
 from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
+from twoway.description.point import point_names
 from twoway.errors import RunError, SpecError, UsageError
 from twoway.messages import meant
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table
 from twoway.runs.finding import find_runs
 from twoway.runs.points import load_point, refuse_lost_references
-from twoway.spec.point import point_names
 
 if TYPE_CHECKING:
     import pyarrow as pa

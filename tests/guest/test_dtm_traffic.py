@@ -7,7 +7,7 @@ import pytest
 import yaml
 from running import SMALL, measure, write_experiment
 
-from twoway.spec import point
+from twoway.description import point
 
 pytestmark = pytest.mark.usefixtures("guest")
 

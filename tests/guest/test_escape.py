@@ -25,11 +25,11 @@ from running import ROOT, processes_with
 
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN
+from twoway.description.recorded import Up
+from twoway.description.topology import load_topology
 from twoway.errors import SpecError, TwowayError
 from twoway.guest.cache import Guest
 from twoway.guest.kernel import call
-from twoway.spec.recorded import Up
-from twoway.spec.topology import load_topology
 
 HOST_CALLS = ROOT / "tests/support/guest/host_calls"
 OUTLAST = ROOT / "tests/support/guest/outlast.py"

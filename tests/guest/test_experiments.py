@@ -12,14 +12,14 @@ from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Row
+from twoway.description import point
+from twoway.description.point import point_names
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.real_time import ClockError
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
-from twoway.spec import point
-from twoway.spec.point import point_names
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -21,6 +21,7 @@ from running import ROOT, write_experiment
 from twoway.backends.uml import Uml
 from twoway.contract.network import START_NS
 from twoway.contract.plan import Plan, UserProgram
+from twoway.description.point import Point
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -28,7 +29,6 @@ from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs import run
 from twoway.runs.points import load_point
-from twoway.spec.point import Point
 
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32

@@ -12,6 +12,9 @@ from running import SMALL, write_experiment
 from twoway.backends.uml import Uml
 from twoway.contract.judge import Verdict
 from twoway.contract.network import CONNECT_NS, START_NS
+from twoway.description.point import Point
+from twoway.description.traffic.film import Film
+from twoway.description.traffic.transfers import Transfers
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -19,9 +22,6 @@ from twoway.measure.flight import most_in_flight
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
-from twoway.spec.point import Point
-from twoway.spec.traffic.film import Film
-from twoway.spec.traffic.transfers import Transfers
 
 pytestmark = pytest.mark.usefixtures("guest")
 

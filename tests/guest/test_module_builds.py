@@ -11,10 +11,10 @@ import pytest
 from running import ROOT
 
 from twoway import __version__
+from twoway.description.congestion import module_parameters
 from twoway.guest.cache import Guest
 from twoway.paths import cache
 from twoway.runs.manifest import git_revision
-from twoway.spec.congestion import module_parameters
 
 KERNEL_MODULES = ROOT / "kernel-modules"
 FETCH_HEADERS = KERNEL_MODULES / "tests/fetch-headers"

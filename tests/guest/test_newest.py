@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from twoway.backends.uml import Uml
+from twoway.description.point import find_experiment
 from twoway.guest.cache import Guest
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
-from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.newest
 

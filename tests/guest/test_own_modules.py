@@ -24,12 +24,12 @@ from twoway.backends import uml
 from twoway.backends.native import Native
 from twoway.backends.own_modules import own_modules
 from twoway.contract.plan import LoadModule
+from twoway.description.congestion import KERNELS_OWN
 from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest, built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
-from twoway.spec.congestion import KERNELS_OWN
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -20,13 +20,13 @@ from twoway.backends.sandbox import read_progress
 from twoway.backends.uml import Uml
 from twoway.contract.files import read_run_file
 from twoway.contract.plan import Plan
+from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import run as run_module
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
-from twoway.spec.point import Point
 
 
 @pytest.fixture

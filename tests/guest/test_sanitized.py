@@ -20,12 +20,12 @@ from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
 from twoway.contract.files import read_run_file
+from twoway.description.point import find_experiment
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
-from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.sanitized
 

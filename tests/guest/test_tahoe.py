@@ -16,11 +16,11 @@ from tahoe_metrics import CONTROLS, ENDINGS
 from tahoe_model import ModelPath
 
 from twoway.contract.network import START_NS
+from twoway.description.experiment import Stack
+from twoway.description.point import find_experiment
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality
-from twoway.spec.experiment import Stack
-from twoway.spec.point import find_experiment
 from twoway.theory.tahoe.network import Connection, Link, Network
 from twoway.theory.tahoe.sender import ENDLESS, Tahoe
 from twoway.theory.tahoe.timers import MS, BsdTimer, S

@@ -18,10 +18,10 @@ from running import ROOT, SLOW, SMALL, twoway, write_experiment
 
 from twoway.backends import qemu
 from twoway.contract.verdicts import BAD, VERDICTS, Verdicts
+from twoway.description.point import point_names
 from twoway.guest.stock_kernel import build_stock
 from twoway.messages import say
 from twoway.progress import Steps
-from twoway.spec.point import point_names
 
 SCHEDULER = 8786
 TRIAL = "kalampoukas-3.2"  # the playbooks' twoway_trial

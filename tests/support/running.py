@@ -18,6 +18,7 @@ from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
+from twoway.description.point import point_names
 from twoway.errors import SpecError
 from twoway.guest.cache import built_guest
 from twoway.measure.analysis import Analysis
@@ -27,7 +28,6 @@ from twoway.report.judging import judged
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 from twoway.runs.run import kept_run, run_experiment
-from twoway.spec.point import point_names
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_S = 7 * 24 * 3600

@@ -14,7 +14,7 @@ from running import ROOT
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
-from twoway.spec.point import point_names
+from twoway.description.point import point_names
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(

@@ -6,8 +6,8 @@ from capture_analysis.discovery import modules_of
 
 from twoway import backends
 from twoway.backends.backend import Backend, Kind
+from twoway.description.point import Point
 from twoway.errors import UsageError
-from twoway.spec.point import Point
 
 
 @cache

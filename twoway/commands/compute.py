@@ -15,9 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the tables of theories that are too slow to compute at each reading of a file."""
+    from twoway.description.point import point_names
+    from twoway.description.predictions import setup_of
     from twoway.runs.points import load_point
-    from twoway.spec.point import point_names
-    from twoway.spec.predictions import setup_of
     from twoway.theory import tables
     from twoway.theory.registry import find_theory, known_theories
 

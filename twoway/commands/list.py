@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print all experiments."""
-    from twoway.spec.reading import load_experiment
+    from twoway.description.reading import load_experiment
 
     rows = []
     for name, path in experiment_files().items():

@@ -35,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, or all points of a sweep, and report on it."""
     from twoway.backends.registry import find_backend
+    from twoway.description.point import point_names
     from twoway.runs.points import load_point, refuse_lost_references
     from twoway.runs.run import run_watched
-    from twoway.spec.point import point_names
 
     if args.experiment is None:
         args.experiment = DEFAULT_EXPERIMENT

@@ -29,7 +29,7 @@ def _schema(kind: str) -> Any:
     from twoway.contract.plan import Plan
     from twoway.contract.suite import Suite
     from twoway.contract.verdicts import Verdicts
-    from twoway.spec.experiment import Experiment, Profile
+    from twoway.description.experiment import Experiment, Profile
 
     models: tuple[type[BaseModel], ...] = (
         Experiment,

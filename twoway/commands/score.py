@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from twoway.contract.suite import ReadSuite
+    from twoway.description.own_modules import OwnModule
     from twoway.report.card import Card
     from twoway.report.card_comparing import CardComparison
-    from twoway.spec.own_modules import OwnModule
     from twoway.sweeps.sweep import Outcome
 
 HELP = "congestion controls compared: a card of yours beside Reno, CUBIC and BBR"
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     """Run a suite for controls, and write their card."""
     from twoway.backends.registry import find_backend
     from twoway.contract.verdicts import BAD, GOOD
+    from twoway.description.suite import control_of, load_suite
     from twoway.report.card import card_table, printed_table
     from twoway.report.card_comparing import comparison_table
-    from twoway.spec.suite import control_of, load_suite
 
     suite = load_suite(args.suite)
     _refuse_unknown_metrics(suite)
@@ -109,11 +109,11 @@ def _card(
         others: the controls that the suite does not list, with their modules.
         into: the card's folder.
     """
+    from twoway.description.point import point_names
+    from twoway.description.suite import rows_without, write_rows
     from twoway.report.card import make_card
     from twoway.report.card_page import write_card
     from twoway.report.results import read_results
-    from twoway.spec.point import point_names
-    from twoway.spec.suite import rows_without, write_rows
 
     columns = (*others, *suite.said.columns)
     with TemporaryDirectory(prefix="twoway-") as made:
@@ -177,9 +177,9 @@ def _build(file: Path, args: argparse.Namespace) -> None:
     from twoway.backends.own_modules import own_modules
     from twoway.backends.registry import find_backend
     from twoway.backends.uml import Uml
+    from twoway.description.point import point_names
     from twoway.plan.plan import build_plan
     from twoway.runs.points import load_point
-    from twoway.spec.point import point_names
 
     backend = find_backend(args.backend, args.kernel)
     if isinstance(backend, Uml):  # other backends refuse own modules
@@ -190,7 +190,7 @@ def _build(file: Path, args: argparse.Namespace) -> None:
 def _refuse_missing_programs(controls: "Iterable[str]") -> None:
     """Raise UsageError if a control is QUIC's and this machine lacks the programs."""
     from twoway.backends.sandbox import GUEST_PATH
-    from twoway.spec.quic import PACKAGES, PROGRAMS, is_quic
+    from twoway.description.quic import PACKAGES, PROGRAMS, is_quic
 
     missing = [each for each in PROGRAMS if not shutil.which(each, path=GUEST_PATH)]
     for each in controls:
@@ -203,8 +203,8 @@ def _refuse_missing_programs(controls: "Iterable[str]") -> None:
 
 def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
     """Raise UsageError if a row shows a metric that its experiment does not have."""
+    from twoway.description.point import point_names
     from twoway.runs.points import load_point
-    from twoway.spec.point import point_names
 
     for file in suite.files:
         row = file.stem

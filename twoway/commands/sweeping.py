@@ -30,10 +30,10 @@ def run_all(
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
     from twoway.backends.registry import find_backend
+    from twoway.description.point import point_names
     from twoway.progress import SweepBar
     from twoway.report.harm import HARMS
     from twoway.runs.points import load_point, refuse_lost_references
-    from twoway.spec.point import point_names
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 

@@ -12,7 +12,7 @@ from twoway.errors import SpecError, TwowayError
 from twoway.messages import say
 
 if TYPE_CHECKING:
-    from twoway.spec.point import Point
+    from twoway.description.point import Point
 
 HELP = "check experiments without running them; all by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
+    from twoway.description.point import point_names
     from twoway.runs.predicted import shrunk
-    from twoway.spec.point import point_names
 
     # Problems with their hints, in order of appearance; one that every point has is printed once.
     problems: dict[tuple[str, str], None] = {}
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
     """List the problems of an experiment at each of its points, with hints; add sound points."""
-    from twoway.spec.point import point_names
+    from twoway.description.point import point_names
 
     try:
         names = point_names(name)
@@ -93,9 +93,9 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
 
 def _missing_programs(name: str) -> Iterator[str]:
     """List missing programs of an experiment with other problems, as far as its file tells."""
+    from twoway.description.point import find_experiment
+    from twoway.description.reading import load_experiment
     from twoway.runs.installed import missing_programs
-    from twoway.spec.point import find_experiment
-    from twoway.spec.reading import load_experiment
 
     with suppress(SpecError):
         experiment = load_experiment(find_experiment(name.partition("@")[0]))

@@ -1,7 +1,7 @@
 """plan.json: every command of a run in order, with its purpose.
 
 The plan includes the commands that make nodes, links, addresses and routes: Mininet's, recorded as
-it builds the topology in the sandbox (twoway/spec/describe_topology.py).
+it builds the topology in the sandbox (twoway/description/describe_topology.py).
 
 A step's kind says what the step does. Code that needs more than the command reads the step's
 fields, and never parses the command.

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from twoway.contract.model import Model
 from twoway.contract.plan import Command, Daemon, MakeNetwork, Observe, Plan, Share, Step
+from twoway.description.graph import Graph
+from twoway.description.point import Point
 from twoway.errors import UsageError
 from twoway.plan.plan import build_plan
-from twoway.spec.graph import Graph
-from twoway.spec.point import Point
 
 _WHERE = "set twoway_nodes and twoway_links in the inventory; docs/lab.md shows how"
 

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 
 from twoway.contract.network import Connection
-from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
-from twoway.spec.point import Point
+from twoway.description.experiment import MOST_RECEIVE_BUFFER_BYTES
+from twoway.description.point import Point
 
 # The first is the initial size of a send buffer: a large buffer is refilled in few, large copies.
 # The second is the memory that the buffers of all endless connections share, because they are full

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from twoway.contract.plan import Capture, Line
-from twoway.spec.point import Point
+from twoway.description.point import Point
 
 SNAP_BYTES = 96
 CAPTURE_RING_KIB = 2048

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
+from twoway.description.addresses import address_in, network_in_ipv6
+from twoway.description.experiment import Stack
+from twoway.description.graph import Graph
+from twoway.description.interface import Interface
+from twoway.description.recorded import DEFAULT, Route
 from twoway.plan.buffers import most_buffer_bytes
-from twoway.spec.addresses import address_in, network_in_ipv6
-from twoway.spec.experiment import Stack
-from twoway.spec.graph import Graph
-from twoway.spec.interface import Interface
-from twoway.spec.recorded import DEFAULT, Route
 
 # The settings of IPv6 of each interface, in this order: no requests for an address or a router, no
 # addresses but those of the plan, and then IPv6 on.

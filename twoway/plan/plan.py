@@ -6,6 +6,8 @@ An experiment always gives the same plan, byte for byte, wherever the checkout i
 from typing import Literal
 
 from twoway.contract.plan import Plan, Times, Topology
+from twoway.description.congestion import parameters_in_kernel
+from twoway.description.point import Point
 from twoway.plan.buffers import buffers_mib, receive_buffer_bytes
 from twoway.plan.captures import captures
 from twoway.plan.programs import user_programs
@@ -20,8 +22,6 @@ from twoway.plan.setup import (
 from twoway.plan.shaping import changing_shapers, compile_profile
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
-from twoway.spec.congestion import parameters_in_kernel
-from twoway.spec.point import Point
 
 # Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128

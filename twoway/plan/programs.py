@@ -2,8 +2,8 @@
 
 from twoway.contract.network import START_NS
 from twoway.contract.plan import Command, UserProgram
+from twoway.description.point import Point
 from twoway.plan.timing import stop_ns
-from twoway.spec.point import Point
 
 
 def user_programs(point: Point) -> tuple[UserProgram, ...]:

@@ -1,6 +1,6 @@
 """Compiling link profiles to qdiscs.
 
-spec/placement.py has checked the interfaces.
+description/placement.py has checked the interfaces.
 """
 
 import math
@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from twoway.contract.links.rate import Rate
-from twoway.spec import links
-from twoway.spec.experiment import Direction, Profile
-from twoway.spec.graph import Graph
-from twoway.spec.interface import Interface
-from twoway.spec.links.dtm import Channel, pool_nodes
-from twoway.spec.links.half_duplex import media
-from twoway.spec.shaper import Shaper
+from twoway.description import links
+from twoway.description.experiment import Direction, Profile
+from twoway.description.graph import Graph
+from twoway.description.interface import Interface
+from twoway.description.links.dtm import Channel, pool_nodes
+from twoway.description.links.half_duplex import media
+from twoway.description.shaper import Shaper
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54

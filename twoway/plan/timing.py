@@ -1,7 +1,7 @@
 """Times of a run on the guest's clock."""
 
 from twoway.contract.network import START_NS
-from twoway.spec.point import Point
+from twoway.description.point import Point
 
 
 def stop_ns(point: Point) -> int:

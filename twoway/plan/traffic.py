@@ -13,11 +13,11 @@ from twoway.contract.plan import (
     Observe,
     Program,
 )
+from twoway.description.datagrams import UDP_HEADER_BYTES
+from twoway.description.draws import traffic_seed
+from twoway.description.point import Point
 from twoway.plan.buffers import send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
-from twoway.spec.datagrams import UDP_HEADER_BYTES
-from twoway.spec.draws import traffic_seed
-from twoway.spec.point import Point
 
 PROGRESS_REPORTS = 400
 

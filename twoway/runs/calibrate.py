@@ -13,15 +13,15 @@ from twoway.backends.backend import Backend
 from twoway.contract.judge import Verdict, marked
 from twoway.contract.network import ETHERNET_BYTES, START_NS
 from twoway.contract.writing import chown_like_parent, write_json
+from twoway.description.experiment import Experiment
+from twoway.description.point import find_profile, make_point
+from twoway.description.reading import load_profile
 from twoway.errors import SpecError
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import metric_names
 from twoway.messages import say
 from twoway.paths import PROFILES
 from twoway.runs.run import run_watched
-from twoway.spec.experiment import Experiment
-from twoway.spec.point import find_profile, make_point
-from twoway.spec.reading import load_profile
 
 # Small enough that no profile's transmission time reaches the smallest RTO, 200 ms.
 _MTU_BYTES = 576

@@ -7,9 +7,9 @@ from typing import Any
 
 from twoway.backends.backend import Backend
 from twoway.contract.plan import Plan
+from twoway.description.point import Point
 from twoway.plan.plan import build_plan
 from twoway.runs.manifest import tool_versions
-from twoway.spec.point import Point
 
 
 def identity(point: Point, backend: Backend, plan: Plan | None = None) -> str:

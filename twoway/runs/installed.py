@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.plan import PlannedFile
-from twoway.spec.programs import HostProgram
+from twoway.description.programs import HostProgram
 
 
 def missing_programs(

@@ -27,12 +27,12 @@ from twoway.contract.manifest import (
 )
 from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
 from twoway.contract.plan import ENDED, PLAN, Plan
+from twoway.description.addresses import address_in
+from twoway.description.point import Point, spec_document, spec_hash
 from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
-from twoway.spec.addresses import address_in
-from twoway.spec.point import Point, spec_document, spec_hash
 
 # File in a deployed checkout: the revision of the checkout from which it was copied.
 REVISION_FILE = "REVISION"

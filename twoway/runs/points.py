@@ -1,19 +1,19 @@
 """Experiments with all files that they refer to, checked, with the names of metrics.
 
-Metric names come from the code that measures, which a spec may not import.
+Metric names come from the code that measures, which a description may not import.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from twoway.contract.manifest import Described
+from twoway.description import point
 from twoway.errors import SpecError
 from twoway.measure.registry import metric_names
 from twoway.runs.manifest import describe
-from twoway.spec import point
 
 
 def load_point(name: str) -> point.Point:
-    """Read an experiment, or a point of one (see `twoway.spec.point.load_point`)."""
+    """Read an experiment, or a point of one (see `twoway.description.point.load_point`)."""
     return point.load_point(name, metric_names)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from twoway.contract.statements import Prediction
 from twoway.contract.writing import written_aside
+from twoway.description.point import Point, find_experiment, point_names
 from twoway.errors import SpecError
 from twoway.paths import shown_path
 from twoway.runs.points import load_point
-from twoway.spec.point import Point, find_experiment, point_names
 
 FILE = "predictions.csv"
 _COLUMNS = ("point", "metric", "theory", "value", "tolerance", "at_least", "at_most", "printed")

@@ -30,6 +30,7 @@ from twoway.contract.manifest import (
 from twoway.contract.network import START_NS
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
+from twoway.description.point import Point
 from twoway.errors import DiskFullError, RunError, UsageError, in_a_sentence
 from twoway.messages import say
 from twoway.plan.plan import build_plan
@@ -38,7 +39,6 @@ from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
 from twoway.runs.manifest import LOCK, build_manifest, describe
-from twoway.spec.point import Point
 
 
 def run_experiment(

@@ -11,12 +11,12 @@ from twoway.backends import uml
 from twoway.backends.sandbox import furnish, guest_error, guest_status
 from twoway.contract.folders import remove_folder
 from twoway.contract.plan import PLAN
+from twoway.description.point import Point
 from twoway.guest.cache import Guest
 from twoway.messages import say
 from twoway.paths import cache
 from twoway.plan.plan import build_plan
 from twoway.runs.run import new_folder
-from twoway.spec.point import Point
 
 # Mininet's commands, in the guest's folder (vm/guest/run.py).
 COMMANDS = "commands"

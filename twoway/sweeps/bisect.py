@@ -10,13 +10,13 @@ from capture_analysis.errors import AnalysisError
 
 from twoway.backends.uml import Uml
 from twoway.contract.verdicts import Verdicts
+from twoway.description.point import Point
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.guest.history import History
 from twoway.guest.kernel import BuildError
 from twoway.progress import Steps
 from twoway.report.comparing import compare
 from twoway.runs.run import kept_run, run_watched
-from twoway.spec.point import Point
 from twoway.sweeps.sweep import measured
 
 # Possible differences of two runs, the most important first; "end": one of them did not end well.

@@ -25,6 +25,7 @@ from capture_analysis.scale import RETRIES
 
 from twoway.backends.backend import Backend
 from twoway.backends.registry import backend_for
+from twoway.description.point import Point
 from twoway.errors import DiskFullError, TwowayError, UsageError, in_a_sentence
 from twoway.measure.revision import code_revision, revision
 from twoway.messages import say
@@ -32,7 +33,6 @@ from twoway.paths import PACKAGE, VM
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity_parts
 from twoway.runs.run import run_experiment
-from twoway.spec.point import Point
 from twoway.sweeps.sweep import Crew, measured, run_point
 from twoway.sweeps.workers import give_back_memory
 

@@ -17,12 +17,12 @@ from capture_analysis.errors import AnalysisError
 from twoway.backends.backend import Backend
 from twoway.contract.verdicts import GOOD, Verdicts, row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
+from twoway.description.point import Point
 from twoway.errors import DiskFullError, TwowayError, in_a_sentence
 from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import PAGE, analyse_run, rejudge
 from twoway.runs.run import alone, kept_run, run_experiment
-from twoway.spec.point import Point
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
 _FIXED_COST = 5_000

@@ -14,10 +14,10 @@ from pathlib import Path
 from twoway.backends import uml
 from twoway.backends.sandbox import places
 from twoway.confinement import confined
+from twoway.description.topology import load_topology
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.runs.captures import pack
-from twoway.spec.topology import load_topology
 
 WAYS_OUT = Path(__file__).with_name("ways_out.py")
 

@@ -8,8 +8,8 @@ import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 from channels import rising
 from dtm_uapi import refusals
 
+from twoway.description.congestion import CONTROLS
 from twoway.paths import KERNEL_MODULES
-from twoway.spec.congestion import CONTROLS
 
 # Refusals of tables longer than a message, which the fuzzer does not make.
 LONG_TABLES = {

@@ -14,13 +14,13 @@ from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, 
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.network import Framing
 from twoway.contract.plan import PLAN, Observe, Plan, read_plan
+from twoway.description.point import point_names
 from twoway.errors import RunError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
 from twoway.runs.manifest import _clocks, describe
 from twoway.runs.points import load_point
-from twoway.spec.point import point_names
 
 # Every kind of step: modules, DTM channels.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")

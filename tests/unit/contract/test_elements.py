@@ -9,9 +9,9 @@ from site_pages import ELEMENTS, element_page
 from twoway.contract.links import BehindQueue, Elements
 from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.links.registry import elements
+from twoway.description.experiment import Profile
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
-from twoway.spec.experiment import Profile
 
 
 class Corruption(BehindQueue):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twoway.contract.routing import ITSELF, Routes
-from twoway.spec.addresses import IPV6_PREFIX, network_in_ipv6
+from twoway.description.addresses import IPV6_PREFIX, network_in_ipv6
 
 # Few addresses, so that prefixes contain one another.
 ADDRESSES = st.integers(min_value=0, max_value=15).map(lambda low: (10 << 24) | low)

@@ -8,12 +8,12 @@ import pytest
 
 from twoway.contract.manifest import MACHINE, HostClock, Kernel, Machine
 from twoway.contract.plan import PLAN, Command, MakeNetwork, Plan, Step, Times, read_plan
+from twoway.description.point import Point
 from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.lab.multihost_run import Multihost, clock
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
-from twoway.spec.point import Point
 
 PLACES = {
     "left": Place(nodes=["h1"], links={"h1-eth0": "enp1s0"}),

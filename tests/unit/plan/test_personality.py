@@ -7,8 +7,8 @@ from guides import copy_listings
 from running import ROOT
 from warm_command import twoway
 
+from twoway.description.experiment import Stack
 from twoway.plan.personality import OFFLOADS, node_sysctls, root_sysctls
-from twoway.spec.experiment import Stack
 
 _MIB = 1 << 20
 # What Linux 6.12 has where no field and no row of the page changes it.

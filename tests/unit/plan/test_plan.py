@@ -11,13 +11,13 @@ from running import ROOT, SMALL, write_experiment
 from warm_command import twoway
 
 from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
+from twoway.description.connections import passed_queues
+from twoway.description.topology import load_topology
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs.points import load_point
-from twoway.spec.connections import passed_queues
-from twoway.spec.topology import load_topology
 
 
 def _plan(tmp_path: Path, **changes: Any) -> Plan:
@@ -73,10 +73,10 @@ def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> Non
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "mine"}
     path = write_experiment(tmp_path, {**SMALL, "flows": [flow]})
     script = f"""
-from twoway.spec.congestion import CONTROLS, Control
+from twoway.description.congestion import CONTROLS, Control
 CONTROLS["mine"] = Control("tcp_mine")
 from twoway.runs.points import load_point
-from twoway.spec.connections import passed_queues
+from twoway.description.connections import passed_queues
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 print(build_plan(load_point({str(path)!r})).modules)

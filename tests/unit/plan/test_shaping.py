@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from twoway.contract.links import Elements
+from twoway.description.experiment import Direction, Profile
+from twoway.description.graph import Graph
+from twoway.description.links import BeforeQueue
+from twoway.description.placement import behind_problems, placement_problems
+from twoway.description.rules import profile_problems
+from twoway.description.topology import load_topology
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
-from twoway.spec.experiment import Direction, Profile
-from twoway.spec.graph import Graph
-from twoway.spec.links import BeforeQueue
-from twoway.spec.placement import behind_problems, placement_problems
-from twoway.spec.rules import profile_problems
-from twoway.spec.topology import load_topology
 
 
 def _profile(**changes: Any) -> Profile:

@@ -12,9 +12,9 @@ from site_pages import card_tables
 
 from twoway.contract.judge import Verdict
 from twoway.contract.suite import Better
+from twoway.description.suite import load_suite, suite_names
 from twoway.report.card import Card, card_table, printed_table, standing
 from twoway.report.card_harm import harm_tables
-from twoway.spec.suite import load_suite, suite_names
 
 SCORES = ROOT / "docs/results/score"
 KEPT = {name: Card.read(SCORES / f"{name}.json") for name in suite_names()}

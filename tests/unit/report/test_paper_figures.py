@@ -14,6 +14,7 @@ from swept_runs import PAPER, WINDOWS, write_points
 from synthetic_run import edit_json, write_run
 
 from twoway.contract.verdicts import VERDICTS
+from twoway.description.point import point_names
 from twoway.errors import TwowayError
 from twoway.paths import PAPERS
 from twoway.report import papers
@@ -23,7 +24,6 @@ from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
 from twoway.report.results import read_results
 from twoway.report.thumbnail import thumbnail
-from twoway.spec.point import point_names
 
 pytestmark = pytest.mark.slow
 

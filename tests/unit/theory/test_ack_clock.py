@@ -7,8 +7,8 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.rate import Rate
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions.ack_clock import predict
 

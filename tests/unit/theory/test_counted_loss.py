@@ -6,8 +6,8 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.loss import Loss
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions import counted_loss_cubic
 from twoway.theory.predictions.counted_loss import cubic_window, predict, reno_window

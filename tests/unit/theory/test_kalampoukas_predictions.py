@@ -2,8 +2,8 @@
 
 import pytest
 
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict, printed
 

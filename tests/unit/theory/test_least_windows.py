@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions.least_windows import predict
 

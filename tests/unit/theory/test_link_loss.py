@@ -6,8 +6,8 @@ import pytest
 
 from twoway.contract.links import Elements
 from twoway.contract.links.loss import Loss
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory.network import Setup
 from twoway.theory.predictions import link_impairments, link_loss
 from twoway.theory.predictions.link_loss import predict

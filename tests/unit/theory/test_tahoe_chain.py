@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from connections import connection
 
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.predictions import setup_of
 from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
 from twoway.theory.network import Link, Setup

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
+from twoway.description.point import point_names
+from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
-from twoway.spec.point import point_names
-from twoway.spec.predictions import setup_of
 from twoway.theory import tables
 from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe, tahoe_starts, zhang

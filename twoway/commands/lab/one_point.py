@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twoway.spec.point import Point
+    from twoway.description.point import Point
 
 
 def one_point(experiment: str) -> "Point":
@@ -11,9 +11,9 @@ def one_point(experiment: str) -> "Point":
 
     Raises: UsageError if the experiment has several.
     """
+    from twoway.description.point import point_names
     from twoway.errors import UsageError
     from twoway.runs.points import load_point
-    from twoway.spec.point import point_names
 
     names = point_names(experiment)
     if len(names) > 1:

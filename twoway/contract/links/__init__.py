@@ -1,7 +1,7 @@
 """Elements of a link besides rate, queue and delay: their fields and meanings.
 
 A file's class adds a field to every direction of a link, named by the class's `FIELD`. Code that
-reads a link finds an element by its class. `twoway/spec/links` has tc's words for each.
+reads a link finds an element by its class. `twoway/description/links` has tc's words for each.
 """
 
 from typing import Any, ClassVar, Self, TypeVar

@@ -1,0 +1,365 @@
+"""Statements of a file about its metrics: refusals, and the statements of each point."""
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import CLAIMED, SMALL, problems_of, write_experiment
+from warm_command import twoway
+
+from twoway.contract.statements import Contradicted
+from twoway.description.matrix import AxisValues
+from twoway.description.point import point_names
+from twoway.description.statements import full_run
+from twoway.errors import SpecError
+from twoway.paths import experiment_files
+from twoway.runs.points import load_point, reference_problems, refuse_lost_references
+from twoway.theory import predictions
+from twoway.theory.registry import known_theories
+
+WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
+PREDICTED = {"metric": "efficiency.left", "value": "theory", "tolerance": 0.1, "why": "a tenth"}
+FOUND: dict[str, Any] = {
+    "finding": "Half of the line is used.",
+    "metric": ["efficiency.left", "efficiency.right"],
+    "measured": {"window=4": [0.5, 0.6], "window=8": 0.7},
+    "tolerance": 0.05,
+}
+# The same finding over the axis: a list of results for each window.
+DRAWN: dict[str, Any] = {**FOUND, "over": "window", "measured": {"": [[0.5, 0.6], 0.7]}}
+TIMES = ["experiment.duration_s", "experiment.warm_up_s"]
+ISOLATED = {"why": "x", "removes": ["experiment.flows"]}
+AT_8 = {"at": {"window": 8}}
+ON_RECORD = {"why": "x", "since": "2026-11-24"}
+
+
+def _swept(folder: Path, **fields: Any) -> str:
+    return str(write_experiment(folder, {**SMALL, "matrix": {"window": WINDOW}, **fields}))
+
+
+@pytest.mark.parametrize("tolerance", ["0.5 %", "0.5%", 0.005])
+def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | float) -> None:
+    """A tolerance in per cent is that share of the theory's value."""
+    said = {**PREDICTED, "tolerance": tolerance}
+    experiment = write_experiment(
+        tmp_path, {**SMALL, "theory": "kalampoukas", "predictions": [said]}
+    )
+    (prediction,) = load_point(str(experiment)).predictions
+    assert prediction.value is not None
+    expected = 0.005 if tolerance == 0.005 else 0.005 * prediction.value
+    assert prediction.tolerance == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, must"),
+        (
+            {"claims": [{**CLAIMED, "value": -13, "precision": 13}]},
+            "claims.0.precision: must be below the value's size (13), got 13",
+        ),
+        ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, must"),
+        ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
+        (
+            {"claims": [{**CLAIMED, "value": "printed"}]},
+            'claims.0.value: "printed", but the file names no theory',
+        ),
+        (
+            {"claims": [{**CLAIMED, "at": {"rate": 8}}]},
+            'claims.0.at: no axis "rate" in matrix',
+        ),
+        (
+            {"claims": [{**CLAIMED, "at": {"window": 7}}]},
+            "claims.0.at.window: 7 is not one of its values: 4, 8",
+        ),
+        (
+            {"claims": [{**CLAIMED, **AT_8}]},
+            "claims.0.elsewhere: give the reason why `at` leaves out window=4",
+        ),
+        (
+            {"claims": [{**CLAIMED, "elsewhere": "everywhere"}]},
+            "claims.0.elsewhere: `at` leaves no point out",
+        ),
+        (
+            {"claims": [{**CLAIMED, **AT_8, "elsewhere": "enough"}]},
+            "unclaimed: window=4 has no statement, and no reason",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "at": {"window": 5}}]}]},
+            "claims.0.differs.0.at.window: 5 is not one of its values: 4, 8",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "metrics": ["jain_index"]}]}]},
+            "claims.0.differs.0.metrics: not the statement's: jain_index",
+        ),
+        (
+            {
+                "claims": [
+                    {
+                        **CLAIMED,
+                        "differs": [{**ISOLATED, "not_comparable": True, "explained_by": "aqm"}],
+                    }
+                ]
+            },
+            "claims.0.differs.0.explained_by: not allowed for metrics that are not comparable",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "explained_by": "aqm"}]}]},
+            "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [ISOLATED]}]},
+            "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "chance": True}]}]},
+            "claims.0.differs.0.chance: needs `explained_by`, the run in which the claim holds",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
+            "claims.0.differs.0.removes.0: must be a parameter's path",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "contradicted": [{**ON_RECORD, "at": {"window": 5}}]}]},
+            "predictions.0.contradicted.0.at.window: 5 is not one of its values: 4, 8",
+        ),
+        (
+            {
+                "predictions": [
+                    {
+                        **PREDICTED,
+                        **AT_8,
+                        "elsewhere": "x",
+                        "contradicted": [{**ON_RECORD, "at": {"window": 4}}],
+                    }
+                ]
+            },
+            "predictions.0.contradicted.0.at: no point of the statement's `at`",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "contradicted": [{"why": "x", "since": "today"}]}]},
+            "predictions.0.contradicted.0.since: must be a valid date",
+        ),
+        ({"predictions": [PREDICTED]}, "predictions.0.theory: required, for the file names no"),
+        (
+            {"predictions": [{**PREDICTED, "value": 0.5}]},
+            "predictions.0.value: must be 'theory', got 0.5",
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "at_most": "theory"}]},
+            (
+                "predictions.0: one of value, at_least, at_most must be the theory's; got "
+                "value, at_most"
+            ),
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "tolerance": None}]},
+            "predictions.0.tolerance: goes with a value, got None",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "theory": "astrology"}]},
+            'point window=4: theory: no "astrology"; there are: ',
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "metric": "jain_index"}]},
+            (
+                "point window=4: predictions.0: theory kalampoukas does not predict "
+                "jain_index; it has:"
+            ),
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [PREDICTED, PREDICTED]},
+            'point window=4: predictions.1.metric: "efficiency.left" is in predictions.0 already',
+        ),
+        (
+            {"findings": [{**FOUND, "measured": {"window=4": 0.5}}]},
+            "findings.0.measured: no result for window=8",
+        ),
+        (
+            {"findings": [{**FOUND, "measured": {"window=4": 0.5, "window=5": 1, "window=8": 1}}]},
+            "findings.0.measured.window=5: no such point, or not one of `at`",
+        ),
+        (
+            {"findings": [{**FOUND, "measured": [0.5]}]},
+            "findings.0.measured: 1 values for 2 metrics",
+        ),
+        ({"findings": [{**DRAWN, "over": "seed"}]}, 'findings.0.over: no axis "seed" in matrix'),
+        (
+            {"findings": [{**DRAWN, "at": {"window": 4}, "elsewhere": "x"}]},
+            "findings.0.over: has all values of window, which `at` leaves out",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": 0.5}]},
+            "findings.0.measured: with `over`, results by the names of points without that axis",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": {"": [0.5]}}]},
+            "findings.0.measured.: 1 results for 2 values of window",
+        ),
+        (
+            {"findings": [{**DRAWN, "measured": {"window=4": [0.5, 0.6]}}]},
+            "findings.0.measured.window=4: no such point, or not one of `at`",
+        ),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+    """Each mistake in a statement is reported by its field; omitted points need a reason."""
+    problems = problems_of(_swept(tmp_path, **fields))
+    assert any(found.startswith(problem) for found in problems), problems
+
+
+def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> None:
+    """A finding over an axis has a list of results for each value, in the axis's order."""
+    here, drawn = tmp_path / "here", tmp_path / "drawn"
+    values = []
+    for folder, found in ((here, FOUND), (drawn, DRAWN)):
+        folder.mkdir()
+        path = _swept(folder, findings=[found])
+        values.append([[f.value for f in load_point(n).findings] for n in point_names(path)])
+    assert values == [[[0.5, 0.6], [0.7, 0.7]]] * 2
+
+
+def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
+    """A prediction has its theory's number for each point, as a value or as a bound."""
+    said = [PREDICTED, {"metric": "efficiency.right", "at_least": "theory", "why": "at least"}]
+    path = _swept(tmp_path, theory="kalampoukas", predictions=said)
+    found = [load_point(name).predictions for name in point_names(path)]
+    values = [row.value for row, _ in found]
+    assert [row.theory for row, _ in found] == ["kalampoukas", "kalampoukas"]
+    assert None not in values
+    assert values[0] != values[1]
+    assert [bound.at_least for _, bound in found] == values  # both windows are equal
+
+
+def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
+    """`contradicted` marks only its metrics at its points, with day and reason."""
+    said = {
+        **PREDICTED,
+        "metric": FOUND["metric"],
+        "contradicted": [{**ON_RECORD, **AT_8, "metrics": ["efficiency.left"]}],
+    }
+    path = _swept(tmp_path, theory="kalampoukas", predictions=[said])
+    found = [[row.contradicted for row in load_point(n).predictions] for n in point_names(path)]
+    known = Contradicted(since=date(2026, 11, 24), why="x")
+    assert found == [[None, None], [known, None]]
+
+
+def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
+    """A number in `value` is printed, the word `printed` is a formula, and a bound is in words."""
+    formula = {**CLAIMED, "value": "printed"}
+    words = {**CLAIMED, "value": None, "precision": None, "at_most": 1}
+    path = write_experiment(
+        tmp_path, {**SMALL, "theory": "kalampoukas", "claims": [CLAIMED, formula, words]}
+    )
+    found = [claim.form for claim in load_point(str(path)).claims]
+    assert found == ["number", "formula", "words"]
+
+
+def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
+    """A list in a finding has a value for each metric; a single number is for all of them."""
+    path = _swept(tmp_path, findings=[FOUND])
+    found = [[row.value for row in load_point(name).findings] for name in point_names(path)]
+    assert found == [[0.5, 0.6], [0.7, 0.7]]
+
+
+def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> None:
+    """`differs` marks only its metrics at its points."""
+    differs = [{"why": "small", "at": {"window": 4}, "metrics": ["efficiency.left"]}]
+    claim = {**CLAIMED, "metric": FOUND["metric"], "differs": differs}
+    path = _swept(tmp_path, claims=[claim])
+    known = [[row.differs is not None for row in load_point(n).claims] for n in point_names(path)]
+    assert known == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("run", "point", "full"),
+    [
+        ("other@a=1", {"window": 4}, "other@a=1"),
+        ("here@window=8", {"window": 4, "delay": 2}, "here@window=8,delay=2"),
+        ("here", {"window": [4, 5]}, "here@window=4+5"),
+        ("here", {}, "here"),
+    ],
+)
+def test_a_run_is_completed_by_the_point(run: str, point: AxisValues, full: str) -> None:
+    """A named run of the same experiment takes the axes that it leaves out from this point."""
+    assert full_run(run, "here", point) == full
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("differs", "problem"),
+    [
+        ({"explained_by": "aqm@up_mbit=8"}, 'no point "up_mbit=8"'),
+        ({"explained_by": "nosuch"}, "nosuch: no such experiment"),
+        (
+            {"explained_by": "kalampoukas-5.2", "metric_there": "efficiency.up"},
+            'kalampoukas-5.2 has no metric "efficiency.up"',
+        ),
+    ],
+)
+def test_what_a_claim_refers_to_exists(
+    tmp_path: Path, differs: dict[str, Any], problem: str
+) -> None:
+    """A missing run or metric that should explain a difference is named."""
+    claim = {
+        **CLAIMED,
+        "differs": [{"why": "x", "removes": ["experiment.flows", *TIMES], **differs}],
+    }
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    (found,) = reference_problems(point)
+    assert problem in found
+    with pytest.raises(SpecError, match=re.escape(problem)):
+        refuse_lost_references([point, point])
+    path = tmp_path / "small.yml"
+    for command in ("run", "sweep"):
+        refused = twoway(command, path, "--results", tmp_path / "results")
+        assert refused.returncode == 2
+        assert refused.stderr.count(problem) == 1
+
+
+MORE = "differs in more than it removes: "
+
+
+@pytest.mark.parametrize(
+    ("removes", "problems"),
+    [
+        (["experiment.flows", *TIMES], []),
+        (["experiment.flows.right.window_packets", *TIMES], []),
+        (TIMES, [f"{MORE}experiment.flows.right.window_packets"]),
+        (["experiment.flow"], [f"{MORE}experiment.duration_s, experiment.warm_up_s, ", "flow, "]),
+        (
+            ["experiment.flows", "experiment.stack", *TIMES],
+            ["does not differ in experiment.stack, which it should remove"],
+        ),
+    ],
+)
+def test_a_run_that_explains_removes_the_reason_alone(
+    tmp_path: Path, removes: list[str], problems: list[str]
+) -> None:
+    """An explaining run must differ in each parameter that it removes, and in no other."""
+    differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
+    claim = {**CLAIMED, "differs": [differs]}
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    found = list(reference_problems(point))
+    assert len(found) == len(problems)
+    assert all(part in each for part, each in zip(problems, found, strict=True))
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
+    """A difference that is not compared, or not explained, needs a reason."""
+    claim = {**CLAIMED, "differs": [{"why": reason, "not_comparable": True}]}
+    with pytest.raises(SpecError, match=r"claims\.0\.differs\.0\.why: "):
+        load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+
+
+def test_every_theory_is_used() -> None:
+    """Each theory is named by an experiment or used by another theory."""
+    files = [path.read_text("utf-8") for path in experiment_files().values()]
+    modules = [path.read_text("utf-8") for path in Path(predictions.__path__[0]).glob("*.py")]
+    for theory in known_theories():
+        named = any(f"theory: {theory}\n" in text for text in files)
+        used = any(f"theory.predictions.{theory} import" in text for text in modules)
+        assert named or used, theory

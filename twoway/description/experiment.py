@@ -1,0 +1,451 @@
+"""The fields of experiments and link profiles.
+
+Units are part of each field's name. Unknown keys are errors, and all errors of a file are
+reported at once.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, create_model
+
+from twoway.contract.link import Link, with_elements
+from twoway.contract.links.ack_queue import AckQueue
+from twoway.contract.links.dtm import Slots
+from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
+from twoway.contract.network import IpVersion, whole_ns
+from twoway.description.congestion import CONTROLS
+from twoway.description.datagrams import Datagrams
+from twoway.description.draws import traffic_seed
+from twoway.description.figures import Scatter
+from twoway.description.links import BehindQueue, Element, Queue
+from twoway.description.links.half_duplex import HalfDuplex
+from twoway.description.links.registry import elements
+from twoway.description.matrix import Axis
+from twoway.description.programs import HostProgram
+from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
+from twoway.description.traffic.registry import kinds
+from twoway.description.traffic.traffic import Span, Traffic
+
+# No spaces and quotes: the kernel interprets these in a module's parameters.
+ModuleValue = Annotated[
+    str, text(r"^[A-Za-z0-9_.,:+-]+$", "of letters, digits and _ . , : + -", most=256)
+]
+
+MOST_RECEIVE_BUFFER_BYTES = 1 << 29
+MOST_SEEDS = 1000
+
+# The kernel's limit, TCP_CA_NAME_MAX, includes the terminating zero.
+CongestionName = Annotated[
+    str,
+    text(r"^[A-Za-z0-9_.-]+$", "of letters, digits and _ . -", most=15),
+    Field(json_schema_extra={"examples": [*CONTROLS]}),
+]
+
+
+# Computed fields: mypy does not accept a computed base (as for Flow below).
+if TYPE_CHECKING:
+    LinkFields = Link
+else:
+    LinkFields = with_elements(Link, elements())
+
+
+class Direction(LinkFields):
+    """One direction of a link: rate and queue at one hop, delay at another."""
+
+    @property
+    def parts(self) -> list[Element]:
+        """The elements of the direction, in the kernel's terms."""
+        return [element for element in self.elements if isinstance(element, Element)]
+
+    @property
+    def behind_queue(self) -> list[BehindQueue]:
+        """Elements that netem applies besides the delay, in the order of its arguments."""
+        return [element for element in self.parts if isinstance(element, BehindQueue)]
+
+    @property
+    def has_ack_queue(self) -> bool:
+        """True if ACKs have a separate queue."""
+        return self.elements.has(AckQueue)
+
+    @property
+    def acts_behind(self) -> bool:
+        """True if an element acts on packets behind the queue, where the delay is."""
+        return bool(self.delay_ns or self.has_ack_queue or self.behind_queue)
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True if packets leave when their transmission begins, not when it ends."""
+        queue = self.elements.find(Queue)
+        return queue is not None and queue.leaves_at_start
+
+    @property
+    def credit_ns(self) -> int:
+        """The most by which a packet may leave too early after an idle time, ns.
+
+        HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
+        (docs/decisions/0021).
+        """
+        queue = self.elements.find(Queue)
+        if queue is None or not queue.is_under_htb:
+            return 0
+        return int(8e3 / self.start_mbit) // 64 * 64
+
+
+class Profile(Model):
+    """Link behaviour, without node names: `tc-profiles/<name>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    directions: dict[Name, Direction] = Field(
+        description="named as the topology names its directions"
+    )
+    half_duplex: HalfDuplex | None = Field(
+        default=None,
+        description="both directions of a link share one "
+        "medium, and each has its rate and queue; by "
+        "default each direction has its own medium",
+    )
+    pools: dict[Name, Slots] = Field(
+        default={},
+        description="pools of slots that DTM channels share: the number of slots, by the "
+        "pool's name",
+    )
+
+    @property
+    def guest_only(self) -> tuple[str, ...]:
+        """The fields that need the guest of user-mode Linux."""
+        shared = (field for field, value in self if getattr(value, "needs_guest", False))
+        of_one = (
+            f"directions.{name}.{element.FIELD}"
+            for name, direction in self.directions.items()
+            for element in direction.parts
+            if element.needs_guest
+        )
+        return (*shared, *of_one)
+
+
+class TopologyRef(Model):
+    """The Mininet topology: `topologies/<name>.py`."""
+
+    name: Name = Field(description="file stem under topologies/")
+    parameters: dict[Name, Whole] = Field(
+        default={}, description="passed to the topology's build()"
+    )
+
+
+def _named(given: Any) -> Any:
+    return {"name": given} if isinstance(given, str) else given
+
+
+# A topology; one without parameters may be given by its name alone.
+Named = Annotated[TopologyRef, BeforeValidator(_named, json_schema_input_type=TopologyRef | Name)]
+
+
+class Stack(Model):
+    """The TCP stack's personality: the same on every host.
+
+    The defaults are those of the papers' TCP. docs/limits.md lists the settings of Linux that no
+    field gives.
+    """
+
+    ip: IpVersion = Field(
+        default=4,
+        description="version of IP; a flow may set its own. Each host has an address of each "
+        "version: in IPv6 fd00:: and the 32 bits of the IPv4 address",
+    )
+    mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
+        default=1500, description="IP packet size limit of every interface"
+    )
+    timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
+    sack: bool = Field(default=True, description="selective acknowledgements")
+    acks: Literal["every-segment", "delayed"] = Field(
+        default="every-segment",
+        description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
+        "as Linux. With both values ACKs are not compressed or deferred as Linux does, and other "
+        "settings stay the papers': docs/limits.md, Hosts",
+    )
+    ecn: bool = Field(
+        default=False, description="connections ask for ECN: queues may mark what they would drop"
+    )
+    tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
+        default=True,
+        description="probe for a lost tail after two round trips; off for the papers' TCP",
+    )
+    rack: bool = Field(
+        default=True,
+        description="detect loss by time (RACK) where there is sack; off for the papers' TCP",
+    )
+    spurious_timeout_detection: bool = Field(
+        default=True,
+        description="F-RTO: after a timeout, check whether "
+        "it was spurious before sending all again; "
+        "off for the papers' TCP",
+    )
+    pacing: bool = Field(
+        default=False,
+        description="senders spread a window over its round trip instead of sending with each ACK; "
+        "`fixed` and `tahoe` cannot",
+    )
+    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
+        default=1,
+        description="the most segments that a sender builds as one packet, which the kernel cuts "
+        "before it leaves; Linux's own is 65535, which `acks: delayed` does not set",
+    )
+    rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
+        default=200,
+        description="the least that the retransmission timer adds to the round-trip time",
+    )
+    initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10,
+        description="the window with which a connection starts, in segments, unless its "
+        "congestion control sets another",
+    )
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="the largest window that a receiver offers, in full segments; by "
+        "default as its "
+        "buffer allows",
+    )
+    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=MOST_RECEIVE_BUFFER_BYTES)] | None = (
+        Field(
+            default=None,
+            description="SO_RCVBUF of sinks, which the kernel doubles; by default 16 MiB, and more "
+            "where windows or paths hold more",
+        )
+    )
+
+    def header_bytes(self, ip: IpVersion) -> int:
+        """Count the headers of a segment: IP's, TCP's and its options."""
+        return (40 if ip == 4 else 60) + (12 if self.timestamps else 0)
+
+    def segment_bytes(self, ip: IpVersion) -> int:
+        """Count the payload of a full segment."""
+        return self.mtu_bytes - self.header_bytes(ip)
+
+    def receive_window_bytes(self, ip: IpVersion) -> int:
+        """Compute the largest window a receiver offers; 0: no limit but its buffer."""
+        return (self.receive_window_packets or 0) * self.segment_bytes(ip)
+
+
+class Connections(Model):
+    """TCP connections from one host to another."""
+
+    name: Name = Field(description="as it appears in metrics")
+    from_: str = Field(alias="from", description="host that sends data")
+    to: str = Field(description="host that receives it")
+    count: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=1, description="how many such connections; a sweep may have points with none"
+    )
+    start_s: NonNegative = Field(
+        default=0, description="time of the first data, after the traffic's start"
+    )
+    stop_s: Positive | None = Field(
+        default=None,
+        description="time of the reset that ends the "
+        "flow, after the traffic's start; by default the "
+        "end of traffic",
+    )
+    connect: Literal["before", "at-start"] = Field(
+        default="before",
+        description="when the connection is set up: `before` all traffic, at zero load, or "
+        "`at-start` of its own data, in the queues of others, as a program's on Linux",
+    )
+    congestion: CongestionName = Field(
+        description="congestion control: any of the kernel's own, one of our kernel modules "
+        "(`fixed` with window_packets, `fast` with alpha_packets, `tahoe`, `tahoe_rto`), or one "
+        "that a module under `modules` registers"
+    )
+    window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="the constant window of `fixed`, in segments"
+    )
+    alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="segments that a flow of `fast` keeps queued in the path"
+    )
+    ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
+
+
+# A flow has a field for every kind of traffic; mypy does not accept a computed base.
+if TYPE_CHECKING:
+    TrafficFields = Connections
+else:
+    TrafficFields = create_model(
+        "TrafficFields",
+        __base__=Connections,
+        **{
+            name: (kind | None, Field(default=None, description=kind.DESCRIPTION))
+            for name, kind in kinds().items()
+        },
+    )
+
+
+class Flow(TrafficFields):
+    """TCP connections from one host to another, with unlimited data unless a traffic is given."""
+
+    @property
+    def connection_names(self) -> list[str]:
+        """The names of its connections, unless its traffic gives them other numbers."""
+        if self.count == 1:
+            return [self.name]
+        return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+
+    @property
+    def traffics(self) -> dict[str, Traffic]:
+        """The traffic given instead of unlimited data, by its field; at most one."""
+        values = {name: getattr(self, name) for name in kinds()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """The kind of traffic; None for unlimited data."""
+        return next(iter(self.traffics.values()), None)
+
+
+class Observe(Model):
+    """The samples to take besides captures."""
+
+    tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] | None = Field(
+        default=None,
+        description="interval of TCP_INFO and queue samples, in simulated ms; by default 10, or a "
+        "tenth of the number of connections if that is more",
+    )
+    sampler: Literal["program", "kernel"] | None = Field(
+        default=None,
+        description="what takes the samples: our program, or our module `twoway_testbed`, which "
+        "writes the same rows in less time, but in virtual time only; by default `kernel` in "
+        "virtual time, else `program`",
+    )
+
+
+class Source(Model):
+    """The paper an experiment reproduces."""
+
+    paper: str = Field(description="file stem under papers/; or authors, title, year")
+    where: str = Field(description="section and figure")
+
+
+class Experiment(Model):
+    """One question put to the network: `experiments/<folder>/<id>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    source: Source | None = Field(default=None, description="the paper it comes from, if any")
+    summary: str = Field(
+        default="", description="what is measured, and why Linux differs where it does"
+    )
+    topology: Named
+    profile: Name | dict[str, Any] = Field(
+        description="file stem under tc-profiles/ or beside this file; or a profile's own fields, "
+        "without `schema` and `title` if you like"
+    )
+    stack: Stack = Stack()
+    flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
+        default=[], description="TCP connections of our own sources and sinks"
+    )
+    datagrams: Annotated[list[Datagrams], Field(max_length=100)] = Field(
+        default=[], description="UDP flows between hosts"
+    )
+    programs: Annotated[list[HostProgram], Field(max_length=100)] = Field(
+        default=[], description="programs of the host's file system, such as curl"
+    )
+    modules: dict[Name, dict[Name, Whole | ModuleValue]] = Field(
+        default={},
+        description="parameters of the kernel modules in use, by module name; of the kernel's own "
+        "controls, too, as tcp_cubic",
+    )
+    own_modules: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
+        default=[],
+        description="kernel modules of one's own, built for the guest and loaded: paths from the "
+        "experiment's file to a C file, or to a folder with a Kbuild",
+    )
+    duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
+        description="simulated seconds of traffic"
+    )
+    warm_up_s: NonNegative = Field(description="time at the start that every metric leaves out")
+    seed: Annotated[int, Field(ge=1, le=2**32 - 1)] = Field(
+        default=1,
+        description="seed of the kernel's random numbers, in virtual time: another seed "
+        "draws other "
+        "losses (and other random events), equally often",
+    )
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = Field(
+        default=None,
+        description="repetitions of each point, with the seeds from 1 to this; each "
+        "draws anew what "
+        "is random: losses, starts of flows, ports, random traffic; by default none",
+    )
+    start_jitter_ms: Annotated[float, Field(ge=0, le=60_000)] = Field(
+        default=100,
+        description="in repetitions a flow starts later by a random time, at most this and at most "
+        "a tenth of its duration; 0 for starts as the file has them",
+    )
+    kernel: (
+        Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
+        | None
+    ) = Field(
+        default=None,
+        description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `newest`, "
+        "Debian's newest; or the path of an unpacked source; by default what `--kernel` says",
+    )
+    capture: Literal["tcpdump", "kernel"] | None = Field(
+        default=None,
+        description="what writes the captures: `tcpdump`, or our module `twoway_testbed`, which "
+        "writes the same bytes in less time, but in virtual time only; by default `kernel` in "
+        "virtual time, else `tcpdump`",
+    )
+    observe: Observe = Observe()
+    theory: Name | None = Field(
+        default=None, description="the theory that computes the numbers given as `theory`"
+    )
+    matrix: dict[Name, Axis] = Field(
+        default={}, description="a sweep: its axes; every combination of their values is run"
+    )
+    figures: Annotated[list[Scatter], Field(max_length=20)] = Field(
+        default=[], description="figures that come first on the sweep's page"
+    )
+    predictions: list[Predicted] = Field(
+        default=[], description="what this project's theory says; a miss fails the run"
+    )
+    claims: list[Claimed] = Field(default=[], description="what the paper prints")
+    findings: list[Found] = Field(default=[], description="what runs showed; exploratory")
+    unclaimed: list[Unclaimed] = Field(
+        default=[], description="points without a statement, and the reason"
+    )
+
+    @property
+    def repetition(self) -> int:
+        """The seed of this repetition; 1 for an experiment that is no repetition."""
+        return self.seed if self.seeds else 1
+
+    @property
+    def statements(self) -> dict[str, Sequence[Statement]]:
+        """All statements on metrics, by the field that holds them."""
+        return {
+            "predictions": self.predictions,
+            "claims": self.claims,
+            "findings": self.findings,
+        }
+
+    def span(self, flow: Flow, connection: str | None = None) -> Span:
+        """Return the duration, packet sizes and seed that a flow's kind of traffic needs.
+
+        Args:
+            flow: the flow.
+            connection: the name of one of its connections; None for the flow itself.
+        """
+        stack, stop_s = self.stack, flow.stop_s or self.duration_s
+        segment_bytes = stack.segment_bytes(self.ip_of(flow))
+        seconds = (whole_ns(stop_s) - whole_ns(flow.start_s)) / 1e9
+        given = flow.traffic.given_seed if flow.traffic else None
+        seed = traffic_seed(self.seed, connection or flow.name, given)
+        return Span(seconds, stack.mtu_bytes, segment_bytes, seed)
+
+    def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
+        """Return a flow's version of IP."""
+        return flow.ip or self.stack.ip
+
+    @property
+    def has_ipv6(self) -> bool:
+        """True if anything in the experiment uses IPv6."""
+        used = [self.stack.ip, *(f.ip for f in self.flows), *(d.ip for d in self.datagrams)]
+        return 6 in used

@@ -1,0 +1,431 @@
+"""Loading an experiment with topology, profile and connections."""
+
+import glob
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from twoway.contract.links.dtm import Channel
+from twoway.contract.manifest import SEED
+from twoway.contract.model import Name
+from twoway.contract.network import Connection, DatagramFlow
+from twoway.contract.plan import PlannedFile
+from twoway.contract.statements import Claim, Finding, Prediction
+from twoway.description.connections import make_connections, make_datagram_flows
+from twoway.description.experiment import Experiment, Flow, Named, Profile
+from twoway.description.figures import figure_problems
+from twoway.description.graph import Graph
+from twoway.description.matrix import (
+    AxisValues,
+    changes,
+    find_point,
+    find_points,
+    full_name,
+    point_name,
+    points,
+)
+from twoway.description.own_modules import OwnModule
+from twoway.description.parsing import shown
+from twoway.description.placement import placement_problems, setting_problems
+from twoway.description.predictions import claims_at, metric_problems, predictions_at, setup_of
+from twoway.description.reading import (
+    ProfileSource,
+    axis_problems,
+    checked_profile,
+    load_experiment,
+    own_modules,
+    profile_file,
+    program_files,
+    read_document,
+)
+from twoway.description.repetitions import at_matrix, repeated_points, split
+from twoway.description.statements import said_at
+from twoway.description.topology import load_topology
+from twoway.errors import SpecError
+from twoway.messages import meant
+from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
+
+# Names with another meaning in the results folder.
+_RESERVED_IDS = ("latest", "calibration", "papers", "score")
+# The only point of an experiment without a matrix.
+WHOLE: AxisValues = {}
+# Fields that name hosts.
+_HOSTS = {"flows": ("from", "to"), "datagrams": ("from", "to"), "programs": ("host",)}
+# A function that lists the metrics of a run, from the names of all its queues and connections.
+MetricNames = Callable[..., list[str]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """An experiment, or one point of a sweep, with all files that it refers to, checked.
+
+    Loading checks every field and file.
+
+    Attributes:
+        id: the experiment's id, with "@" and the point's name.
+        values: the point's values by axis of the matrix.
+        experiment: the experiment's fields at this point.
+        predictions: this project's predictions of metrics at this point.
+        claims: the paper's claims about them.
+        findings: results of earlier runs.
+        metrics: the names of all its metrics.
+        profile: the link profile at this point.
+        graph: the topology.
+        topology_source: the content of its file.
+        connections: the connections of all flows.
+        datagrams: the UDP flows of the experiment.
+        flows: each connection's flow, by the connection's name.
+        own_modules: kernel modules that belong to the experiment.
+        files: the files of each program, by their paths in its folder, by the program's name.
+    """
+
+    id: str
+    values: AxisValues
+    experiment: Experiment
+    predictions: tuple[Prediction, ...]
+    claims: tuple[Claim, ...]
+    findings: tuple[Finding, ...]
+    metrics: tuple[str, ...]
+    profile: Profile
+    graph: Graph
+    topology_source: str
+    connections: tuple[Connection, ...]
+    datagrams: tuple[DatagramFlow, ...]
+    flows: Mapping[str, Flow]
+    own_modules: tuple[OwnModule, ...]
+    files: Mapping[str, Mapping[str, PlannedFile]]
+
+
+def find_experiment(name: str) -> Path:
+    """Find an experiment's file by id or path.
+
+    Raises: SpecError if there is no such file.
+    """
+    if name.endswith((".yml", ".yaml")):
+        if not Path(name).is_file():
+            raise SpecError([f"{name}: no such file"], "a path is relative to the current folder")
+        return Path(name)
+    files = {} if "/" in name else experiment_files(glob.escape(name))
+    if name not in files:
+        raise SpecError(
+            [f"{name}: no such experiment{meant(name, experiment_files())}"],
+            "`twoway list` shows all",
+        )
+    return files[name]
+
+
+def find_profile(name: str, beside: Path | None = None) -> Path:
+    """Find a link profile's file by name.
+
+    Args:
+        name: the profile's name.
+        beside: the experiment's file, whose folder is searched first; None for none.
+
+    Raises: SpecError if there is no such profile.
+    """
+    path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
+    if not path.is_file():
+        known = sorted(each.stem for each in PROFILES.glob("*.yml"))
+        raise SpecError(
+            [f"{shown_path(path)}: no such profile{meant(name, known)}"],
+            f"existing profiles: {', '.join(known)}",
+        )
+    return path
+
+
+def profile_source(given: str | Mapping[str, Any], beside: Path | None) -> ProfileSource:
+    """Find a link profile: its file by name, or the fields that an experiment has.
+
+    Args:
+        given: the experiment's field `profile`.
+        beside: the experiment's file; None for none.
+
+    Raises: SpecError if there is no such profile.
+    """
+    if isinstance(given, str):
+        return profile_file(find_profile(given, beside))
+    fields = {"schema": 1, "title": "", **given}
+    return ProfileSource("profile", fields, beside.parent if beside else Path())
+
+
+def _in_experiment(where: object, error: SpecError, given: object) -> list[str]:
+    """Place the problems of a profile in its experiment: after the field, or within its fields."""
+    if isinstance(given, str):
+        return [f"{where}: profile: {problem}" for problem in error.problems]
+    return [f"{where}: {problem.replace('profile: ', 'profile.', 1)}" for problem in error.problems]
+
+
+def _find_topology(name: str, beside: Path | None) -> Path:
+    """Return the path of a topology's file, by name; the file may not exist."""
+    return _beside(beside, f"{name}.py") or TOPOLOGIES / f"{name}.py"
+
+
+def _beside(experiment: Path | None, name: str) -> Path | None:
+    """Return a file beside an experiment's file, unless it is the checkout's own."""
+    if experiment is None or experiment.resolve().is_relative_to(EXPERIMENTS):
+        return None
+    path = experiment.parent / name
+    return path if path.is_file() and path.name != experiment.name else None
+
+
+def load_point(name: str, metric_names: MetricNames) -> Point:
+    """Read an experiment, or one point of a sweep, with all that it refers to.
+
+    Args:
+        name: an id or a file; for a sweep with "@" and the point's name; for a repetition with its
+            seed last, as "id@seed=2" or "id@AXIS=VALUE,seed=2".
+        metric_names: lists the names of the metrics.
+
+    Raises: SpecError with every problem found.
+    """
+    experiment_name, _, named = name.partition("@")
+    where, path = _named(experiment_name)
+    experiment = _loaded(path)
+    if not experiment.matrix and not named:
+        return make_point(where, path.stem, experiment, metric_names, path=path)
+    in_matrix, seed = split(experiment, named)
+    point = find_point(where, experiment.matrix, in_matrix)
+    if seed is not None:
+        point = {**point, SEED: seed}
+    where, experiment = f"{where}: point {named}", load_experiment(path, point)
+    return make_point(where, path.stem, experiment, metric_names, point, path=path)
+
+
+def point_names(name: str, seeds: int | None = None) -> list[str]:
+    """List the names of an experiment's points, for `load_point`.
+
+    An experiment without a matrix has one point, or one for each seed.
+
+    Args:
+        name: an id or a file; with "@" and values of some axes, the points that have them.
+        seeds: number of repetitions of each point; by default as the file says, but none of a named
+            point.
+
+    Raises: SpecError if there is no such experiment or point, or its file has problems.
+    """
+    experiment_name, _, asked = name.partition("@")
+    where, path = _named(experiment_name)
+    experiment = _loaded(path)
+    if experiment.matrix:
+        _refuse_unknown_paths(path, experiment)
+    if not asked:
+        found = repeated_points(where, experiment, points(experiment.matrix), seeds)
+        return [full_name(experiment_name, point) for point in found]
+    in_matrix, seed = (asked, None) if seeds else split(experiment, asked)
+    chosen = find_points(where, experiment.matrix, in_matrix)
+    if seed is not None:
+        chosen = [{**point, SEED: seed} for point in chosen]
+    elif seeds or point_name(chosen[0]) != in_matrix:
+        chosen = [*repeated_points(where, experiment, chosen, seeds)]
+    return [full_name(experiment_name, point) for point in chosen]
+
+
+def _loaded(path: Path) -> Experiment:
+    """Load an experiment's file; add the problems of its profile and topology to its own."""
+    try:
+        return load_experiment(path)
+    except SpecError as error:
+        problems = [*error.problems, *_problems_referred_to(path)]
+        raise SpecError(problems, error.hint) from error
+
+
+def _refuse_unknown_paths(path: Path, experiment: Experiment) -> None:
+    """Raise SpecError if an axis sets a field that does not exist; once, not at each point."""
+    values = changes(experiment.matrix, next(points(experiment.matrix)))
+    named = values.get("profile")
+    try:
+        source = profile_source(str(named) if named else experiment.profile, path)
+    except SpecError as error:
+        raise SpecError([f"{path}: profile: {error}"], error.hint) from error
+    if problems := axis_problems(path, experiment, source, values):
+        raise SpecError(problems, "`twoway schema experiment` and `profile` describe all fields")
+
+
+def _problems_referred_to(path: Path) -> list[str]:
+    """List problems of topology, hosts and profile in a file that has problems itself."""
+    try:
+        document = read_document(path)
+    except SpecError:
+        return []
+    problems = []
+    try:
+        topology = TypeAdapter(Named).validate_python(document.get("topology"))
+        graph = load_topology(_find_topology(topology.name, path), topology.parameters)
+        problems += _unknown_hosts(document, graph)
+    except ValidationError:
+        pass  # the error on its shape is reported already
+    except SpecError as error:
+        problems += [f"topology: {problem}" for problem in error.problems]
+    problems = [f"{path}: {problem}" for problem in problems]
+    given = document.get("profile")
+    try:
+        if not isinstance(given, Mapping):
+            given = TypeAdapter(Name).validate_python(given)
+        checked_profile(profile_source(given, path), {})
+    except ValidationError:
+        pass
+    except SpecError as error:
+        problems += _in_experiment(path, error, given)
+    return problems
+
+
+def _named(name: str) -> tuple[str, Path]:
+    """Find an experiment's file; return its name for errors, and its path."""
+    path = find_experiment(name)
+    if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
+        raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
+    return shown_path(path), path
+
+
+def make_point(
+    where: str,
+    name: str,
+    experiment: Experiment,
+    metric_names: MetricNames,
+    values: AxisValues = WHOLE,
+    *,
+    path: Path | None = None,
+) -> Point:
+    """Combine an experiment with all it refers to; check everything.
+
+    Args:
+        where: the experiment's file or origin, for errors.
+        name: the experiment's id.
+        experiment: the experiment's fields at the point.
+        metric_names: lists the names of the metrics.
+        values: the point's values by axis of the matrix, with a seed if it is a repetition.
+        path: the experiment's file; the files that it names are looked for beside it; None if it
+            has no file.
+
+    Raises: SpecError with every problem found.
+    """
+    problems: list[str] = []
+    hints: dict[str, None] = {}  # a set, in order of appearance
+    topology_path = _find_topology(experiment.topology.name, path)
+    graph = profile = None
+    try:
+        graph = load_topology(topology_path, experiment.topology.parameters)
+        document = experiment.model_dump(by_alias=True, include={"flows", "datagrams", "programs"})
+        problems += [f"{where}: {p}" for p in _unknown_hosts(document, graph)]
+    except SpecError as error:
+        problems += [f"{where}: topology: {problem}" for problem in error.problems]
+        hints[error.hint] = None
+    try:
+        said_point = at_matrix(experiment, values)
+        source = profile_source(experiment.profile, path)
+        profile = checked_profile(source, changes(experiment.matrix, said_point))
+    except SpecError as error:
+        problems += _in_experiment(where, error, experiment.profile)
+        hints[error.hint] = None
+    if problems or graph is None or profile is None:
+        raise SpecError(problems, "; ".join(filter(None, hints)))
+    problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
+    if problems:
+        if isinstance(experiment.profile, str):
+            raise SpecError([f"{shown_path(Path(source.where))}: {each}" for each in problems])
+        raise SpecError([f"{where}: profile.{each}" for each in problems])
+    made = make_connections(where, experiment, profile, graph)
+    connections = [connection for connection, _ in made]
+    datagrams = make_datagram_flows(where, experiment, graph)
+    queues = graph.placed_queues
+    directions = profile.directions
+    channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]
+    known = metric_names(
+        queues=[q.name for q in queues],
+        connections=[c.name for c in connections],
+        channels=channels,
+        datagrams=[d.name for d in datagrams],
+        programs=[p.name for p in experiment.programs],
+        senders=[p.name for p in experiment.programs if p.udp_port],
+    )
+    setup = setup_of(experiment, profile, graph, connections, datagrams)
+    problems = [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
+    one = ("",)
+    every = metric_names(queues=one, connections=one, channels=one, datagrams=one, programs=one)
+    families = {name.partition(".")[0] for name in every}
+    drawn = figure_problems(experiment.figures, experiment.matrix, families)
+    problems += [f"{where}: {problem}" for problem in drawn]
+    if problems:
+        raise SpecError(problems)
+    return Point(
+        id=full_name(name, values),
+        values=values,
+        experiment=experiment,
+        predictions=tuple(predictions_at(where, experiment, said_point, setup)),
+        claims=tuple(claims_at(where, name, experiment, said_point, setup)),
+        findings=tuple(
+            each.of(metric, said_point, experiment.matrix)
+            for _, each, metric in said_at(said_point, experiment.findings)
+        ),
+        metrics=tuple(known),
+        profile=profile,
+        graph=graph,
+        topology_source=topology_path.read_text("utf-8"),
+        connections=tuple(connections),
+        datagrams=tuple(datagrams),
+        flows={connection.name: flow for connection, flow in made},
+        own_modules=own_modules(path, experiment) if path else (),
+        files=program_files(path, experiment) if path else {},
+    )
+
+
+def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
+    """List hosts in a document that the topology does not have, and flows from a host to itself."""
+    known = ", ".join(graph.hosts)
+    problems = [
+        f'{where}: no host "{shown(host)}"; the topology has {known}'
+        for where, host in _hosts(document)
+        if host not in graph.hosts
+    ]
+    for kind in ("flows", "datagrams"):
+        problems += [
+            f'{kind}.{n}.to: "{shown(each["to"])}" is also where the flow starts'
+            for n, each in _entries(document, kind)
+            if isinstance(each.get("to"), str) and each["to"] == each.get("from")
+        ]
+    return problems
+
+
+def _hosts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """List the hosts that a document names, each with its field; skip unsound entries."""
+    for kind, ends in _HOSTS.items():
+        for n, each in _entries(document, kind):
+            yield from ((f"{kind}.{n}.{e}", each[e]) for e in ends if isinstance(each.get(e), str))
+
+
+def _entries(document: Mapping[str, Any], field: str) -> list[tuple[int, dict[str, Any]]]:
+    """List the entries of a document's field that are mappings, each with its place."""
+    found = document.get(field)
+    return [
+        (n, each)
+        for n, each in enumerate(found if isinstance(found, list) else ())
+        if isinstance(each, dict)
+    ]
+
+
+def spec_document(point: Point) -> dict[str, Any]:
+    """Describe an experiment at its point, with the statements on it."""
+    said = {"predictions": point.predictions, "claims": point.claims, "findings": point.findings}
+    document = point.experiment.model_dump(
+        by_alias=True, mode="json", exclude={*said, "unclaimed", "theory"}
+    )
+    return {
+        **document,
+        **{kind: [row.model_dump(mode="json") for row in rows] for kind, rows in said.items()},
+    }
+
+
+def spec_hash(point: Point) -> str:
+    """Hash an experiment with its profile and topology."""
+    document = {
+        "experiment": spec_document(point),
+        "profile": point.profile.model_dump(by_alias=True, mode="json"),
+        "topology": point.topology_source,
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

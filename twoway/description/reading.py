@@ -1,0 +1,376 @@
+"""Reading and checking the files of experiments and link profiles.
+
+Unknown keys are errors, and all errors of a file are reported at once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from twoway.contract.manifest import SEED
+from twoway.contract.model import Model, demand
+from twoway.contract.plan import PlannedFile
+from twoway.description.experiment import Experiment, Profile
+from twoway.description.matrix import (
+    AxisValues,
+    Value,
+    changed,
+    changed_profile,
+    changes,
+    point_name,
+)
+from twoway.description.own_modules import OwnModule, read_own_modules
+from twoway.description.parsing import parse, shown
+from twoway.description.programs import read_files
+from twoway.description.repetitions import at_matrix, repeated
+from twoway.description.rules import experiment_problems, profile_problems
+from twoway.errors import SpecError
+from twoway.messages import meant
+
+# Limits of a file's size, and of the number of problems printed for one file.
+_MOST_KIB, _MOST_PROBLEMS = 128, 50
+
+# Names of effects that other tools have, and the sentence on them.
+_NOT_HERE = {
+    **dict.fromkeys(
+        ("mptcp", "gre", "vxlan", "wireguard", "tun", "bond", "ecmp", "netfilter", "syn_cookies"),
+        "the guest's kernel has none",
+    ),
+    **dict.fromkeys(
+        ("htb", "tbf", "prio", "priority", "classes", "dscp"),
+        "a direction has one queue, without classes or priorities",
+    ),
+    **dict.fromkeys(("distribution", "correlation"), "netem's jitter is uniform here"),
+    **dict.fromkeys(("ack_filter", "diffserv", "atm"), "cake has no options here"),
+    **dict.fromkeys(
+        ("mtu", "mtu_bytes"), "one MTU holds for all interfaces: stack.mtu_bytes of the experiment"
+    ),
+}
+
+# Parts of an error's place that name a member of a union, not a field.
+_OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union)\[")
+
+ModelT = TypeVar("ModelT", bound=Model)
+
+
+class ProfileSource(NamedTuple):
+    """The fields of a link profile as they are written.
+
+    Attributes:
+        where: the file, or the experiment's field, for errors.
+        document: the fields.
+        folder: the folder of the files that the profile names.
+    """
+
+    where: str
+    document: dict[str, Any]
+    folder: Path
+
+
+def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
+    """Read and check one experiment file.
+
+    Args:
+        path: the file.
+        point: a point of the matrix, whose values are set in the experiment; with a seed, the
+            repetition of the experiment at that point.
+
+    Raises: SpecError with every problem of the file, or of the point.
+    """
+    text = _text_of(path)
+    document, experiment = _document(path, text), _as_written(path, text)
+    own = own_modules(path, experiment)
+    problems, matrix = _problems_as_written(path, text, own), experiment.matrix
+    if point and not problems:
+        where = f"{path}: point {point_name(point)}"
+        try:
+            values = changes(experiment.matrix, at_matrix(experiment, point))
+            document = changed(document, values)
+        except SpecError as error:
+            raise SpecError([f"{where}: {problem}" for problem in error.problems]) from error
+        experiment = validated(where, document, Experiment)
+        problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
+    if problems:
+        raise SpecError([f"{path}: {problem}" for problem in problems])
+    if point and SEED in point and SEED not in matrix:
+        return repeated(experiment, int(str(point[SEED])))
+    return experiment
+
+
+def axis_problems(
+    path: Path, experiment: Experiment, source: ProfileSource, values: Mapping[str, Value]
+) -> list[str]:
+    """List paths of axes that lead to no field of the experiment or of its link profile.
+
+    Args:
+        path: the experiment's file.
+        experiment: its fields.
+        source: its link profile.
+        values: the values of a point, by path.
+
+    Raises: SpecError if a file is no mapping of fields.
+    """
+    given, profile = read_document(path), source.document
+    wrong: dict[str, str] = {}
+    for each, value in values.items():
+        try:
+            changed(given, {each: value})
+            changed_profile(profile, {each: value})
+        except SpecError as error:
+            wrong[each] = str(error)
+    sound = {each: value for each, value in values.items() if each not in wrong}
+    wrong |= _unknown_paths(changed(given, sound), Experiment, sound)
+    wrong |= _unknown_paths(changed_profile(profile, sound), Profile, sound)
+    return [
+        f"{path}: matrix.{name}.set.{index}: {wrong[each]}"
+        for name, axis in experiment.matrix.items()
+        for index, each in enumerate(axis.set)
+        if each in wrong
+    ]
+
+
+def _unknown_paths(
+    document: dict[str, Any], model: type[Model], paths: Iterable[str]
+) -> dict[str, str]:
+    """Find the paths that set fields which a model does not have; return a sentence for each."""
+    try:
+        model.model_validate(document)
+    except ValidationError as error:
+        unknown = [each for each in error.errors() if each["type"] == "extra_forbidden"]
+    else:
+        return {}
+    found = {}
+    for each in unknown:
+        steps = {step for step in each["loc"] if isinstance(step, str)}
+        place = {step for step in steps if not _OF_UNION.match(step)}
+        for path in paths:
+            # The error's place has no names of flows: it has their indices, which are left out
+            # here.
+            if place <= {"directions", *path.split(".")}:
+                found[path] = f"{path}: unknown field{_suggestion(each, model)}"
+    return found
+
+
+def own_modules(path: Path, experiment: Experiment) -> tuple[OwnModule, ...]:
+    """Read the kernel modules that an experiment brings along.
+
+    Raises: SpecError with every path that is no module's.
+    """
+    try:
+        return read_own_modules(experiment.own_modules, path.parent)
+    except SpecError as error:
+        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
+
+
+def program_files(path: Path, experiment: Experiment) -> dict[str, dict[str, PlannedFile]]:
+    """Read the files of an experiment's programs.
+
+    Raises: SpecError with every path that cannot be copied.
+    """
+    try:
+        return read_files(experiment.programs, path.parent)
+    except SpecError as error:
+        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
+
+
+def profile_file(path: Path) -> ProfileSource:
+    """Read the fields of a profile's file.
+
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
+    return ProfileSource(str(path), read_document(path), path.parent)
+
+
+def load_profile(path: Path) -> Profile:
+    """Read and check one link profile.
+
+    Raises: SpecError with every problem of the file.
+    """
+    return checked_profile(profile_file(path), {})
+
+
+def checked_profile(source: ProfileSource, values: Mapping[str, Value]) -> Profile:
+    """Check a link profile.
+
+    Args:
+        source: its fields.
+        values: the values that a point sets, by path.
+
+    Raises: SpecError with every problem of the fields.
+    """
+    profile = validated(source.where, changed_profile(source.document, values), Profile)
+    profile, problems = _with_files(profile, source.folder)
+    problems = [f"{source.where}: {problem}" for problem in problems or profile_problems(profile)]
+    if problems:
+        raise SpecError(problems)
+    return profile
+
+
+def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
+    """Read the files that elements of a profile name; list those that cannot be read."""
+    directions, problems = {}, []
+    for name, direction in profile.directions.items():
+        read = {}
+        for element in direction.parts:
+            try:
+                found = element.read(folder)
+            except ValueError as error:
+                problems.append(f"directions.{name}.{element.FIELD}{error}")
+                continue
+            if found is not element:
+                read[element.FIELD] = found
+        directions[name] = direction.model_copy(update=read)
+    return profile.model_copy(update={"directions": directions}), problems
+
+
+@cache
+def _parsed(text: str) -> Any:
+    """Parse YAML, once for all points of a sweep.
+
+    Callers must not change the result.
+    """
+    return parse(text)
+
+
+@cache
+def _as_written(path: Path, text: str) -> Experiment:
+    """Validate an experiment's file, once for all points of a sweep."""
+    return validated(str(path), _document(path, text), Experiment)
+
+
+@cache
+def _problems_as_written(path: Path, text: str, own: tuple[OwnModule, ...]) -> list[str]:
+    return experiment_problems(_as_written(path, text), own)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a file's fields as they are.
+
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
+    return _document(path, _text_of(path))
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read((_MOST_KIB << 10) + 1)
+        if len(content) > _MOST_KIB << 10:
+            raise SpecError([f"{path}: more than {_MOST_KIB} KiB"])
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
+    except OSError as error:
+        raise SpecError([f"{path}: {error.strerror}"]) from error
+
+
+def _document(path: Path, text: str) -> dict[str, Any]:
+    try:
+        document = _parsed(text)
+    except yaml.YAMLError as error:
+        raise SpecError(
+            [f"{path}: not YAML: {shown(' '.join(str(error).split()), 300)}"]
+        ) from error
+    if not isinstance(document, dict):
+        raise SpecError([f"{path}: must be a mapping of fields, got {type(document).__name__}"])
+    return document
+
+
+def validated(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
+    """Validate the content of a file.
+
+    Args:
+        where: the file, for errors.
+        document: the fields of the file.
+        model: the model that describes the fields.
+
+    Raises: SpecError with every problem found.
+    """
+    try:
+        valid = model.model_validate(document)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        sentences = _sentences(details, model)
+        problems = [f"{where}: {sentence}" for sentence in sentences[:_MOST_PROBLEMS]]
+        if len(sentences) > _MOST_PROBLEMS:
+            problems.append(f"{where}: and {len(sentences) - _MOST_PROBLEMS} problems more")
+        kind = model.__name__.lower()
+        raise SpecError(problems, f"`twoway schema {kind}` describes every field") from error
+    if taken := [
+        f"{where}: {p}" for p in _taken_for_numbers(document, valid.model_dump(by_alias=True))
+    ]:
+        raise SpecError(taken)
+    return valid
+
+
+def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]:
+    """List truth values and words that validation would accept as numbers."""
+    if isinstance(given, dict) and isinstance(valid, dict):
+        for key, value in given.items():
+            yield from _taken_for_numbers(value, valid.get(key), f"{where}.{key}".lstrip("."))
+    elif isinstance(given, list) and isinstance(valid, list | tuple):
+        for index, pair in enumerate(zip(given, valid, strict=False)):
+            yield from _taken_for_numbers(*pair, f"{where}.{index}")
+    elif isinstance(given, bool | str) and type(valid) in (int, float):
+        yield f"{where}: must be a number, got {shown(repr(given))}"
+
+
+def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
+    """List problems, one sentence for each place; a union counts as one place."""
+    found: dict[str, list[ErrorDetails]] = {}
+    for detail in details:
+        parts = (shown(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
+        found.setdefault(".".join(parts), []).append(detail)
+    return [f"{where}{_complaint(group, model)}" for where, group in found.items()]
+
+
+def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
+    """Write the sentence for one place."""
+    first = details[0]
+    match first["type"]:
+        case "extra_forbidden":
+            return f": unknown field{_suggestion(first, model)}"
+        case "missing":
+            return ": required"
+        case _:
+            messages = [demand(each) for each in details]
+            others = [message.removeprefix("must be ") for message in messages[1:]]
+            said = " or ".join(dict.fromkeys([messages[0], *others]))
+            given = first["input"]
+            why = _NOT_HERE.get(given) if isinstance(given, str) else None
+            lacks = f"; {why} (docs/limits.md)" if why else ""
+            return f": {said}, got {shown(repr(given))}{lacks}"
+
+
+def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    """Suggest the known field closest to an unknown one, or the place where it belongs."""
+    if detail["loc"][:-1] == ("topology",):
+        name = shown(str(detail["loc"][-1]))
+        value = shown(repr(detail["input"]), 20)
+        return f"; a topology's own fields go under parameters: {{{name}: {value}}}"
+    if detail["loc"] == ("link",):
+        return "; a link is a file that `profile` names: `twoway new` writes one"
+    if (name := str(detail["loc"][-1])) in _NOT_HERE and detail["loc"][0] != "stack":
+        return f"; {_NOT_HERE[name]} (docs/limits.md)"
+    known: set[str] = set()
+    _collect_fields(model.model_json_schema(by_alias=True), known)
+    unknown = shown(str(detail["loc"][-1]))
+    return meant(unknown, sorted(known - {unknown}))
+
+
+def _collect_fields(schema: Any, known: set[str]) -> None:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            known.update(properties)
+        for value in schema.values():
+            _collect_fields(value, known)
+    elif isinstance(schema, list):
+        for value in schema:
+            _collect_fields(value, known)

@@ -1,0 +1,256 @@
+"""Checks between fields of an experiment or profile that are valid by themselves."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from twoway.contract.network import whole_ns
+from twoway.description.congestion import (
+    KERNELS_OWN,
+    PARAMETER_FIELDS,
+    Control,
+    module_parameters,
+    parameters_in_kernel,
+)
+from twoway.description.datagrams import datagram_problems
+from twoway.description.experiment import (
+    MOST_RECEIVE_BUFFER_BYTES,
+    Direction,
+    Experiment,
+    Flow,
+    Profile,
+    Stack,
+)
+from twoway.description.links.aqm import ActiveQueue
+from twoway.description.links.stages import stage_problems
+from twoway.description.matrix import matrix_problems
+from twoway.description.own_modules import OwnModule, controls_with
+from twoway.description.programs import program_problems
+from twoway.description.repetitions import seed_problems
+from twoway.description.statement_rules import statement_problems
+from twoway.description.traffic.registry import kinds
+from twoway.messages import meant
+
+# Each connection has two processes in the guest, and two of 25 000 ports.
+_MOST_CONNECTIONS = 4000
+_LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5
+
+
+def profile_problems(profile: Profile) -> list[str]:
+    """List contradictions in a profile, each after its field."""
+    return [
+        f"directions.{name}{problem}"
+        for name, direction in profile.directions.items()
+        for problem in (
+            *stage_problems(direction, profile),
+            *_direction_problems(direction),
+            *(
+                f".{element.FIELD}{problem}"
+                for element in direction.parts
+                for problem in (*element.problems(), *element.link_problems(direction, profile))
+            ),
+        )
+    ]
+
+
+def _direction_problems(direction: Direction) -> list[str]:
+    """List contradictions in a profile's direction, as ".FIELD: ..."."""
+    problems = []
+    managed = direction.elements.find(ActiveQueue)
+    why_no_ecn = managed.why_no_ecn if managed else "drop-tail marks nothing"
+    if direction.ecn and why_no_ecn:
+        problems.append(f".ecn: {why_no_ecn}")
+    if direction.mark_above_ms and not (managed and managed.has_threshold):
+        word = managed.word if managed else "drop-tail"
+        problems.append(f".mark_above_ms: codel and fq_codel have a threshold, got aqm {word}")
+    if direction.cell_overhead_bytes and not direction.cell_bytes:
+        problems.append(
+            ".cell_overhead_bytes: a link without cell_bytes has none, "
+            f"got {direction.cell_overhead_bytes}"
+        )
+    return problems
+
+
+def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> list[str]:
+    """List contradictions in an experiment, each after its field.
+
+    Args:
+        experiment: the experiment.
+        own: the modules that belong to the experiment.
+    """
+    controls = controls_with(own)
+    problems = [
+        f"flows.{index}.congestion: {_unknown(flow.congestion, controls)}"
+        for index, flow in enumerate(experiment.flows)
+        if flow.congestion not in controls
+    ]
+    if problems:
+        return problems
+    if whole_ns(experiment.warm_up_s) >= whole_ns(experiment.duration_s):
+        problems.append(
+            f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
+            f"got {experiment.warm_up_s:g}"
+        )
+    seen: set[str] = set()
+    named = [(f"flows.{index}", flow.name) for index, flow in enumerate(experiment.flows)]
+    named += [(f"datagrams.{n}", each.name) for n, each in enumerate(experiment.datagrams)]
+    named += [(f"programs.{n}", program.name) for n, program in enumerate(experiment.programs)]
+    for field, name in named:
+        if name in seen:
+            problems.append(f'{field}.name: "{name}" is used twice')
+        seen.add(name)
+    for index, flow in enumerate(experiment.flows):
+        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
+    problems += datagram_problems(
+        experiment.datagrams,
+        experiment.duration_s,
+        experiment.stack.mtu_bytes,
+        experiment.stack.ip,
+    )
+    problems += _ip_problems(experiment)
+    problems += program_problems(experiment.programs, experiment.duration_s)
+    count = 0
+    for flow in experiment.flows if not problems else ():
+        arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
+        count += flow.count if arrivals is None else len(arrivals)
+    least = 0 if experiment.programs or experiment.datagrams else 1
+    if not problems and not least <= count <= _MOST_CONNECTIONS:
+        problems.append(
+            f"flows: must be {least} to {_MOST_CONNECTIONS} connections together, got {count}"
+        )
+    problems += matrix_problems(experiment.matrix)
+    problems += seed_problems(experiment) if experiment.seeds else []
+    problems += statement_problems(experiment)
+    return problems + _module_problems(experiment, own, controls)
+
+
+def _ip_problems(experiment: Experiment) -> list[str]:
+    stack, problems = experiment.stack, []
+    if experiment.has_ipv6 and stack.mtu_bytes < _LEAST_IPV6_MTU_BYTES:
+        problems.append(
+            f"stack.mtu_bytes: IPv6 needs {_LEAST_IPV6_MTU_BYTES} at least, got {stack.mtu_bytes}"
+        )
+    if experiment.predictions:
+        problems += [
+            f"flows.{index}.ip: theories have the headers of one version, stack.ip ({stack.ip}), "
+            f"got {flow.ip}"
+            for index, flow in enumerate(experiment.flows)
+            if experiment.ip_of(flow) != stack.ip
+        ]
+    return problems
+
+
+def _unknown(name: str, controls: Mapping[str, Control]) -> str:
+    others = meant(name, controls) or f"; there are {', '.join(controls)}"
+    return f"no control {name!r}{others}"
+
+
+def _module_problems(
+    experiment: Experiment, own: Sequence[OwnModule], controls: Mapping[str, Control]
+) -> list[str]:
+    problems = []
+    in_use = {flow.congestion: controls[flow.congestion] for flow in experiment.flows}
+    for control in in_use.values():
+        values = {getattr(f, control.field) for f in experiment.flows if control.field}
+        if len(values - {None}) > control.most_variants:
+            problems.append(
+                f"flows: {control.module} has {control.most_variants} different {control.variants} "
+                f"at most, got {len(values)}"
+            )
+        if control.variants in experiment.modules.get(control.module or "", {}):
+            problems.append(
+                f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
+            )
+    brought = {module.name: module.parameters for module in own}
+    # A program may use any control of the kernel.
+    kernels = KERNELS_OWN if experiment.programs else KERNELS_OWN.keys() & in_use
+    used = sorted(
+        brought.keys()
+        | {c.module for c in in_use.values() if c.module}
+        | {f"tcp_{control}" for control in kernels}
+    )
+    for name, given in experiment.modules.items():
+        if name not in used:
+            problems.append(f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}")
+            continue
+        kernels_own = parameters_in_kernel(name)
+        if name in brought:
+            known = brought[name]
+        else:
+            known = module_parameters(name) if kernels_own is None else kernels_own
+        problems += [
+            f"modules.{name}.{parameter}: no such parameter; "
+            f"{name} has {', '.join(known) or 'none'}"
+            for parameter in given
+            if parameter not in known
+        ]
+        problems += [
+            f"modules.{name}.{parameter}: must be a whole number of 32 bits, got {value!r}"
+            for parameter, value in given.items()
+            if kernels_own and parameter in known and not _has_32_bits(value)
+        ]
+    return problems
+
+
+def _has_32_bits(value: int | str) -> bool:
+    return bool(re.fullmatch(r"-?[0-9]{1,10}", str(value))) and -(2**31) <= int(value) < 2**32
+
+
+def _flow_problems(
+    flow: Flow, experiment: Experiment, controls: Mapping[str, Control]
+) -> list[str]:
+    problems = []
+    stop, stop_s = ("stop_s", flow.stop_s) if flow.stop_s else ("duration_s", experiment.duration_s)
+    if whole_ns(stop_s) > whole_ns(experiment.duration_s):
+        problems.append(
+            f".stop_s: must be at most duration_s ({experiment.duration_s:g}), got {stop_s:g}"
+        )
+    if experiment.span(flow).seconds <= 0:
+        problems.append(f".start_s: must be below {stop} ({stop_s:g}), got {flow.start_s:g}")
+    problems += _traffic_problems(flow, experiment, controls[flow.congestion])
+    needed = controls[flow.congestion].field
+    for field in PARAMETER_FIELDS:
+        value = getattr(flow, field)
+        if field == needed and value is None:
+            problems.append(f".{field}: required with congestion: {flow.congestion}")
+        if field != needed and value is not None:
+            takers = [name for name, control in controls.items() if control.field == field]
+            problems.append(
+                f".{field}: only congestion: {', '.join(takers)} takes it, "
+                f'got {value} with "{flow.congestion}"'
+            )
+    if flow.window_packets is not None:
+        problems += _window_problems(flow.window_packets, experiment.stack)
+    return problems
+
+
+def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> list[str]:
+    """List contradictions between the fields of a flow's traffic."""
+    problems = []
+    pacing, given, span = experiment.stack.pacing, flow.traffics, experiment.span(flow)
+    if len(given) > 1:
+        _, second, *_ = given
+        problems.append(f".{second}: a flow has one of {', '.join(kinds())}; got {list(given)}")
+    if pacing and not control.can_be_paced:
+        problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
+    for name, traffic in given.items():
+        if flow.count > 1 and traffic.arrivals(span) is not None:
+            problems.append(f".count: {name} sets the number of connections, got {flow.count}")
+        if span.seconds > 0:
+            spans = (experiment.span(flow, each) for each in flow.connection_names)
+            found = filter(None, map(traffic.problems, spans))
+            problems += [f".{name}{problem}" for problem in next(found, [])]
+    return problems
+
+
+def _window_problems(window_packets: int, stack: Stack) -> list[str]:
+    window_bytes = window_packets * stack.mtu_bytes
+    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers also hold headers.
+    buffer = stack.receive_buffer_bytes or MOST_RECEIVE_BUFFER_BYTES
+    if window_bytes <= buffer // 2:
+        return []
+    problem = (
+        f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
+        f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
+        f"({buffer // 2}) is the most that the receiver can offer"
+    )
+    return [problem]

@@ -1,0 +1,160 @@
+"""Checks of an experiment's statements on metrics.
+
+No point is left out silently: a statement that leaves points out must give a reason, and so must a
+file without a statement for a point.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from twoway.contract.statements import label
+from twoway.description.experiment import Experiment
+from twoway.description.matrix import AxisValues, matches, point_name, points, without
+from twoway.description.statements import At, Claimed, Found, Known, Predicted, Statement
+
+
+def statement_problems(experiment: Experiment) -> list[str]:
+    """List contradictions in predictions, claims and findings, each after its field."""
+    problems = [
+        f"{kind}.{index}{problem}"
+        for kind, statements in experiment.statements.items()
+        for index, statement in enumerate(statements)
+        for problem in _problems(statement, experiment)
+    ]
+    for index, unclaimed in enumerate(experiment.unclaimed):
+        problems += [f"unclaimed.{index}.at{p}" for p in _at_problems(unclaimed.at, experiment)]
+    return problems or list(_silent_points(experiment))
+
+
+def _problems(statement: Statement, experiment: Experiment) -> Iterator[str]:
+    at = list(_at_problems(statement.at, experiment))
+    yield from (f".at{problem}" for problem in at)
+    if at:
+        return
+    left_out = [p for p in points(experiment.matrix) if not matches(statement.at, p)]
+    if left_out and not statement.elsewhere:
+        yield f".elsewhere: give the reason why `at` leaves out {_some(left_out)}"
+    if statement.elsewhere and not left_out:
+        yield ".elsewhere: `at` leaves no point out"
+    if isinstance(statement, Predicted):
+        yield from _prediction_problems(statement, experiment)
+    elif isinstance(statement, Claimed):
+        yield from _claim_problems(statement, experiment)
+    elif isinstance(statement, Found):
+        yield from _finding_problems(statement, experiment)
+
+
+def _at_problems(at: At, experiment: Experiment) -> Iterator[str]:
+    for axis, wanted in at.items():
+        if axis not in experiment.matrix:
+            yield f': no axis "{axis}" in matrix'
+            continue
+        known = [label(value) for value in experiment.matrix[axis].to]
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            if label(value) not in known:
+                yield f".{axis}: {label(value)} is not one of its values: {', '.join(known)}"
+
+
+def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Iterator[str]:
+    given = [n for n in ("value", "at_least", "at_most") if getattr(prediction, n) is not None]
+    if len(given) != 1:
+        yield (
+            ": one of value, at_least, at_most must be the theory's; got "
+            f"{', '.join(given) or 'none'}"
+        )
+    if (prediction.tolerance is None) != (prediction.value is None):
+        yield f".tolerance: goes with a value, got {prediction.tolerance}"
+    if prediction.theory is None and experiment.theory is None:
+        yield ".theory: required, for the file names no theory"
+    yield from _known_problems("contradicted", prediction.contradicted, prediction, experiment)
+
+
+def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
+    low, high = claim.at_least, claim.at_most
+    bounded = low is not None or high is not None
+    if bounded == (claim.value is not None):
+        given = "both" if bounded else "neither"
+        yield f": value, or at_least or at_most, must give the paper's number; got {given}"
+    if (claim.precision is None) != (claim.value is None):
+        yield f".precision: goes with a value, got {claim.precision}"
+    size = abs(claim.value) if isinstance(claim.value, float) else 0
+    if size and claim.precision and claim.precision >= size:
+        yield f".precision: must be below the value's size ({size:g}), got {claim.precision:g}"
+    if low is not None and high is not None and low > high:
+        yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
+    if claim.value == "printed" and experiment.theory is None:
+        yield '.value: "printed", but the file names no theory'
+    yield from _known_problems("differs", claim.differs, claim, experiment)
+    for index, differs in enumerate(claim.differs):
+        if differs.not_comparable and differs.explained_by:
+            yield f".differs.{index}.explained_by: not allowed for metrics that are not comparable"
+        if bool(differs.removes) != bool(differs.explained_by):
+            yield f".differs.{index}.removes: goes with `explained_by`; give both or none"
+        if differs.chance and not differs.explained_by:
+            yield f".differs.{index}.chance: needs `explained_by`, the run in which the claim holds"
+
+
+def _known_problems(
+    field: str, listed: Sequence[Known], said: Statement, experiment: Experiment
+) -> Iterator[str]:
+    """List problems of the known exceptions to statements."""
+    for index, known in enumerate(listed):
+        where = f".{field}.{index}"
+        at = [f"{where}.at{problem}" for problem in _at_problems(known.at, experiment)]
+        yield from at
+        both = (said.at, known.at)
+        if not at and not any(all(matches(a, p) for a in both) for p in points(experiment.matrix)):
+            yield f"{where}.at: no point of the statement's `at`"
+        if unknown := set(known.metrics or []) - set(said.metrics):
+            yield f"{where}.metrics: not the statement's: {', '.join(sorted(unknown))}"
+
+
+def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
+    here = [p for p in points(experiment.matrix) if matches(finding.at, p)]
+    if finding.over is not None and (problem := _over_problem(finding, experiment)):
+        yield problem
+        return
+    if isinstance(finding.measured, dict):
+        known = {point_name(without(finding.over, p) if finding.over else p) for p in here}
+        for name in finding.measured.keys() - known:
+            yield f".measured.{name}: no such point, or not one of `at`"
+        if missing := sorted(known - finding.measured.keys()):
+            yield f".measured: no result for {', '.join(missing)}"
+            return
+    for point in here:
+        got = finding.measured_at(point, experiment.matrix)
+        if isinstance(got, list) and len(got) != len(finding.metrics):
+            yield f".measured: {len(got)} values for {len(finding.metrics)} metrics"
+            return
+
+
+def _over_problem(finding: Found, experiment: Experiment) -> str | None:
+    """Find a contradiction in a finding over an axis, which must have all points of that axis."""
+    axis = experiment.matrix.get(str(finding.over))
+    if axis is None:
+        return f'.over: no axis "{finding.over}" in matrix'
+    if finding.over in finding.at:
+        return f".over: has all values of {finding.over}, which `at` leaves out"
+    if not isinstance(finding.measured, dict):
+        return ".measured: with `over`, results by the names of points without that axis"
+    for name, drawn in finding.measured.items():
+        count = len(drawn) if isinstance(drawn, list) else 1
+        if count != len(axis.to) or not isinstance(drawn, list):
+            return f".measured.{name}: {count} results for {len(axis.to)} values of {finding.over}"
+    return None
+
+
+def _silent_points(experiment: Experiment) -> Iterator[str]:
+    """Find the points without a statement and without a reason."""
+    statements = [each for kind in experiment.statements.values() for each in kind]
+    if not statements:
+        return
+    told = [statement.at for statement in statements] + [each.at for each in experiment.unclaimed]
+    silent = [p for p in points(experiment.matrix) if not any(matches(at, p) for at in told)]
+    if silent:
+        yield f"unclaimed: {_some(silent)} has no statement, and no reason"
+
+
+def _some(found: list[AxisValues]) -> str:
+    names = [point_name(point) for point in found[:3]]
+    more = len(found) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
