@@ -115,7 +115,7 @@ static void medium_arm(struct medium *m, u64 now)
 			return;
 		ends_at = medium_leaves(&m->turns, end, medium_bits_of_next(m->ends[end]));
 	}
-	if (!hrtimer_is_queued(&m->timer) || hrtimer_get_expires_ns(&m->timer) != ends_at)
+	if (!hrtimer_is_queued(&m->timer) || ktime_to_ns(hrtimer_get_expires(&m->timer)) != ends_at)
 		hrtimer_start(&m->timer, ns_to_ktime(ends_at), HRTIMER_MODE_ABS_SOFT);
 }
 
