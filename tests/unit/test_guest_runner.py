@@ -5,6 +5,7 @@ import py_compile
 from pathlib import Path
 from types import ModuleType
 
+import plan_clock
 import pytest
 import run
 from network import GuestError
@@ -29,6 +30,6 @@ def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
 def test_a_change_that_lasts_is_refused() -> None:
     """A change of a link that ends too late fails the run, and the error has its lateness."""
     change = {"kind": "command", "node": None, "run": ["true"], "stdin": ["qdisc change"]}
-    run.change(change | {"at_ns": 0, "by_ns": run.plan_now_ns() + 10**12})
+    run.change(change | {"at_ns": 0, "by_ns": plan_clock.plan_now_ns() + 10**12})
     with pytest.raises(GuestError, match=r"qdisc change: in force after \d+ us"):
-        run.change(change | {"at_ns": run.plan_now_ns(), "by_ns": run.plan_now_ns()})
+        run.change(change | {"at_ns": plan_clock.plan_now_ns(), "by_ns": plan_clock.plan_now_ns()})

@@ -7,7 +7,6 @@ commands in batches.
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import re
 import resource
@@ -78,17 +77,6 @@ def namespace(node: str | None) -> Iterator[None]:
 def _namespace_of(node: str) -> int:
     """Return a node's namespace, opened once for the life of this program."""
     return os.open(NETNS / node, os.O_RDONLY)
-
-
-def write_file(path: Path | str, text: str) -> None:
-    """Write a file in three system calls; Path.write_text, with its buffers, makes eleven."""
-    content = text.encode()
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        if os.write(opened, content) < len(content):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    finally:
-        os.close(opened)
 
 
 def _call(name: str, *arguments: Any) -> None:

@@ -17,12 +17,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
-from functools import cache, partial
+from contextlib import suppress
+from functools import partial
 from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
 from pathlib import Path
@@ -44,7 +43,8 @@ HERE = str(Path(__file__).parent)
 sys.path.insert(0, HERE)  # -I leaves it out
 sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
 
-from network import (  # noqa: E402 - after the loader above
+from daemons import Daemons, kernel_log  # noqa: E402 - after the loader above
+from network import (  # noqa: E402
     NETNS,
     GuestError,
     carried_out,
@@ -53,22 +53,16 @@ from network import (  # noqa: E402 - after the loader above
     namespace,
     note,
     run_program,
-    write_file,
 )
 from offloads import switch_off  # noqa: E402
+from plan_clock import OFFSET, plan_now_ns, report_progress, sleep_until  # noqa: E402
 from programs import UserPrograms  # noqa: E402
+from run_folder import RUN, make_folder, write_file  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-RUN = Path("/mnt/run")
-# Environment variable of all programs: the host's clock minus the plan's, ns.
-OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
 PR_SET_TIMERSLACK = 29
-# The device of our kernel module twoway_testbed.
-INSTRUMENT = "/dev/twoway_testbed"
-# Time for a daemon to report that it is ready, in virtual time.
-READY_S = 5.0
 # Time for the other hosts of a multi-host run to be ready.
 ALL_READY_S = 300.0
 # Sysctls that some kernels do not have, and the consequence: the first came with 6.7, the others
@@ -88,15 +82,6 @@ def native() -> bool:
 def in_virtual_time() -> bool:
     """Tell whether this program runs in user-mode Linux."""
     return not native() and "--real-time" not in sys.argv
-
-
-def report_progress() -> None:
-    """Report progress to the host, while the observer does not.
-
-    The observer reports during the traffic.
-    """
-    progress = {"time_ns": plan_now_ns(), "acked_bytes": 0, "queued_packets": 0}
-    write_file(f"{RUN}/sockets/progress.json", json.dumps(progress) + "\n")
 
 
 def execute(step: dict[str, Any]) -> None:
@@ -130,13 +115,7 @@ def _load_module(step: dict[str, Any]) -> None:
     try:
         run_program(step["node"], step["run"])
     except GuestError as error:  # a module's own error is only in the kernel's log
-        raise GuestError(f"{error}: {_kernel_log()[-1]}") from error
-
-
-def _kernel_log() -> list[str]:
-    """Read the kernel's messages, the oldest first."""
-    log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
-    return log.stdout.splitlines()
+        raise GuestError(f"{error}: {kernel_log()[-1]}") from error
 
 
 def _save(step: dict[str, Any]) -> None:
@@ -154,12 +133,6 @@ def _keep(file: str, output: str) -> None:
     target = RUN / file
     make_folder(target.parent)
     write_file(target, output)
-
-
-@cache
-def make_folder(folder: Path) -> None:
-    """Make a folder of the run, once."""
-    folder.mkdir(exist_ok=True)
 
 
 def _set_sysctls(step: dict[str, Any]) -> None:
@@ -249,155 +222,6 @@ STEPS = {
 }
 # Steps without a node change the whole kernel: on a host, the host carries them out.
 OF_THE_HOST = ("load_module", "set_sysctls")
-
-
-def _said_by_testbed() -> str:
-    """Read why our module refused its last line; empty if the error's number suffices."""
-    prefix = "twoway_testbed"
-    said = [line.removeprefix(prefix) for line in _kernel_log() if line.startswith(f"{prefix}: ")]
-    return said[-1] if said else ""
-
-
-class Instrument:
-    """An instrument of our module twoway_testbed, with a program's methods."""
-
-    def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
-        """Write the lines; its summary goes to a file at its end."""
-        self.summary, self.last = summary, lines[-1]["text"]
-        self.device = os.open(INSTRUMENT, os.O_RDWR | os.O_CLOEXEC)
-        for line in lines:
-            note(line["node"], ("echo", f"'{line['text']}'", ">", INSTRUMENT))
-            with namespace(line["node"]):
-                try:
-                    os.write(self.device, line["text"].encode())
-                except OSError as error:
-                    why = f"{error.strerror}{_said_by_testbed()}"
-                    raise GuestError(f"testbed: {line['text']}: {why}") from error
-
-    def wait(self, timeout: float) -> int:  # noqa: ARG002 - ends when asked, or at its time
-        """End the instrument, or wait for its end."""
-        if self.device >= 0:
-            try:
-                write_file(self.summary, os.read(self.device, 4096).decode())
-            except OSError as error:
-                raise GuestError(f"testbed: {self.last}: {error.strerror}") from error
-            finally:
-                os.close(self.device)
-                self.device = -1
-        return 0
-
-    def send_signal(self, _: int) -> None:
-        """Do nothing: waiting ends it."""
-
-
-@contextmanager
-def _created(path: Path) -> Iterator[int]:
-    """Yield the descriptor of a new file for a program to write, for a `with`."""
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
-
-
-@contextmanager
-def _lines(lines: list[str]) -> Iterator[int]:
-    """Yield the descriptor of a file of lines in memory for a program to read, for a `with`."""
-    opened = os.memfd_create("stdin")
-    try:
-        os.write(opened, "".join(f"{line}\n" for line in lines).encode())
-        os.lseek(opened, 0, os.SEEK_SET)
-        yield opened
-    finally:
-        os.close(opened)
-
-
-class Daemons:
-    """Programs that run during the traffic; their standard errors are in log/."""
-
-    def __init__(self) -> None:
-        self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes] | Instrument]] = []
-        (RUN / "log").mkdir(exist_ok=True)
-
-    def start(self, programs: list[dict[str, Any]]) -> None:
-        """Start programs; wait for the `ready` words of those that have some."""
-        for program in programs:
-            log = RUN / "log" / f"{program['name']}.err"
-            out = RUN / (program["stdout"] or f"log/{program['name']}.out")
-            for file in (out, *(RUN / report for report in program["reports"])):
-                make_folder(file.parent)
-            if program["lines"]:
-                summary = out if program["stdout"] else log
-                self.running.append((program, Instrument(program["lines"], summary)))
-                continue
-            note(program["node"], program["run"], program["stdin"])
-            with (
-                namespace(program["node"]),
-                _created(log) as err,
-                _created(out) as stdout,
-                _lines(program["stdin"]) as stdin,
-            ):
-                process = subprocess.Popen(program["run"], stdin=stdin, stdout=stdout, stderr=err)
-            self.running.append((program, process))
-        for program in programs:
-            if program["ready"]:
-                self._wait_ready(program)
-
-    def _wait_ready(self, program: dict[str, Any]) -> None:
-        log = RUN / "log" / f"{program['name']}.err"
-        deadline = time.monotonic() + READY_S
-        while program["ready"] not in log.read_text(errors="replace"):
-            if time.monotonic() > deadline:
-                raise GuestError(f"{program['name']}: not ready: {log.read_text().strip()}")
-            time.sleep(0.001)
-
-    def finish(self) -> None:
-        """Wait for every program to end; terminate those that take too long."""
-        asked = set()
-        # Sinks of datagrams, which do not end by themselves, come last: their ports stay open while
-        # packets may come.
-        for program, process in sorted(self.running, key=lambda pair: not pair[0]["patience_s"]):
-            if not isinstance(process, Instrument):  # ending takes no time
-                report_progress()
-            try:
-                process.wait(timeout=program["patience_s"])
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGTERM)
-                asked.add(process)
-        # Programs that failed by themselves come first: the failure of a terminated one is only a
-        # consequence.
-        self.running.sort(key=lambda pair: pair[1] in asked)
-        self._collect()
-
-    def interrupt(self) -> None:
-        """End every program with SIGINT, as a user would at a terminal."""
-        for _, process in self.running:
-            process.send_signal(signal.SIGINT)
-        self._collect()
-
-    def _collect(self) -> None:
-        """Wait until all programs have ended; raise GuestError if one failed."""
-        for program, process in self.running:
-            name = program["name"]
-            try:
-                code = process.wait(timeout=READY_S)
-            except subprocess.TimeoutExpired:
-                raise GuestError(f"{name}: still running at the end") from None
-            if code != 0:
-                said = (RUN / "log" / f"{name}.err").read_text(errors="replace").strip()
-                raise GuestError(f"{name}: exit status {code}: {said[-400:]}")
-        self.running.clear()
-
-
-def plan_now_ns() -> int:
-    """Read the plan's clock, as plan_clock.h does."""
-    return time.time_ns() - int(os.environ.get(OFFSET, "0"))
-
-
-def sleep_until(time_ns: int) -> None:
-    """Sleep until the plan's clock reads time_ns."""
-    while (left_ns := time_ns - plan_now_ns()) > 0:
-        time.sleep(left_ns / 1e9)
 
 
 def warm_up(plan: dict[str, Any]) -> None:
