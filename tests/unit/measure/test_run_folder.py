@@ -9,7 +9,7 @@ import zstandard
 from capture_analysis.errors import AnalysisError
 from synthetic_run import edit_json, write_run
 
-from twoway.measure import run_folder, seconds
+from twoway.measure import run_folder, seconds, tables
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.run_folder import Run
@@ -267,7 +267,7 @@ def test_connections_of_all_captures(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_tables_and_seconds_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table has a limit of rows, and a run one of seconds of all its connections."""
     folder = write_run(tmp_path)
-    monkeypatch.setattr(run_folder, "MOST_ROWS", 3)
+    monkeypatch.setattr(tables, "MOST_ROWS", 3)
     with pytest.raises(AnalysisError, match=r"tcp-info\.csv: more than 3 rows$"):
         _ = Analysis(folder).socket_samples
     monkeypatch.setattr(seconds, "_MOST_SECONDS", 0)
