@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from page_text import page_text
 
 from twoway.report.card import Card, Cell, Line, Spot
 from twoway.report.card_harm import harm_tables
@@ -79,7 +80,7 @@ def test_harm_is_what_goodput_lacks(card: Card) -> None:
 
 def test_harm_is_a_table_of_its_own(card: Card, tmp_path: Path) -> None:
     """harm.csv beside the page has a row for each pair with a run; the page offers it."""
-    page = write_card(card, [], tmp_path).read_text("utf-8")
+    page = page_text(write_card(card, [], tmp_path))
     assert '<a href="harm.csv">' in page
     rows = (tmp_path / "harm.csv").read_text("utf-8").splitlines()
     assert rows[:4] == [
@@ -104,7 +105,7 @@ def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) ->
     found = card.model_copy(update={"lines": (line, *card.lines[1:])})
     run = SimpleNamespace(id="s-alone@x", folder=tmp_path / "run")
     experiments: Any = [SimpleNamespace(results=[run])]
-    page = write_card(found, experiments, tmp_path).read_text("utf-8")
+    page = page_text(write_card(found, experiments, tmp_path))
     assert page.count('<td class="number none"') == 2
     assert page.count('<small class="why">not for a program: why &lt;so&gt;</small>') == 2
 
@@ -112,7 +113,7 @@ def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) ->
 def test_a_row_with_a_target_shows_its_number(card: Card, tmp_path: Path) -> None:
     """The arrow points at the number that is good, and a flow that lets itself starve is red."""
     beside = card.lines[3].model_copy(update={"better": 5.0, "row": "s-alone"}).with_standing()
-    page = write_card(card.model_copy(update={"lines": (beside,)}), [], tmp_path).read_text("utf-8")
+    page = page_text(write_card(card.model_copy(update={"lines": (beside,)}), [], tmp_path))
     assert '<span title="near 5 is better">→&nbsp;5</span>' in page
     assert {n: cell.standing for n, cell in beside.cells.items()} == {
         "mine": "poor",
@@ -150,7 +151,7 @@ def test_labels_do_not_cover_one_another(card: Card) -> None:
 
 def test_the_page_has_every_part(card: Card, tmp_path: Path) -> None:
     """The page has a button with a count, the matrix of harm, a plane, and what is absent."""
-    page = write_card(card, [], tmp_path).read_text("utf-8")
+    page = page_text(write_card(card, [], tmp_path))
     assert '<button data-words="goodput">goodput 4</button>' in page
     assert page.index("<table") < page.index('id="harm"') < page.index('id="planes"')
     assert page.index('id="planes"') < page.index('id="absent"')

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from page_text import page_text
 from synthetic_run import write_run
 
 from twoway.contract.judge import Verdict
@@ -96,7 +97,7 @@ def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "WORST", 1)
     folder = write_run(tmp_path)
     analyse_run(folder)
-    page = (folder / "report.html").read_text()
+    page = page_text(folder / "report.html")
     metrics = Metrics.read(folder / "metrics.json")
     (shown,) = shown_names(read_manifest(folder).connections, metrics)
     (hidden,) = {"first", "second"} - {shown}

@@ -11,6 +11,7 @@ import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
 from capture_analysis.pictures.plots import draw, save_all
+from page_text import page_text
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, finding, prediction, write_run
 
@@ -205,7 +206,7 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
 
 def test_page_tells_the_verdict(reported: Path) -> None:
     """The page says that a prediction fails, and which one."""
-    page = (reported / "report.html").read_text()
+    page = page_text(reported / "report.html")
     assert '<span class="verdict fail">' in page
     assert '<span class="verdict pass">' not in page
     verdicts = re.findall(r"<tr><td><a [^>]+><code>([^<]+)</code>.*?(pass|FAIL)</td>", page)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from capture_analysis.errors import AnalysisError
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from page_text import page_text
 from selenium.webdriver.common.by import By
 from swept_runs import PAPER, WINDOWS, write_points
 from synthetic_run import edit_json, write_run
@@ -187,7 +188,7 @@ def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) ->
 def test_what_differs_is_one_click_away(folders: list[Path], tmp_path: Path) -> None:
     """The index counts unexplained differences, and lists them before the experiments."""
     write_site(folders, tmp_path / "site", 83)
-    index = (tmp_path / "site/index.html").read_text()
+    index = page_text(tmp_path / "site/index.html")
     first = index.index("Differs, unexplained: 1 of 1 claims of ")
     assert index.rindex("<details", 0, first) > 0
     assert first < index.index("furthest off")
@@ -200,7 +201,7 @@ def test_contradicted_predictions_stand_before_claims(folders: list[Path], tmp_p
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update(row))
     document = write_site(folders, tmp_path / "site", 83)
     assert [paper["contradicted"] for paper in document["papers"]] == [1, 0]
-    index = (tmp_path / "site/index.html").read_text()
+    index = page_text(tmp_path / "site/index.html")
     summary = "<summary>Contradicted predictions: 1 of 6 of "
     assert index.count(f'<details class="differs">{summary}') == 1
     first = index.index(summary)
@@ -250,7 +251,7 @@ def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path])
 def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:
     """The index says how many of all experiments it shows."""
     write_site(folders, tmp_path / "site", 83)
-    index = (tmp_path / "site/index.html").read_text()
+    index = page_text(tmp_path / "site/index.html")
     assert "Experiments shown here: 2 of 83." in index
 
 
