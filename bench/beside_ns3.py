@@ -17,8 +17,8 @@ from pathlib import Path
 from machine import machine
 from timed_runs import ROUNDS, experiment_of, run_experiment
 
-from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.manifest import read_manifest
 
 SOURCE = Path(__file__).with_name("ns3_two_way.cc")
 MODULES = ("core", "network", "internet", "applications", "point-to-point", "traffic-control")

@@ -21,8 +21,8 @@ from beside_ns3 import built
 from machine import machine
 from timed_runs import ROOT, experiment_of
 
-from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.manifest import read_manifest
 
 SOURCE = Path(__file__).with_name("ns3_dctcp.cc")
 SECONDS, FROM_S = 5, 2

@@ -13,7 +13,7 @@ from pathlib import Path
 from capture_analysis import read_columns
 from timed_runs import many_flows, run_experiment
 
-from twoway.contract.manifest import read_manifest
+from twoway.manifest import read_manifest
 
 FLOWS = (10, 100, 1000)
 PER_PAIR = 10

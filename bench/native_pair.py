@@ -20,7 +20,7 @@ from capture_analysis import read_columns
 from machine import machine
 from timed_runs import many_flows, run_experiment
 
-from twoway.contract.manifest import read_manifest
+from twoway.manifest import read_manifest
 
 ROUNDS, SECONDS = 3, 5
 GUEST_S = (0.5, 2.5)

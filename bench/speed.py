@@ -32,8 +32,8 @@ from timed_runs import (
 )
 
 from twoway.backends.sandbox import GUEST_FOLDER, read_progress
-from twoway.contract.manifest import read_manifest
 from twoway.contract.network import START_NS
+from twoway.manifest import read_manifest
 
 SWEPT_POINTS = 8
 

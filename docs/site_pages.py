@@ -11,16 +11,12 @@ from typing import Any
 
 import yaml
 
-from twoway.contract.links.registry import elements
+from twoway.links.registry import pages
 from twoway.report.card import Card, card_table, printed_table
 
 ROOT = Path(__file__).resolve().parents[1]
-# Elements of a link by the profile's field, each with the page's title. Both directions share a
-# half-duplex medium.
-ELEMENTS = {
-    **{field: kind.TITLE for field, kind in elements().items()},
-    "half_duplex": "A half-duplex medium",
-}
+# Titles of the pages on links, by the profile's field.
+ELEMENTS = pages()
 # Folders of experiments that belong to no paper.
 _FOLDERS = {
     "beyond": "Beyond the papers",

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.description.point import point_names
 from twoway.errors import RunError, SpecError, UsageError
+from twoway.manifest import Manifest, read_manifest
 from twoway.messages import meant
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table

@@ -9,8 +9,8 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.delay import ChangingDelay
-from twoway.contract.timetable import Timetable
+from twoway.links.delay import ChangingDelay
+from twoway.links.timetable import Timetable
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

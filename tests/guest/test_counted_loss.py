@@ -9,7 +9,7 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.loss import Loss
+from twoway.links.loss import Loss
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

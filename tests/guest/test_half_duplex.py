@@ -9,7 +9,7 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.medium import Medium
+from twoway.links.half_duplex import Medium
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

@@ -8,8 +8,8 @@ from running import SMALL, write_experiment
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
-from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
+from twoway.manifest import read_manifest
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 

@@ -7,10 +7,10 @@ import yaml
 from plans import said_in_guest
 from running import SMALL, carry_out, measure, write_experiment
 
-from twoway.contract.manifest import read_manifest
 from twoway.description.congestion import KERNELS_OWN
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
+from twoway.manifest import read_manifest
 
 WRITABLE = "cd /sys/module; find tcp_*/parameters -type f -perm -200 > /mnt/run/said"
 LINK = {"rate_mbit": 50, "delay_ms": 20, "queue_packets": 166}

@@ -8,7 +8,7 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.policer import Policer
+from twoway.links.policer import Policer
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 

@@ -20,10 +20,10 @@ from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 from twoway.backends import uml
 from twoway.backends.native import Native
 from twoway.backends.sandbox import GUEST_PATH
-from twoway.contract.manifest import read_manifest
 from twoway.description.point import point_names
 from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest
+from twoway.manifest import read_manifest
 from twoway.plan.plan import build_plan
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point

@@ -8,7 +8,7 @@ import yaml
 from documents import finished_runs
 from running import SMALL, metrics, twoway, write_experiment
 
-from twoway.contract.links.aqm import ActiveQueue
+from twoway.links.aqm import ActiveQueue
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from running import SMALL, twoway, write_experiment
 
-from twoway.contract.manifest import read_manifest
+from twoway.manifest import read_manifest
 
 pytestmark = pytest.mark.usefixtures("guest")
 

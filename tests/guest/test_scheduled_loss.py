@@ -9,9 +9,9 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.timetable import Timetable
+from twoway.links.loss import Loss
+from twoway.links.timetable import Timetable
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

@@ -29,8 +29,8 @@ from running import (
 )
 
 from twoway.backends.uml import Uml
-from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
+from twoway.manifest import read_manifest
 from twoway.plan.plan import build_plan
 from twoway.runs import identity as identities
 from twoway.runs import run

@@ -9,8 +9,8 @@ from in_guest import run_in_guest
 from running import ROOT, SMALL, write_experiment
 
 from twoway.backends.uml import Uml
-from twoway.contract.manifest import read_manifest
 from twoway.guest.cache import Guest
+from twoway.manifest import read_manifest
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 

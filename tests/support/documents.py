@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import Document
 from twoway.contract.plan import PLAN, Plan
+from twoway.manifest import EXPERIMENT, MANIFEST, Described, Manifest
 
 DOCUMENTS: dict[str, type[Document]] = {
     PLAN: Plan,

@@ -15,12 +15,12 @@ import yaml
 from documents import complaints
 
 from twoway.backends.uml import Uml
-from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
 from twoway.description.point import point_names
 from twoway.errors import SpecError
 from twoway.guest.cache import built_guest
+from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import cache

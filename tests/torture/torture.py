@@ -26,7 +26,7 @@ from pathlib import Path
 import yaml
 from running import SWEPT, WINDOWS
 
-from twoway.contract.manifest import read_manifest
+from twoway.manifest import read_manifest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 DISK_MIB = 128  # a sweep takes 4 MiB, and 64 must stay free

@@ -14,7 +14,7 @@ from kept_results import kept_points, kept_rows
 from running import ROOT
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import Described
+from twoway.manifest import Described
 from twoway.report.comparing import parameters
 from twoway.runs.manifest import describe
 from twoway.runs.points import load_point

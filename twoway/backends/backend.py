@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from pydantic import Field
 
-from twoway.contract.manifest import Platform
 from twoway.contract.model import Record
 from twoway.contract.plan import Plan
 from twoway.errors import UsageError
+from twoway.manifest import Platform
 
 
 class Progress(Record):

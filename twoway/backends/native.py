@@ -21,7 +21,6 @@ from twoway.backends.host_interfaces import namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, Culprit, live, places
 from twoway.confinement import own_processes
 from twoway.contract.files import sha256
-from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, read_plan
 from twoway.errors import UsageError
 from twoway.guest.cache import build_lock
@@ -33,6 +32,7 @@ from twoway.guest.programs import (
     build_programs,
 )
 from twoway.guest.seals import content_hash, contents
+from twoway.manifest import Kernel, Module, Platform
 from twoway.paths import KERNEL_MODULES, cache
 from twoway.progress import Steps
 

@@ -35,12 +35,12 @@ from twoway.backends.sandbox import (
 )
 from twoway.confinement import confined
 from twoway.contract.files import sha256
-from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
+from twoway.manifest import Kernel, Module, Platform
 from twoway.messages import say
 from twoway.paths import cache
 from twoway.progress import Steps

@@ -35,12 +35,12 @@ from twoway.backends.sandbox import (
 )
 from twoway.confinement import OWN_MIB, confined, refusal
 from twoway.contract.files import open_run_folder, sha256
-from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
 from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
 from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named
+from twoway.manifest import Kernel, Module, Platform
 
 # Room in /dev/shm besides the guest's memory, MiB.
 _SHM_RESERVE_MIB = 16

@@ -76,8 +76,8 @@ def _print_verdicts(document: "Verdicts") -> None:
 
 def _print_flows(folder: Path) -> None:
     """Print a run's results on standard output, unless it is hushed."""
-    from twoway.contract.manifest import read_manifest
     from twoway.contract.metrics import METRICS, Metrics
+    from twoway.manifest import read_manifest
     from twoway.report.flow_table import flow_table
 
     if not console().quiet:

@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the finished runs, and write a page of them."""
-    from twoway.contract.run_summary import RunSummary, summarize
     from twoway.report.pages import write_runs_page
+    from twoway.report.run_summary import RunSummary, summarize
     from twoway.runs.finding import finished_runs
 
     found: list[RunSummary] = []

@@ -24,12 +24,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _schema(kind: str) -> Any:
-    from twoway.contract.manifest import Manifest
     from twoway.contract.metrics import Metrics
     from twoway.contract.plan import Plan
     from twoway.contract.suite import Suite
     from twoway.contract.verdicts import Verdicts
     from twoway.description.experiment import Experiment, Profile
+    from twoway.manifest import Manifest
 
     models: tuple[type[BaseModel], ...] = (
         Experiment,

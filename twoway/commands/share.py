@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write a run, or the runs of a sweep, into one file with a page that shows them."""
-    from twoway.contract.manifest import captures_left_out, without_captures
     from twoway.errors import UsageError
+    from twoway.manifest import captures_left_out, without_captures
     from twoway.measure.run_folder import manifest_of
     from twoway.report.report import PAGE, analyse_run
     from twoway.report.results import read_results

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import ClockSource
 from twoway.contract.model import Document, FileName, Record
+from twoway.contract.network import ClockSource
 
 METRICS = "metrics.json"
 

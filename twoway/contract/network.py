@@ -32,6 +32,7 @@ CHANGE_NS = 1_000_000
 Duration = Annotated[int, Field(ge=0, le=10**16)]
 
 IpVersion = Literal[4, 6]
+ClockSource = Literal["virtual", "instructions", "host"]
 ETHERNET_BYTES = 14
 
 

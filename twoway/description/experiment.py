@@ -9,23 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model
 
-from twoway.contract.link import Link, with_elements
-from twoway.contract.links.ack_queue import AckQueue
-from twoway.contract.links.dtm import Slots
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
 from twoway.contract.network import IpVersion, whole_ns
 from twoway.description.congestion import CONTROLS
 from twoway.description.datagrams import Datagrams
 from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
-from twoway.description.links import BehindQueue, Element, Queue
-from twoway.description.links.half_duplex import HalfDuplex
-from twoway.description.links.registry import elements
 from twoway.description.matrix import Axis
 from twoway.description.programs import HostProgram
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.description.traffic.registry import kinds
 from twoway.description.traffic.traffic import Span, Traffic
+from twoway.links.direction import Direction
+from twoway.links.dtm import Slots
+from twoway.links.half_duplex import HalfDuplex
 
 # No spaces and quotes: the kernel interprets these in a module's parameters.
 ModuleValue = Annotated[
@@ -43,55 +40,6 @@ CongestionName = Annotated[
 ]
 
 
-# Computed fields: mypy does not accept a computed base (as for Flow below).
-if TYPE_CHECKING:
-    LinkFields = Link
-else:
-    LinkFields = with_elements(Link, elements())
-
-
-class Direction(LinkFields):
-    """One direction of a link: rate and queue at one hop, delay at another."""
-
-    @property
-    def parts(self) -> list[Element]:
-        """The elements of the direction, in the kernel's terms."""
-        return [element for element in self.elements if isinstance(element, Element)]
-
-    @property
-    def behind_queue(self) -> list[BehindQueue]:
-        """Elements that netem applies besides the delay, in the order of its arguments."""
-        return [element for element in self.parts if isinstance(element, BehindQueue)]
-
-    @property
-    def has_ack_queue(self) -> bool:
-        """True if ACKs have a separate queue."""
-        return self.elements.has(AckQueue)
-
-    @property
-    def acts_behind(self) -> bool:
-        """True if an element acts on packets behind the queue, where the delay is."""
-        return bool(self.delay_ns or self.has_ack_queue or self.behind_queue)
-
-    @property
-    def leaves_at_start(self) -> bool:
-        """True if packets leave when their transmission begins, not when it ends."""
-        queue = self.elements.find(Queue)
-        return queue is not None and queue.leaves_at_start
-
-    @property
-    def credit_ns(self) -> int:
-        """The most by which a packet may leave too early after an idle time, ns.
-
-        HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
-        (docs/decisions/0021).
-        """
-        queue = self.elements.find(Queue)
-        if queue is None or not queue.is_under_htb:
-            return 0
-        return int(8e3 / self.start_mbit) // 64 * 64
-
-
 class Profile(Model):
     """Link behaviour, without node names: `tc-profiles/<name>.yml`."""
 
@@ -100,12 +48,7 @@ class Profile(Model):
     directions: dict[Name, Direction] = Field(
         description="named as the topology names its directions"
     )
-    half_duplex: HalfDuplex | None = Field(
-        default=None,
-        description="both directions of a link share one "
-        "medium, and each has its rate and queue; by "
-        "default each direction has its own medium",
-    )
+    half_duplex: HalfDuplex | None = Field(default=None, description=HalfDuplex.DESCRIPTION)
     pools: dict[Name, Slots] = Field(
         default={},
         description="pools of slots that DTM channels share: the number of slots, by the "
@@ -119,7 +62,7 @@ class Profile(Model):
         of_one = (
             f"directions.{name}.{element.FIELD}"
             for name, direction in self.directions.items()
-            for element in direction.parts
+            for element in direction.elements
             if element.needs_guest
         )
         return (*shared, *of_one)

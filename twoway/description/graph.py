@@ -7,10 +7,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from twoway.contract.routing import Routes
 from twoway.description.addresses import address_in, network_in_ipv6
-from twoway.description.interface import Interface
 from twoway.description.recorded import NodeCommand
 from twoway.description.switching import Segments
 from twoway.errors import SpecError
+from twoway.links.interface import Interface
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Graph:
             for name, placed in self.queues.items()
             for number, interface in enumerate(placed, start=1)
         )
+
+    @cached_property
+    def queued(self) -> Mapping[str, Interface]:
+        """The interfaces with a queue, by name."""
+        return {i.name: i for placed in self.queues.values() for i in placed}
 
     def of(self, node: str) -> tuple[Interface, ...]:
         """List the interfaces of one node."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from twoway.contract.files_below import files_below
 from twoway.description.congestion import CONTROLS, Control, declared_parameters
-from twoway.description.files_below import files_below
 from twoway.errors import SpecError
 
 # All files of a module together; they become part of the run's plan.

@@ -6,10 +6,9 @@ refused with the reason.
 
 import math
 
-from twoway.contract.links import Delay
 from twoway.description.experiment import Experiment, Profile
 from twoway.description.graph import Graph
-from twoway.description.links.half_duplex import one_way_links
+from twoway.links.element import Delay, Setting
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
 _DELAY_STEP_US = 8
@@ -17,11 +16,13 @@ _DELAY_STEP_US = 8
 
 def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     """List settings of the profile that the experiment's stack or kernel does not allow."""
+    stack = experiment.stack
+    setting = Setting(stack.mtu_bytes, experiment.kernel, experiment.duration_s)
     return [
         f"directions.{name}.{element.FIELD}{problem}"
         for name, direction in profile.directions.items()
-        for element in direction.parts
-        for problem in element.setting_problems(experiment)
+        for element in direction.elements
+        for problem in element.setting_problems(setting)
     ]
 
 
@@ -33,7 +34,7 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
             f"directions: the topology has {', '.join(sorted(graph.queues))}; "
             f"got {', '.join(sorted(profile.directions))}"
         )
-    queues = [i for placed in graph.queues.values() for i in placed]
+    queues = [*graph.queued.values()]
     delays = [i for placed in graph.delays.values() for i in placed]
     both = {i.name for i in queues} & {i.name for i in delays}
     problems += [
@@ -49,7 +50,7 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
     ]
     problems += _without_place(profile, graph)
     problems += _shared_delays(profile, graph)
-    problems += one_way_links(graph) if profile.half_duplex else []
+    problems += _one_way_links(graph) if profile.half_duplex else []
     for name, direction in profile.directions.items():
         delay_us = (direction.delay_ms or 0) * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
@@ -71,7 +72,8 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
     taken: dict[str, str] = {}
     for name, direction in profile.directions.items():
         places = graph.delays.get(name, ())
-        delay = "delay" if direction.elements.has(Delay) else "delay_ms"
+        changing = direction.elements.find(Delay)
+        delay = changing.FIELD if changing else "delay_ms"
         given = {delay: f"{direction.delay_ns / 1e6}" if direction.delay_ns else ""}
         given |= {element.FIELD: "some" for element in direction.behind_queue}
         problems += [
@@ -122,8 +124,18 @@ def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
         problems += [
             f"directions.{name}.{element.FIELD}: takes a direction with one queue, and with "
             f"{'one delay' if element.has_one_delay else 'delays'} that no other direction has"
-            for element in direction.parts
+            for element in direction.elements
             if (element.has_own_delay and not is_own)
             or (element.has_one_delay and not (is_own and len(places) == 1))
         ]
     return problems
+
+
+def _one_way_links(graph: Graph) -> list[str]:
+    """List half-duplex links that have a queue at one end only."""
+    return [
+        f"half_duplex: {name} has a queue, and the link's other end, {interface.peer_name}, has "
+        "none: two ends share a medium"
+        for name, interface in graph.queued.items()
+        if interface.peer_name not in graph.queued
+    ]

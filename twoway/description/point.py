@@ -11,8 +11,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from twoway.contract.links.dtm import Channel
-from twoway.contract.manifest import SEED
 from twoway.contract.model import Name
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
@@ -48,6 +46,8 @@ from twoway.description.repetitions import at_matrix, repeated_points, split
 from twoway.description.statements import said_at
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
+from twoway.links.dtm import Channel
+from twoway.manifest import SEED
 from twoway.messages import meant
 from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
 

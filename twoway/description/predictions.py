@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Framing
 from twoway.contract.statements import Claim, Prediction
-from twoway.description.experiment import Direction, Experiment, Profile
+from twoway.description.experiment import Experiment, Profile
 from twoway.description.graph import Graph
 from twoway.description.matrix import AxisValues
 from twoway.description.statements import Computed, Predicted, full_run, said_at
 from twoway.errors import SpecError
+from twoway.links.direction import Direction
 from twoway.messages import meant
 from twoway.theory.network import Link, Setup
 from twoway.theory.registry import known_theories, predict, printed, tests_testbed

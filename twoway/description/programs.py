@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from twoway.contract.files_below import files_below
 from twoway.contract.model import Model, Name, NonNegative, Positive, text
 from twoway.contract.network import whole_ns
 from twoway.contract.plan import PlannedFile
-from twoway.description.files_below import files_below
 from twoway.errors import SpecError
 
 # Limit for the files of an experiment's programs together. They become part of plan.json, a third

@@ -13,7 +13,6 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from twoway.contract.manifest import SEED
 from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.description.experiment import Experiment, Profile
@@ -31,6 +30,7 @@ from twoway.description.programs import read_files
 from twoway.description.repetitions import at_matrix, repeated
 from twoway.description.rules import experiment_problems, profile_problems
 from twoway.errors import SpecError
+from twoway.manifest import SEED
 from twoway.messages import meant
 
 # Limits of a file's size, and of the number of problems printed for one file.
@@ -217,7 +217,7 @@ def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
     directions, problems = {}, []
     for name, direction in profile.directions.items():
         read = {}
-        for element in direction.parts:
+        for element in direction.elements:
             try:
                 found = element.read(folder)
             except ValueError as error:

@@ -14,11 +14,11 @@ A draw depends on the seed and the flow's name alone: adding another flow does n
 import re
 from collections.abc import Iterable, Iterator
 
-from twoway.contract.manifest import SEED
 from twoway.description.draws import source
 from twoway.description.experiment import MOST_SEEDS, Experiment
 from twoway.description.matrix import AxisValues
 from twoway.errors import SpecError
+from twoway.manifest import SEED
 
 # The most by which ports move.
 _PORTS = 10_000

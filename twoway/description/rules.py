@@ -1,7 +1,7 @@
 """Checks between fields of an experiment or profile that are valid by themselves."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from twoway.contract.network import whole_ns
 from twoway.description.congestion import (
@@ -14,20 +14,20 @@ from twoway.description.congestion import (
 from twoway.description.datagrams import datagram_problems
 from twoway.description.experiment import (
     MOST_RECEIVE_BUFFER_BYTES,
-    Direction,
     Experiment,
     Flow,
     Profile,
     Stack,
 )
-from twoway.description.links.aqm import ActiveQueue
-from twoway.description.links.stages import stage_problems
 from twoway.description.matrix import matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
 from twoway.description.statement_rules import statement_problems
 from twoway.description.traffic.registry import kinds
+from twoway.links.aqm import ActiveQueue
+from twoway.links.element import Link
+from twoway.links.stages import stage_problems
 from twoway.messages import meant
 
 # Each connection has two processes in the guest, and two of 25 000 ports.
@@ -41,18 +41,21 @@ def profile_problems(profile: Profile) -> list[str]:
         f"directions.{name}{problem}"
         for name, direction in profile.directions.items()
         for problem in (
-            *stage_problems(direction, profile),
+            *stage_problems(direction, half_duplex=profile.half_duplex is not None),
             *_direction_problems(direction),
-            *(
-                f".{element.FIELD}{problem}"
-                for element in direction.parts
-                for problem in (*element.problems(), *element.link_problems(direction, profile))
-            ),
+            *_element_problems(direction, profile.pools),
         )
     ]
 
 
-def _direction_problems(direction: Direction) -> list[str]:
+def _element_problems(direction: Link, pools: Mapping[str, int]) -> Iterator[str]:
+    """List contradictions in each element of a direction, as ".FIELD: ..."."""
+    for element in direction.elements:
+        for problem in (*element.problems(), *element.link_problems(direction, pools)):
+            yield f".{element.FIELD}{problem}"
+
+
+def _direction_problems(direction: Link) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
     managed = direction.elements.find(ActiveQueue)

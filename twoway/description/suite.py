@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
+from twoway.contract.files_below import files_below
 from twoway.contract.suite import AXIS, ReadSuite, Suite
 from twoway.description.congestion import CONTROLS, parameter_of
-from twoway.description.files_below import files_below
 from twoway.description.own_modules import OwnModule, read_own_modules
 from twoway.description.quic import check_quic, is_quic, why_not, with_quic
 from twoway.description.reading import load_experiment, read_document, validated

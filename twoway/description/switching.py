@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from twoway.description.interface import Interface
+from twoway.links.interface import Interface
 
 _MOST_ROUTES = 50_000
 

@@ -25,11 +25,11 @@ from twoway.confinement import confined, refusal
 from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.description.graph import Graph
-from twoway.description.interface import Interface
 from twoway.description.recorded import Address, NodeCommand, Up, read_commands
 from twoway.description.routing import node_routes
 from twoway.description.switching import joining_problems
 from twoway.errors import SpecError
+from twoway.links.interface import Interface
 from twoway.messages import meant
 from twoway.paths import cache, shown_path
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from twoway.backends.backend import Progress
 from twoway.backends.native import make_native
-from twoway.contract.manifest import CLOCKS, MACHINE, Clocks, HostClock, Kernel, Machine, Machines
 from twoway.contract.plan import PLAN, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import RunError
+from twoway.manifest import CLOCKS, MACHINE, Clocks, HostClock, Kernel, Machine, Machines
 from twoway.runs.manifest import git_revision, tool_versions
 
 # File in a share's folder: run.py writes it when the host is ready, and carry_out() on failure, so

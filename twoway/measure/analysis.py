@@ -16,11 +16,11 @@ from capture_analysis.one_capture.memory import give_back
 from capture_analysis.step_functions import LastToEmpty, last_to_empty
 from numpy.typing import NDArray
 
-from twoway.contract.links.policer import Policer
-from twoway.contract.links.rate import Rate
 from twoway.contract.model import LATEST_NS
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
-from twoway.contract.timetable import Timetable
+from twoway.links.policer import Policer
+from twoway.links.rate import Rate
+from twoway.links.timetable import Timetable
 from twoway.measure import channel
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.connection_view import ConnectionView

@@ -13,8 +13,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
 
-from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Queue
+from twoway.links.dtm import Channel
 from twoway.measure.queues import Passage
 from twoway.measure.run_folder import Run
 from twoway.theory.dtm import CYCLE_NS, Allocator, decision_ns

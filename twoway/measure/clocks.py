@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from capture_analysis.columns import IntArray
 
-from twoway.contract.manifest import Manifest
+from twoway.manifest import Manifest
 
 
 @dataclass(frozen=True)

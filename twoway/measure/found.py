@@ -13,8 +13,8 @@ from capture_analysis.columns import IntArray, Packets
 from capture_analysis.flow_table import TCP, UDP
 from capture_analysis.metrics.round_trip_time import RTT_SPREAD
 
-from twoway.contract.manifest import Interface
 from twoway.contract.metrics import FoundFlow, Metric, Way
+from twoway.manifest import Interface
 from twoway.measure.queues import lost_between
 from twoway.measure.round_trips import round_trips, spread_ms
 from twoway.measure.run_folder import Run

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from capture_analysis.columns import IntArray
 
-from twoway.contract.links.medium import Medium, bits_ns
 from twoway.contract.network import Queue
+from twoway.links.half_duplex import Medium, bits_ns
 from twoway.measure.queues import Passage
 from twoway.measure.run_folder import Run
 

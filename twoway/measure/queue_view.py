@@ -8,7 +8,7 @@ import numpy as np
 from capture_analysis.columns import IntArray, Packets
 
 from twoway.contract.network import START_NS, Queue
-from twoway.contract.timetable import Timetable
+from twoway.links.timetable import Timetable
 from twoway.measure import channel
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.medium import Holds

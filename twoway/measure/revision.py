@@ -6,8 +6,8 @@ from pathlib import Path
 
 import capture_analysis
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.manifest import Manifest
 
 
 def is_measured(folder: Path, manifest: Manifest) -> bool:

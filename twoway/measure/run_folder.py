@@ -26,16 +26,16 @@ from twoway.contract.guest_files import (
     read_document,
     read_netstat,
 )
-from twoway.contract.link import Direction
-from twoway.contract.links import BehindQueue, Delay
-from twoway.contract.manifest import (
+from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
+from twoway.contract.routing import Routes
+from twoway.links.direction import Direction
+from twoway.links.element import BehindQueue, Delay
+from twoway.manifest import (
     Manifest,
     captures_left_out,
     read_manifest,
     without_captures,
 )
-from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
-from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, PacketFile, lanes_of
 from twoway.measure.tables import read_numbers

@@ -10,8 +10,8 @@ from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.experiment import Stack
 from twoway.description.graph import Graph
-from twoway.description.interface import Interface
 from twoway.description.recorded import DEFAULT, Route
+from twoway.links.interface import Interface
 from twoway.plan.buffers import most_buffer_bytes
 
 # The settings of IPv6 of each interface, in this order: no requests for an address or a router, no

@@ -27,13 +27,13 @@ from twoway.contract.plan import (
 )
 from twoway.description.congestion import CONTROLS, Control, parameters_in_kernel
 from twoway.description.graph import Graph
-from twoway.description.interface import Interface
-from twoway.description.links.dtm import pool_nodes
 from twoway.description.point import Point
 from twoway.description.recorded import DEFAULT, Route
-from twoway.description.shaper import Shaper
+from twoway.links.interface import Interface
+from twoway.links.shaper import Shaper
 from twoway.plan import personality
 from twoway.plan.programs import host_names
+from twoway.plan.shaping import pool_nodes
 
 # A node announces twice to its neighbours which groups of IPv6 it has joined, within 1 s each, and
 # begins up to 1 s late (RFC 3810, section 9.11).

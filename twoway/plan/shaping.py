@@ -4,18 +4,19 @@ description/placement.py has checked the interfaces.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from twoway.contract.links.rate import Rate
-from twoway.description import links
-from twoway.description.experiment import Direction, Profile
+from twoway.description.experiment import Profile
 from twoway.description.graph import Graph
-from twoway.description.interface import Interface
-from twoway.description.links.dtm import Channel, pool_nodes
-from twoway.description.links.half_duplex import media
-from twoway.description.shaper import Shaper
+from twoway.links.direction import Direction
+from twoway.links.dtm import Channel
+from twoway.links.element import BeforeQueue, Delay
+from twoway.links.half_duplex import Place
+from twoway.links.interface import Interface
+from twoway.links.rate import Rate
+from twoway.links.shaper import Shaper
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -64,15 +65,35 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
                 yield from ((at_ns, _delay(i, then)) for i in graph.delays[name])
 
 
+def pool_nodes(profile: Profile, graph: Graph) -> Mapping[str, str]:
+    """Find each pool's node, the first with a channel; the pool lives in its network namespace."""
+    nodes: dict[str, str] = {}
+    for name, direction in profile.directions.items():
+        channel = direction.elements.find(Channel)
+        if channel and channel.pool and graph.queues[name]:
+            nodes.setdefault(channel.pool, graph.queues[name][0].node)
+    return nodes
+
+
+def media(graph: Graph) -> Mapping[str, Place]:
+    """Place a medium for each link whose queues share one; by the link's interfaces."""
+    places: dict[str, Place] = {}
+    for name, interface in graph.queued.items():
+        if name not in places:
+            place = Place(node=interface.node, number=len(places) // 2)
+            places |= {name: place, interface.peer_name: place}
+    return places
+
+
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     """Put the direction's elements before the queue in front of it."""
-    before = [each for each in direction.elements if isinstance(each, links.BeforeQueue)]
+    before = direction.elements.every(BeforeQueue)
     lines = [line for element in before for line in element.lines(shaper.interface.name)]
     return replace(shaper, inner=(*shaper.inner, *lines))
 
 
 def _queue(interface: Interface, direction: Direction) -> Shaper:
-    if queue := direction.elements.find(links.Queue):
+    if queue := direction.queue:
         return queue.shaper(interface, direction)
     limit = direction.queue_packets
     rate, readback = _rate(direction)
@@ -101,9 +122,9 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
     held_ns = max(delay_ns, 10**6) if direction.elements.has(Rate) else delay_ns
     most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
-    if changing := direction.elements.find(links.Delay):
+    if changing := direction.elements.find(Delay):
         return changing.shaper(interface, limit)
-    rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
+    rate, readback = _rate(direction) if direction.transmits_behind else ([], [])
     behind = direction.behind_queue
     words = [word for element in behind for word in element.arguments]
     return Shaper(

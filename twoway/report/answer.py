@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from capture_analysis.metrics.ack_bunches import ACK_BUNCH_MAX
 from capture_analysis.pictures.figure import Figure
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
+from twoway.manifest import Manifest
 from twoway.measure.metrics.acks import ACK_BUNCH_MAX_SENT
 from twoway.measure.metrics.completion import COMPLETION_TIME_MEDIAN
 from twoway.measure.metrics.congestion_epochs import DROPS_DATA

@@ -16,12 +16,12 @@ from capture_analysis.pages.page_template import number
 from pydantic import Field
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import SEED
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
 from twoway.contract.suite import AXIS, Better, HarmRows, ReadSuite, Row
 from twoway.contract.verdicts import fails
 from twoway.errors import UsageError
+from twoway.manifest import SEED
 from twoway.measure.metrics.fairness_by_second import JAIN_LEAST, JAIN_MEDIAN
 from twoway.report.flow_table import aligned
 from twoway.report.results import Experiment, Result

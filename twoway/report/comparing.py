@@ -15,8 +15,8 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import FlowTable
 
 from twoway.contract.comparison import Comparison, Parting, Values
-from twoway.contract.manifest import Described, without_captures
 from twoway.contract.metrics import METRICS, Metric, Metrics
+from twoway.manifest import Described, without_captures
 from twoway.measure.run_folder import Run
 from twoway.report.flow_table import FAMILIES
 

@@ -7,10 +7,10 @@ import numpy as np
 from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure, Line, Style
 
-from twoway.contract.manifest import SEED, Scatter, without_captures
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.errors import in_a_sentence
+from twoway.manifest import SEED, Scatter, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
 from twoway.report.repetitions import spread

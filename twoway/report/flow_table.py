@@ -8,9 +8,9 @@ from capture_analysis.metrics.queue import QUEUE_MEAN
 from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P95
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import FoundFlow, Metric, Metrics
 from twoway.contract.network import Connection
+from twoway.manifest import Manifest
 from twoway.measure.metrics.completion import COMPLETION_TIME
 from twoway.measure.metrics.datagrams import (
     DATAGRAM_DELAY,

@@ -19,9 +19,9 @@ from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_P95
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metric, Metrics
 from twoway.contract.network import Connection
+from twoway.manifest import Manifest
 from twoway.measure.metrics.completion import COMPLETION_TIME
 
 Measured = tuple[Manifest, Metrics]

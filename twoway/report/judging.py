@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.judge import Verdict, judge
-from twoway.contract.manifest import SEED, Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import Bounds, Claim, Finding, Prediction
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
+from twoway.manifest import SEED, Manifest
 from twoway.measure.revision import is_current
 from twoway.measure.run_folder import manifest_of
 from twoway.report.comparing import parameters

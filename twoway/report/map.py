@@ -3,9 +3,9 @@
 from collections import deque
 from html import escape
 
-from twoway.contract.links.rate import Rate
-from twoway.contract.manifest import Manifest
 from twoway.contract.network import Queue
+from twoway.links.rate import Rate
+from twoway.manifest import Manifest
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
 # In a column with more nodes only the first and the last are drawn, with a gap between them.

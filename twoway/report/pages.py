@@ -13,12 +13,11 @@ from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.comparison import Comparison
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
-from twoway.contract.run_summary import RunSummary
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import Verdicts
 from twoway.contract.writing import make_folder
+from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import definitions
 from twoway.report.answer import answer, hero_first
@@ -26,6 +25,7 @@ from twoway.report.connections import checks_of, metrics_of, shown_names, spread
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
 from twoway.report.papers import find_paper
+from twoway.report.run_summary import RunSummary
 
 _PACKAGE = "twoway.report"
 _FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}

@@ -10,10 +10,10 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import captures_left_out, without_captures
 from twoway.contract.statements import label
 from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.errors import in_a_sentence
+from twoway.manifest import captures_left_out, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.claims import Claim, Said, claims, predictions
 from twoway.report.connections import shown_names

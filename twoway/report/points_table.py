@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.statements import label
 from twoway.contract.writing import written_aside
+from twoway.manifest import Manifest
 
 CSV, PARQUET = "points.csv", "points.parquet"
 

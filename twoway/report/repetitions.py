@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import SEED, Manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import Row
+from twoway.manifest import SEED, Manifest
 from twoway.report.results import Result
 
 _HOLDS = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}

@@ -6,11 +6,11 @@ from pathlib import Path
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import give_back
 
-from twoway.contract.manifest import FAILED, MANIFEST, without_captures
 from twoway.contract.metrics import METRICS
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.contract.writing import write_json
 from twoway.errors import in_a_sentence
+from twoway.manifest import FAILED, MANIFEST, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision

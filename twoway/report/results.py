@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.contract.manifest import SEED, Manifest
-from twoway.contract.manifest import Experiment as Described
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import Document
 from twoway.contract.statements import label
 from twoway.contract.verdicts import VERDICTS, Verdicts
+from twoway.manifest import SEED, Manifest
+from twoway.manifest import Experiment as Described
 from twoway.measure.run_folder import manifest_of
 
 DocumentT = TypeVar("DocumentT", bound=Document)

@@ -8,8 +8,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.network import Connection
+from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metrics.fairness_by_second import jain_by_second

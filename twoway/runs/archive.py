@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 from twoway.backends.guest_files import DEEPEST
 from twoway.contract.files import digest_of, open_run_file
-from twoway.contract.manifest import CAPTURES, MACHINE, MANIFEST, read_manifest
 from twoway.errors import DiskFullError, TwowayError
+from twoway.manifest import CAPTURES, MACHINE, MANIFEST, read_manifest
 
 _SUMS = "SHA256SUMS"
 # The most files of an archive: enough for some thousand runs.

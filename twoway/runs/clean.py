@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twoway.contract.folders import remove_folder
-from twoway.contract.manifest import CAPTURES, FAILED, MANIFEST, SAMPLES
+from twoway.manifest import CAPTURES, FAILED, MANIFEST, SAMPLES
 from twoway.runs.finding import finished_runs_of
 
 _DAY_S = 24 * 3600

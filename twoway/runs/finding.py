@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from twoway.contract.manifest import MANIFEST, read_manifest
 from twoway.errors import UsageError
+from twoway.manifest import MANIFEST, read_manifest
 from twoway.runs.shared import SUFFIX, shared_runs
 
 _IDENTITY = re.compile(r"[0-9a-f]{6,64}")

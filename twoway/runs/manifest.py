@@ -12,8 +12,13 @@ from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.files import digest_of, open_run_file, read_run_file
 from twoway.contract.guest_files import read_document
-from twoway.contract.links.dtm import Channel
-from twoway.contract.manifest import (
+from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
+from twoway.contract.plan import ENDED, PLAN, Plan
+from twoway.description.addresses import address_in
+from twoway.description.point import Point, spec_document, spec_hash
+from twoway.errors import RunError
+from twoway.links.dtm import Channel
+from twoway.manifest import (
     CLOCKS,
     Clocks,
     Described,
@@ -25,11 +30,6 @@ from twoway.contract.manifest import (
     Timing,
     Window,
 )
-from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
-from twoway.contract.plan import ENDED, PLAN, Plan
-from twoway.description.addresses import address_in
-from twoway.description.point import Point, spec_document, spec_hash
-from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name

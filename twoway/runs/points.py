@@ -5,9 +5,9 @@ Metric names come from the code that measures, which a description may not impor
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from twoway.contract.manifest import Described
 from twoway.description import point
 from twoway.errors import SpecError
+from twoway.manifest import Described
 from twoway.measure.registry import metric_names
 from twoway.runs.manifest import describe
 

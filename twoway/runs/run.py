@@ -19,7 +19,12 @@ from twoway.backends.backend import Backend, Progress
 from twoway.backends.registry import backend_for
 from twoway.contract.files import open_lock
 from twoway.contract.folders import remove_folder
-from twoway.contract.manifest import (
+from twoway.contract.network import START_NS
+from twoway.contract.plan import PLAN
+from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
+from twoway.description.point import Point
+from twoway.errors import DiskFullError, RunError, UsageError, in_a_sentence
+from twoway.manifest import (
     CAPTURES,
     EXPERIMENT,
     MANIFEST,
@@ -27,11 +32,6 @@ from twoway.contract.manifest import (
     read_manifest,
     without_captures,
 )
-from twoway.contract.network import START_NS
-from twoway.contract.plan import PLAN
-from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
-from twoway.description.point import Point
-from twoway.errors import DiskFullError, RunError, UsageError, in_a_sentence
 from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal
 
-from twoway.contract.links.dtm import SLOT_KBIT, Channel, Rate
+from twoway.links.dtm import SLOT_KBIT, Channel, Rate
 
 SLOT_BIT = SLOT_KBIT * 1000
 CYCLE_NS = 125_000

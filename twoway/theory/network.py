@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from twoway.contract.links import Elements
-from twoway.contract.links.medium import Medium
 from twoway.contract.network import Connection, DatagramFlow, Framing
+from twoway.links.element import Elements
+from twoway.links.half_duplex import Medium
 
 # The theory for links whose directions share a medium; it is the only one.
 HALF_DUPLEX = "half_duplex"

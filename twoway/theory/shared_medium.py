@@ -2,7 +2,7 @@
 
 The model has fixed windows, a first-in-first-out queue at each end, and turns of one packet. The
 next sender is decided when the medium is free; a packet that arrives at that time counts. The model
-shares no code with the medium's replay, `twoway.contract.links.medium`. All times are whole ns.
+shares no code with the medium's replay, `twoway.links.half_duplex`. All times are whole ns.
 """
 
 import heapq

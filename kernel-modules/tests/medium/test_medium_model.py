@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twoway.contract.links.medium import Hold, Medium, bits_ns
+from twoway.links.half_duplex import Hold, Medium, bits_ns
 
 HERE = Path(__file__).parent
 MODULES = HERE.parents[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twoway.contract.timetable import Kind, Timetable
+from twoway.links.timetable import Kind, Timetable
 
 HERE = Path(__file__).parent
 MODULES = HERE.parents[1]

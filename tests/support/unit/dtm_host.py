@@ -16,7 +16,7 @@ from dtm_rate import RATE
 from queue_columns import passage_of
 from synthetic_run import START_NS, Crossing, edit_json, write_run
 
-from twoway.contract.links.dtm import Channel
+from twoway.links.dtm import Channel
 from twoway.measure.channel import Slots
 from twoway.measure.queues import Passage
 from twoway.theory.dtm import Allocator, decision_ns

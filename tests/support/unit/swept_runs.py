@@ -6,9 +6,9 @@ from typing import Any
 from synthetic_run import manifest
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
 from twoway.contract.verdicts import VERDICTS
+from twoway.manifest import Manifest
 from twoway.measure.revision import revision
 from twoway.report.judging import judge_run
 

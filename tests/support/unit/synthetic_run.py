@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metrics
+from twoway.manifest import Manifest
 
 START_NS = EPOCH_NS
 STEADY_US, STOP_US = 10_000, 30_000

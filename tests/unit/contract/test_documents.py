@@ -10,12 +10,12 @@ from synthetic_run import edit_json, metrics_of, write_run
 from warm_command import twoway
 
 from twoway.commands.options import SCHEMAS, all_ids
-from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.network import Framing
 from twoway.contract.plan import PLAN, Observe, Plan, read_plan
 from twoway.description.point import point_names
 from twoway.errors import RunError
+from twoway.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan

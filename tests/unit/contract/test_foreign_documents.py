@@ -7,9 +7,9 @@ import pytest
 from synthetic_run import manifest
 
 from twoway.contract.guest_files import read_netstat
-from twoway.contract.manifest import Manifest
 from twoway.contract.model import read_json
 from twoway.contract.writing import write_json
+from twoway.manifest import Manifest
 
 NAMES = ["../../elsewhere", "/etc/passwd", "..", ".hidden", "", "a\x1b[2J", "a\nb", "x" * 256]
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from twoway.contract.links.dtm import Channel
 from twoway.description.predictions import setup_of
+from twoway.links.dtm import Channel
 from twoway.measure.registry import metric_names
 from twoway.runs.points import load_point
 from twoway.theory.registry import predict

@@ -2,8 +2,8 @@
 
 from ipaddress import IPv4Interface
 
-from twoway.description.interface import Interface
 from twoway.description.switching import joining_problems
+from twoway.links.interface import Interface
 
 
 def _row(switches: int, hosts: int) -> list[Interface]:

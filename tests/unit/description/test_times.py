@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from running import SMALL
 
-from twoway.contract.timetable import Second
 from twoway.description.experiment import Experiment, Profile
+from twoway.description.placement import setting_problems
 from twoway.description.reading import validated
 from twoway.description.rules import experiment_problems, profile_problems
 from twoway.description.traffic.film import Film
 from twoway.errors import SpecError
+from twoway.links.timetable import Second
 
 # A field with such an end is a time; a number per second is none.
 _TIME = re.compile(r"(?<!per)_(s|ms|us)$")
@@ -130,12 +131,7 @@ def _answer(document: dict[str, Any]) -> list[str]:
         if "directions" in document:
             profile = validated("", document, Profile)
             experiment = validated("", {**SMALL, "duration_s": 0.4}, Experiment)
-            found = profile_problems(profile) + [
-                problem
-                for direction in profile.directions.values()
-                for part in direction.parts
-                for problem in part.setting_problems(experiment)
-            ]
+            found = profile_problems(profile) + setting_problems(profile, experiment)
         else:
             found = experiment_problems(validated("", document, Experiment), ())
     except SpecError as error:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from twoway.contract.manifest import MACHINE, HostClock, Kernel, Machine
 from twoway.contract.plan import PLAN, Command, MakeNetwork, Plan, Step, Times, read_plan
 from twoway.description.point import Point
 from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.lab.multihost_run import Multihost, clock
+from twoway.manifest import MACHINE, HostClock, Kernel, Machine
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 

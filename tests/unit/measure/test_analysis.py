@@ -13,10 +13,10 @@ from packet_columns import packets
 from queue_columns import passage_of, queue_of
 from synthetic_run import edit_json, write_run
 
-from twoway.contract.links.dtm import Channel
-from twoway.contract.links.medium import Medium
-from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS
+from twoway.links.dtm import Channel
+from twoway.links.half_duplex import Medium
+from twoway.links.rate import Rate
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots
 from twoway.measure.medium import medium_of

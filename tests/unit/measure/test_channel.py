@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from queue_columns import passage_of, queue_of
 from synthetic_run import START_NS, edit_json, write_run
 
-from twoway.contract.links.dtm import Channel
+from twoway.links.dtm import Channel
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots, estimates, read_slots, service_error_ns
 from twoway.measure.links import dtm

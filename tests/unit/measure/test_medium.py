@@ -6,8 +6,8 @@ from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 from queue_columns import passage_of, queue_of
 
-from twoway.contract.links.medium import Medium
 from twoway.contract.network import Queue
+from twoway.links.half_duplex import Medium
 from twoway.measure.analysis import Analysis
 from twoway.measure.medium import latest_ns, replay
 

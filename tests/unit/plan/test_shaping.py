@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from twoway.contract.links import Elements
-from twoway.description.experiment import Direction, Profile
+from twoway.description.experiment import Profile
 from twoway.description.graph import Graph
-from twoway.description.links import BeforeQueue
 from twoway.description.placement import behind_problems, placement_problems
 from twoway.description.rules import profile_problems
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
+from twoway.links.direction import Direction
+from twoway.links.element import BeforeQueue, Elements
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 

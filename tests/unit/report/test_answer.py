@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from synthetic_run import write_run
 
-from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.metrics import Metric, Metrics
 from twoway.contract.verdicts import FindingRow, Verdicts
+from twoway.manifest import Manifest, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.answer import answer, hero_first

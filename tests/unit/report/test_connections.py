@@ -8,9 +8,9 @@ from page_text import page_text
 from synthetic_run import write_run
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.network import Connection
+from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report import connections as many

@@ -15,7 +15,7 @@ from page_text import page_text
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, finding, prediction, write_run
 
-from twoway.contract.manifest import read_manifest
+from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.figures import all_figures

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from synthetic_run import write_run
 
-from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.contract.network import DatagramFlow, ProgramRun
+from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from synthetic_run import CONNECTIONS, SENDER, manifest, metrics_of
 
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metric, Metrics
+from twoway.manifest import Manifest
 from twoway.report.harm import HARMS, with_harm
 
 GOODPUT, RTT = HARMS[0], HARMS[3]

@@ -10,7 +10,6 @@ from capture_analysis.errors import AnalysisError
 from synthetic_run import claim, edit_json, finding, manifest, metrics_of, prediction, write_run
 
 from twoway.contract.judge import Verdict, judge, marked
-from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
 from twoway.contract.verdicts import (
@@ -21,6 +20,7 @@ from twoway.contract.verdicts import (
     Verdicts,
     row_in_words,
 )
+from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision

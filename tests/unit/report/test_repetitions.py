@@ -6,7 +6,7 @@ import pytest
 from synthetic_run import finding, manifest, metrics_of
 
 from twoway.contract.judge import Verdict
-from twoway.contract.manifest import Manifest
+from twoway.manifest import Manifest
 from twoway.report.flow_table import sweep_table
 from twoway.report.judging import repeated_name
 from twoway.report.repetitions import held, spread, summarised, without_seed

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from synthetic_run import manifest, metrics_of, prediction
 
-from twoway.contract.manifest import Manifest
+from twoway.manifest import Manifest
 from twoway.report.curves import pictures
 from twoway.report.judging import judged
 from twoway.report.results import Experiment, Result

@@ -5,7 +5,7 @@ from typing import Any
 
 from synthetic_run import manifest, metrics_of
 
-from twoway.contract.manifest import Manifest
+from twoway.manifest import Manifest
 from twoway.report.curves import scatters
 from twoway.report.judging import judged
 from twoway.report.results import Experiment, Result

@@ -12,8 +12,8 @@ from mutations import FILES, of_document, of_table
 from synthetic_run import write_run
 from warm_command import twoway
 
-from twoway.contract.manifest import FAILED
 from twoway.errors import in_a_sentence
+from twoway.manifest import FAILED
 from twoway.measure.analysis import Analysis
 from twoway.report.report import analyse_run
 

@@ -11,8 +11,8 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from synthetic_run import write_run
 
-from twoway.contract.manifest import read_manifest
 from twoway.contract.verdicts import Verdicts
+from twoway.manifest import read_manifest
 from twoway.measure.run_folder import Run
 from twoway.report.report import analyse_run, rejudge
 from twoway.runs.captures import pack

@@ -16,7 +16,7 @@ from warm_command import twoway
 
 from twoway import load
 from twoway.api import Run
-from twoway.contract.manifest import without_captures
+from twoway.manifest import without_captures
 from twoway.runs import shared
 from twoway.runs.archive import ArchiveError
 from twoway.runs.shared import share_runs, shared_runs

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from twoway.contract.links import Elements
-from twoway.contract.links.rate import Rate
 from twoway.description.predictions import setup_of
+from twoway.links.element import Elements
+from twoway.links.rate import Rate
 from twoway.runs.points import load_point
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions.ack_clock import predict

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from twoway.contract.links import Elements
-from twoway.contract.links.loss import Loss
 from twoway.description.predictions import setup_of
+from twoway.links.element import Elements
+from twoway.links.loss import Loss
 from twoway.runs.points import load_point
 from twoway.theory.network import Setup
 from twoway.theory.predictions import counted_loss_cubic

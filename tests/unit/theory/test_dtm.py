@@ -11,9 +11,9 @@ from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twoway.contract.links import Elements
-from twoway.contract.links.dtm import Channel
 from twoway.contract.network import START_NS
+from twoway.links.dtm import Channel
+from twoway.links.element import Elements
 from twoway.theory.dtm import (
     SLOT_BIT,
     Allocator,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from twoway.contract.links.medium import Medium
 from twoway.description.predictions import setup_of
+from twoway.links.half_duplex import Medium
 from twoway.runs.points import load_point
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict

@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Merge the folders of all hosts into one run and report on it."""
-    from twoway.contract.manifest import MACHINE
     from twoway.lab.multihost_run import Multihost
+    from twoway.manifest import MACHINE
     from twoway.runs.run import run_experiment
 
     parts = {path.parent.name: path.parent for path in sorted(args.parts.glob(f"*/{MACHINE}"))}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import START_NS
+from twoway.links.delay import ChangingDelay
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.lanes import Lanes, lanes_of

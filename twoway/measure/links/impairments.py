@@ -9,8 +9,8 @@ import math
 import numpy as np
 from capture_analysis.definition import Definition
 
-from twoway.contract.links.impairments import Impairments
 from twoway.contract.metrics import FidelityRow
+from twoway.links.impairments import Impairments
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView

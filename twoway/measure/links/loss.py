@@ -7,7 +7,7 @@ does not. The whole captures count.
 
 The number of packets decides how far the share may be from the profile's. With the share p and
 bursts of b packets on average, the next packet's fate is correlated with this one's by l = 1 -
-enter - leave (twoway/contract/links/loss.py), and over n packets the share has the variance
+enter - leave (twoway/links/loss.py), and over n packets the share has the variance
 
     p (1 - p) / n * (1 + l) / (1 - l)
 
@@ -22,9 +22,9 @@ from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.definition import Definition
 from numpy.typing import NDArray
 
-from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import CHANGE_NS, Queue
+from twoway.links.loss import Loss
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView

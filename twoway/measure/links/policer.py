@@ -10,8 +10,8 @@ import math
 from capture_analysis.columns import BoolArray
 from capture_analysis.definition import Definition
 
-from twoway.contract.links.policer import Policer
 from twoway.contract.metrics import FidelityRow
+from twoway.links.policer import Policer
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.link_check import QueueCheck

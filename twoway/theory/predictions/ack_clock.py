@@ -16,11 +16,11 @@ from statistics import median
 import numpy as np
 from capture_analysis.columns import IntArray
 
-from twoway.contract.links import RatedQueue
-from twoway.contract.links.loss import Loss
-from twoway.contract.links.policer import Policer
-from twoway.contract.links.rate import Rate
-from twoway.contract.timetable import Timetable
+from twoway.links.element import RatedQueue
+from twoway.links.loss import Loss
+from twoway.links.policer import Policer
+from twoway.links.rate import Rate
+from twoway.links.timetable import Timetable
 from twoway.theory.network import Link, Setup
 
 NAME = "ack_clock"

@@ -5,7 +5,7 @@ Throughput is the window over the sum of the transmissions of a segment and an A
 
 import numpy as np
 
-from twoway.contract.links.delay import ChangingDelay
+from twoway.links.delay import ChangingDelay
 from twoway.theory.network import Setup
 
 NAME = "changing_delay"

@@ -4,7 +4,7 @@ The link's capacity is used up, apart from what the edges of the window cut off:
 mean rate, and the efficiency 1.
 """
 
-from twoway.contract.links.rate import Rate
+from twoway.links.rate import Rate
 from twoway.theory.network import Setup
 
 NAME = "changing_rate"

@@ -17,8 +17,8 @@ lost packets do not arrive.
 import math
 from collections.abc import Callable
 
-from twoway.contract.links.loss import Loss
 from twoway.contract.network import Connection
+from twoway.links.loss import Loss
 from twoway.theory.network import Setup
 
 NAME = "counted_loss"

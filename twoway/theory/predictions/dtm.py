@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Connection
+from twoway.links.dtm import Channel
 from twoway.theory.dtm import (
     Allocator,
     allocate,

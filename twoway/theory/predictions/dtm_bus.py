@@ -8,7 +8,7 @@ traffic keeps its initial slots.
 
 import math
 
-from twoway.contract.links.dtm import Channel
+from twoway.links.dtm import Channel
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.network import Setup
 

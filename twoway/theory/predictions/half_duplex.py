@@ -27,8 +27,8 @@ In a full turn ACKs that came t_d apart leave t_a apart, n together.
 from collections.abc import Iterator
 from itertools import chain, repeat
 
-from twoway.contract.links import BehindQueue, Delay
-from twoway.contract.links.medium import Medium
+from twoway.links.element import BehindQueue, Delay
+from twoway.links.half_duplex import Medium
 from twoway.theory.network import Setup
 from twoway.theory.shared_medium import End, shares
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from twoway.contract.links.ack_queue import AckQueue
 from twoway.contract.network import Connection
+from twoway.links.ack_queue import AckQueue
 from twoway.theory.kalampoukas import (
     compresses,
     cycle,

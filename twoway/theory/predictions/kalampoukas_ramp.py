@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
-from twoway.contract.links.dtm import Channel
+from twoway.links.dtm import Channel
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions import kalampoukas
 

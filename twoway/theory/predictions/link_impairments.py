@@ -6,7 +6,7 @@ always on its path, each packet without delay overtakes another.
 
 import math
 
-from twoway.contract.links.impairments import Impairments
+from twoway.links.impairments import Impairments
 from twoway.theory.network import Setup
 
 NAME = "link_impairments"

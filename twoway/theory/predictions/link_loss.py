@@ -4,7 +4,7 @@ A share p of all packets is lost, in bursts of b on average (1960). Without burs
 is lost with the same probability p, which makes bursts of 1 / (1 - p).
 """
 
-from twoway.contract.links.loss import Loss
+from twoway.links.loss import Loss
 from twoway.theory.network import Setup
 
 NAME = "link_loss"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from twoway.contract.links.policer import Policer
 from twoway.contract.network import ETHERNET_BYTES, START_NS, mean_interval_ns
+from twoway.links.policer import Policer
 from twoway.theory.network import Setup
 
 NAME = "policing"

@@ -9,8 +9,8 @@ from column_run import STOP_NS, Ends, analysis_of
 from packet_columns import packets
 
 from twoway.contract.judge import Verdict
-from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
+from twoway.links.loss import Loss
 from twoway.measure.links.loss import check, deviations, link_loss
 
 

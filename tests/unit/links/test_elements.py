@@ -1,0 +1,63 @@
+"""A link's elements say what they do to packets, so that no reader has to know their classes."""
+
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+from site_pages import ELEMENTS, element_page
+
+from twoway.description.experiment import Profile
+from twoway.links.delay import ChangingDelay
+from twoway.links.element import BehindQueue, Elements
+from twoway.links.registry import elements
+from twoway.measure.analysis import Analysis
+from twoway.measure.run_folder import Run
+
+
+class Corruption(BehindQueue):
+    """An element that no reader knows: it loses packets, and moves those before and after."""
+
+    LOSES: ClassVar = True
+    KEEPS_SPACING: ClassVar = False
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in elements().values() if issubclass(kind, BehindQueue)]
+)
+def test_elements_behind_the_queue_say_what_they_do(kind: type[BehindQueue]) -> None:
+    """Each element behind the queue sets for itself whether it loses, and keeps spacing."""
+    assert {"LOSES", "KEEPS_SPACING"} <= vars(kind).keys()
+
+
+@pytest.mark.parametrize("name", elements())
+def test_each_element_has_a_page(name: str) -> None:
+    """The site has a page for each element, with the element's title and field."""
+    page = element_page(name, Profile.model_json_schema(), lambda _: [])
+    assert page.startswith(f"# {elements()[name].TITLE}: `{name}`\n")
+    assert name in ELEMENTS
+
+
+def test_two_elements_of_a_kind_are_no_answer() -> None:
+    """Looking for one element of a kind fails if there are two: neither is left out in silence."""
+    two = Elements((Corruption(), Corruption()))
+    with pytest.raises(ValueError, match="BehindQueue: 2 elements"):
+        two.find(BehindQueue)
+    assert two.find(ChangingDelay) is None
+
+
+def test_a_new_elements_link_loses_packets() -> None:
+    """A run with a link that has a new element loses packets on links, and its ACKs move."""
+    link = SimpleNamespace(elements=Elements((Corruption(),)))
+    profile = SimpleNamespace(directions={"forward": link})
+    run = SimpleNamespace(manifest=SimpleNamespace(profile=profile), link=lambda _: link)
+    assert Run.loses_on_links.func(run)  # type: ignore[attr-defined]
+    queues = {"reverse": SimpleNamespace(queue=None)}
+    connection = SimpleNamespace(ack_directions=("reverse",))
+    analysis = SimpleNamespace(run=run, queues=queues)
+    assert not Analysis.keeps_spacing(analysis, connection)  # type: ignore[arg-type]
+
+
+def test_links_without_such_elements() -> None:
+    """A link without elements loses nothing and keeps spacing, which a changing delay does not."""
+    assert (Elements().lose, Elements().keep_spacing) == (False, True)
+    assert not ChangingDelay.KEEPS_SPACING

@@ -1,0 +1,86 @@
+"""Elements that may combine on a link."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from twoway.description.experiment import Profile
+from twoway.description.rules import profile_problems
+from twoway.links.registry import elements
+
+FEATURES: dict[str, dict[str, Any]] = {
+    "policer": {"policer": {"rate_mbit": 8, "burst_bytes": 30_000}},
+    "rate": {"rate_mbit": None, "rate": {"schedule": [[0, 5]]}},
+    "dtm": {"rate_mbit": None, "dtm": {}},
+    "cell_bytes": {"cell_bytes": 53},
+    "aqm": {"aqm": "codel"},
+    "ack_queue": {"ack_queue": "own"},
+    "delay": {"delay_ms": None, "delay": {"schedule": [[0, 5]]}},
+    "loss": {"loss": {"percent": 1}},
+    "impairments": {"impairments": {"jitter_ms": 1.6}},
+    "copies": {"impairments": {"duplicate_percent": 1}},
+    "half_duplex": {},
+}
+# Each feature's partners; any other pair excludes each other.
+TOGETHER = {
+    "policer": {"rate", "cell_bytes", "delay", "loss", "impairments", "copies"},
+    "rate": {"delay", "loss", "impairments", "copies"},
+    "dtm": {"delay", "loss", "impairments", "copies"},
+    "cell_bytes": {"delay", "loss", "impairments", "copies"},
+    "aqm": {"delay", "loss", "impairments", "copies"},
+    "ack_queue": {"loss"},
+    "loss": {"impairments", "half_duplex"},
+    "delay": {"half_duplex"},
+    "impairments": {"copies", "half_duplex"},
+    "copies": {"half_duplex"},
+}
+
+
+def _problems(*names: str) -> list[str]:
+    fields: dict[str, Any] = {"rate_mbit": 10, "queue_packets": 9, "delay_ms": 8}
+    for name in names:
+        fields |= FEATURES[name]
+    document: dict[str, Any] = {"schema": 1, "title": "t", "directions": {"forward": fields}}
+    if "half_duplex" in names:
+        document["half_duplex"] = {"gap_us": 5}
+    return profile_problems(Profile.model_validate(document))
+
+
+def test_each_element_is_tried() -> None:
+    """Each element of a link is among the features here, alone and in pairs."""
+    assert elements().keys() <= FEATURES.keys()
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_each_stands_alone(name: str) -> None:
+    """A link may have any one of these features."""
+    assert _problems(name) == []
+
+
+@pytest.mark.parametrize("pair", [*itertools.combinations(FEATURES, 2)], ids="-".join)
+def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
+    """Two features combine if TOGETHER lists them, and any other pair is refused."""
+    one, other = pair
+    assert (not _problems(*pair)) == (other in TOGETHER.get(one, ()))
+
+
+@pytest.mark.parametrize(
+    ("names", "sentences"),
+    [
+        (
+            ["aqm", "ack_queue", "dtm"],
+            [
+                ".aqm: a dtm channel has one drop-tail queue, without cells; got 'codel'",
+                ".ack_queue: a dtm channel has one drop-tail queue, without cells; got 'own'",
+            ],
+        ),
+        (
+            ["ack_queue", "impairments"],
+            [".impairments: netem does it, and ack_queue uses netem in another way"],
+        ),
+    ],
+)
+def test_the_first_says_why(names: list[str], sentences: list[str]) -> None:
+    """Each refused field is named once, with the reason that the stage's first field gives."""
+    assert _problems(*names) == [f"directions.forward{sentence}" for sentence in sentences]

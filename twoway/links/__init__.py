@@ -1,0 +1,1 @@
+"""Effects of a link on packets, one file an element."""

@@ -1,0 +1,113 @@
+"""Active queue management: cake, which keeps the rate itself, or a qdisc under HTB."""
+
+from typing import Any, ClassVar, Literal
+
+from twoway.contract.network import ETHERNET_BYTES
+from twoway.links.element import Link, ManagedQueue, Setting
+from twoway.links.interface import Interface
+from twoway.links.shaper import Shaper, htb, options
+
+# AQMs with an option that makes them mark, and AQMs that always mark.
+_MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
+_ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
+# AQMs that mark above a threshold.
+_HAVE_THRESHOLD = ("codel", "fq_codel")
+# The packet size that red assumes.
+_AVERAGE_BYTES = 1500
+
+
+class ActiveQueue(ManagedQueue):
+    """A queue that drops or marks packets before it is full."""
+
+    FIELD: ClassVar = "aqm"
+    TITLE: ClassVar = "Queue management"
+    DESCRIPTION: ClassVar = (
+        "the queue's manager: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
+        "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "
+        "that name with queue_packets as its limit, `fq_codel` without; `dualpi2` with "
+        "`kernel: newest` alone"
+    )
+    WORDS: ClassVar[Any] = Literal[
+        "drop-tail",
+        "cake",
+        "cake-flowblind",
+        "codel",
+        "pie",
+        "sfq",
+        "fq",
+        "fq_codel",
+        "fq_pie",
+        "red",
+        "choke",
+        "dualpi2",
+    ]
+    USUAL: ClassVar = "drop-tail"
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate; cake keeps the rate itself."""
+        return not self.word.startswith("cake")
+
+    @property
+    def why_no_ecn(self) -> str:
+        """The reason why the field `ecn` is refused; empty if it is allowed."""
+        if self.word in _ALWAYS_MARKS:
+            return f"{self.word} always marks, without it"
+        return "" if self.word in _MARKS else f"{self.word} marks nothing"
+
+    @property
+    def has_threshold(self) -> bool:
+        """True if the field `mark_above_ms` is allowed."""
+        return self.word in _HAVE_THRESHOLD
+
+    def setting_problems(self, setting: Setting) -> list[str]:
+        """Refuse dualpi2 on a kernel without it."""
+        if self.word != "dualpi2" or setting.kernel not in (None, "guest"):
+            return []
+        problem = ": dualpi2 came with Linux 6.17: an experiment with `kernel: newest` may have it"
+        return [f"{problem}, got kernel {setting.kernel or 'guest'}"]
+
+    def shaper(self, interface: Interface, link: Link) -> Shaper:
+        """Build cake, or the managed queue inside HTB."""
+        if not self.is_under_htb:
+            return self._cake(interface, link)
+        line = f"qdisc add dev {interface.name} parent 1:1 handle 2: {self._managed(link)}"
+        given = (interface, link.start_mbit, link.overhead_bytes, (line,))
+        return htb(*given, older_tc=self.word == "dualpi2")
+
+    def _cake(self, interface: Interface, link: Link) -> Shaper:
+        """Build a cake, whose own shaper is exact.
+
+        A packet leaves cake when its transmission starts, not when it ends (docs/decisions/0021).
+        cake adds its overhead to the IP packet, not to the frame.
+        """
+        rate_bit = round(link.start_mbit * 1e6)
+        isolation = "flowblind" if self.word == "cake-flowblind" else "flows"
+        overhead = link.overhead_bytes + ETHERNET_BYTES
+        words = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+        said = {
+            "bandwidth": rate_bit // 8,
+            "diffserv": "besteffort",
+            "flowmode": isolation,
+            "overhead": overhead,
+        }
+        return Shaper(interface, tuple(words.split()), options("cake", said))
+
+    def _managed(self, link: Link) -> str:
+        """Build the arguments of a managed queue; a field that is not given keeps tc's default."""
+        limit, rate_bit = link.queue_packets, round(link.start_mbit * 1e6)
+        words = f"{self.word} limit {limit}"
+        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds memory
+            words = self.word
+        if self.word == "choke":
+            words += f" bandwidth {rate_bit}bit"
+        if self.word == "red":  # red counts bytes
+            size = _AVERAGE_BYTES
+            words = f"red limit {limit * size} avpkt {size} bandwidth {rate_bit}bit"
+        if link.ecn:
+            words += " ecn"
+        elif self.word == "fq_codel":
+            words += " noecn"
+        if link.mark_above_ms:
+            words += f" ce_threshold {round(link.mark_above_ms * 1000)}us"
+        return words

@@ -1,0 +1,372 @@
+"""A link and what all its elements have.
+
+An element's class adds a field to every direction of a link, named by its `FIELD`. Its base class
+says where on the link it acts: before the queue, as the queue, as the delay, or behind the queue.
+The elements themselves say what they do to packets; no reader has to know their classes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+
+from pydantic import Field
+
+from twoway.contract.model import Model
+from twoway.contract.network import Framing
+from twoway.links.interface import Interface
+from twoway.links.shaper import Readback, Shaper
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parts of an experiment that an element may depend on.
+
+    Attributes:
+        mtu_bytes: IP packet size limit of every interface.
+        kernel: the experiment's `kernel`.
+        duration_s: seconds of traffic.
+    """
+
+    mtu_bytes: int
+    kernel: str | None
+    duration_s: float
+
+
+class Part(Model):
+    """A field of a profile that describes links, with a page on the site.
+
+    Attributes:
+        FIELD: the field's name.
+        TITLE: the title of its page.
+        DESCRIPTION: what the field means, for the schema.
+    """
+
+    FIELD: ClassVar[str]
+    TITLE: ClassVar[str]
+    DESCRIPTION: ClassVar[str]
+
+    @property
+    def needs_guest(self) -> bool:
+        """True if it needs the guest of user-mode Linux.
+
+        In user-mode Linux the traffic's start is known before set-up, and captures are exact to the
+        nanosecond.
+        """
+        return False
+
+
+class Element(Part):
+    """One element of a link, made from the value of a direction's field.
+
+    Attributes:
+        LOSES: True if it loses packets behind the queue, which no capture of the queue shows.
+        KEEPS_SPACING: True if packets arrive with the spacing with which they leave the queue.
+    """
+
+    LOSES: ClassVar[bool] = False
+    KEEPS_SPACING: ClassVar[bool] = True
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls | None, Field(default=None, description=cls.DESCRIPTION)
+
+    @classmethod
+    def from_value(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        found: Self | None = value
+        return found
+
+    def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
+        """Read the files that the element names, from the folder of its profile.
+
+        Raises: ValueError with a sentence after the field that names the file, as ".x: ...".
+        """
+        return self
+
+    def problems(self) -> list[str]:
+        """List contradictions between its fields, each after the field: ": ..." or ".x: ..."."""
+        return []
+
+    def link_problems(self, link: "Link", pools: Mapping[str, int]) -> list[str]:  # noqa: ARG002
+        """List contradictions with other fields of the link, or with the profile's pools."""
+        return []
+
+    def setting_problems(self, setting: Setting) -> list[str]:  # noqa: ARG002 - for subclasses
+        """List what an experiment's stack or kernel does not allow, each after the field."""
+        return []
+
+    @property
+    def has_own_delay(self) -> bool:
+        """True if the element needs a direction with one queue and with delays of its own."""
+        return False
+
+    @property
+    def has_one_delay(self) -> bool:
+        """True if the element needs a direction with one delay."""
+        return False
+
+
+class BeforeQueue(Element):
+    """An element before the queue of an interface."""
+
+    def lines(self, dev: str) -> tuple[str, ...]:
+        """List the tc batch lines that add the element to an interface."""
+        raise NotImplementedError
+
+
+class Queue(Element):
+    """An element that takes the place of a drop-tail queue with a rate_mbit."""
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True if packets leave when their transmission begins, not when it ends.
+
+        cake and HTB do so, netem and dtm do not (docs/decisions/0021).
+        """
+        return False
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate."""
+        return False
+
+    @property
+    def transmits_behind(self) -> bool:
+        """True if the delay's netem adds the transmission time."""
+        return False
+
+    def shaper(self, interface: Interface, link: "Link") -> Shaper:
+        """Build the root qdisc of the queue's interface."""
+        raise NotImplementedError
+
+
+class RatedQueue(Queue):
+    """A queue with its own rate, in place of rate_mbit."""
+
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start of traffic, Mbit/s; the mean rate for a trace."""
+        raise NotImplementedError
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate, Mbit/s."""
+        raise NotImplementedError
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate, Mbit/s."""
+        raise NotImplementedError
+
+
+class ManagedQueue(Queue):
+    """Queues that keep rate_mbit and are chosen by a word; the usual word means a drop-tail queue.
+
+    Attributes:
+        WORDS: the type of the field's value.
+        USUAL: the word for the absence of such an element.
+        word: the field's value.
+    """
+
+    WORDS: ClassVar[Any]
+    USUAL: ClassVar[str]
+
+    word: str
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls.WORDS, Field(default=cls.USUAL, description=cls.DESCRIPTION)
+
+    @classmethod
+    def from_value(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        return None if value == cls.USUAL else cls(word=value)
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True: packets leave cake and HTB when their transmission begins."""
+        return True
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate."""
+        return True
+
+
+class Delay(Element):
+    """A propagation delay in place of delay_ms."""
+
+    KEEPS_SPACING: ClassVar = False
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest delay."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, limit: int) -> Shaper:
+        """Build the root qdisc of the delay's interface, for a limit of packets."""
+        raise NotImplementedError
+
+
+class BehindQueue(Element):
+    """An element behind the queue: an argument of the delay's netem, or an action before it.
+
+    Each such class sets LOSES and KEEPS_SPACING itself.
+    """
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The element's arguments of netem, which follow those of the delay."""
+        return ()
+
+    def readback(self) -> Readback:
+        """List what `tc -j qdisc show` must print of these arguments."""
+        return ()
+
+    def changes(self, stop_ns: int) -> Iterable[tuple[int, Self]]:  # noqa: ARG002 - for subclasses
+        """List the element's states during the traffic, with times in ns on the plan's clock."""
+        return ()
+
+    def lines(self, dev: str) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
+        """List the tc batch lines that the element needs besides netem."""
+        return ()
+
+
+class Elements(tuple[Element, ...]):
+    """All elements of a link."""
+
+    __slots__ = ()
+
+    @property
+    def lose(self) -> bool:
+        """True if one of them loses packets behind the queue."""
+        return any(element.LOSES for element in self)
+
+    @property
+    def keep_spacing(self) -> bool:
+        """True if all of them keep the spacing with which packets leave the queue."""
+        return all(element.KEEPS_SPACING for element in self)
+
+    def every(self, kind: type[_Kind]) -> list[_Kind]:
+        """List the elements of a kind, in the order of their fields."""
+        return [element for element in self if isinstance(element, kind)]
+
+    def find(self, kind: type[_Kind]) -> _Kind | None:
+        """Find the element of a kind, if there is one.
+
+        Raises: ValueError if there are several: one answer would leave the others out.
+        """
+        found = self.every(kind)
+        if len(found) > 1:
+            raise ValueError(f"{kind.__name__}: {len(found)} elements, and at most one is possible")
+        return found[0] if found else None
+
+    def has(self, *kinds: type) -> bool:
+        """Tell whether there is an element of one of these kinds."""
+        return any(isinstance(element, kinds) for element in self)
+
+
+class Link(Framing):
+    """One direction of a link: rate and queue at one hop, delay at another.
+
+    Attributes:
+        KINDS: the elements that a link may have besides rate, queue and delay, by field.
+    """
+
+    KINDS: ClassVar[Mapping[str, type[Element]]] = {}
+
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
+        default=None,
+        description="link rate in Mbit/s (10^6 bit/s), unless it changes or is a dtm channel",
+    )
+    queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        description="drop-tail limit in packets, the one in service included"
+    )
+    ecn: bool = Field(
+        default=False,
+        description="the queue's manager marks packets of flows with stack.ecn, instead "
+        "of dropping "
+        "them",
+    )
+    mark_above_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
+        default=0,
+        description="codel and fq_codel also mark each packet of flows with stack.ecn that waited "
+        "longer than this, as DCTCP expects; 0: none",
+    )
+    delay_ms: Annotated[float, Field(ge=0, le=274_000)] | None = Field(
+        default=None,
+        description="propagation delay in ms, from the end of transmission to arrival, unless it "
+        "changes; netem's, up to 274 s",
+    )
+
+    @property
+    def elements(self) -> Elements:
+        """The link's elements besides rate, queue and delay, in the order of its fields."""
+        found = (kind.from_value(getattr(self, name)) for name, kind in self.KINDS.items())
+        return Elements(element for element in found if element is not None)
+
+    @property
+    def queue(self) -> Queue | None:
+        """The element in the place of a drop-tail queue with a rate_mbit; None without one."""
+        return self.elements.find(Queue)
+
+    @property
+    def behind_queue(self) -> list[BehindQueue]:
+        """Elements that netem applies besides the delay, in the order of its arguments."""
+        return self.elements.every(BehindQueue)
+
+    @property
+    def delay_ns(self) -> int:
+        """Propagation delay, ns; the longest if it changes."""
+        if changing := self.elements.find(Delay):
+            return changing.longest_ns
+        return round((self.delay_ms or 0) * 1e6)
+
+    @property
+    def start_mbit(self) -> float:
+        """The link's rate at the start of traffic, Mbit/s; the mean rate for a trace."""
+        queue = self.elements.find(RatedQueue)
+        return queue.start_mbit if queue else self.rate_mbit or 0
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate that the link may have, Mbit/s."""
+        queue = self.elements.find(RatedQueue)
+        return queue.least_mbit if queue else self.rate_mbit or 0
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate that the link may have, Mbit/s."""
+        queue = self.elements.find(RatedQueue)
+        return queue.most_mbit if queue else self.rate_mbit or 0
+
+    @property
+    def transmits_behind(self) -> bool:
+        """True if the delay's netem adds the transmission time."""
+        return self.queue is not None and self.queue.transmits_behind
+
+    @property
+    def acts_behind(self) -> bool:
+        """True if an element acts on packets behind the queue, where the delay is."""
+        return bool(self.delay_ns or self.transmits_behind or self.behind_queue)
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True if packets leave when their transmission begins, not when it ends."""
+        return self.queue is not None and self.queue.leaves_at_start
+
+    @property
+    def credit_ns(self) -> int:
+        """The most by which a packet may leave too early after an idle time, ns.
+
+        HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
+        (docs/decisions/0021).
+        """
+        if self.queue is None or not self.queue.is_under_htb:
+            return 0
+        return int(8e3 / self.start_mbit) // 64 * 64
