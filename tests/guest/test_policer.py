@@ -44,8 +44,7 @@ def test_each_packet_has_the_fate_of_the_bucket(tmp_path: Path) -> None:
     (dropped,) = (check for check in rows if check.startswith("forward: drops in the captures"))
     kernel = [int(check.split()[at]) for check, at in ((policed, 2), (dropped, -1))]
     assert 0 < kernel[0] < kernel[1]
-    link = analysis.run.link(analysis.queues["forward"].queue)
-    assert link
+    link = analysis.run.manifest.profile.directions["forward"]
     policer = link.elements.find(Policer)
     assert policer
     larger = policer.model_copy(update={"burst_bytes": policer.burst_bytes + 9194})

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray
 from pydantic import Field
 
 from twoway.contract.model import Model
 from twoway.contract.network import Framing
 from twoway.links.interface import Interface
 from twoway.links.shaper import Readback, Shaper
+from twoway.links.timetable import Timetable
 
 _Kind = TypeVar("_Kind")
 
@@ -113,6 +116,15 @@ class Element(Part):
 class BeforeQueue(Element):
     """An element before the queue of an interface."""
 
+    def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
+        """Mark the frames that it drops.
+
+        Args:
+            time_ns: shape (n,), arrival of the frames, ascending.
+            frame_bytes: shape (n,), Ethernet header included.
+        """
+        raise NotImplementedError
+
     def lines(self, dev: str) -> tuple[str, ...]:
         """List the tc batch lines that add the element to an interface."""
         raise NotImplementedError
@@ -161,6 +173,21 @@ class RatedQueue(Queue):
     def most_mbit(self) -> float:
         """The highest rate, Mbit/s."""
         raise NotImplementedError
+
+    @property
+    def rate_note(self) -> str:
+        """The words after `start_mbit` in a label."""
+        return "at first"
+
+    @property
+    def table(self) -> Timetable | None:
+        """The table by which packets leave; None without one."""
+        return None
+
+    @property
+    def burst_ns(self) -> int:
+        """The time whose packets may leave at once."""
+        return 0
 
 
 class ManagedQueue(Queue):
@@ -248,9 +275,33 @@ class Elements(tuple[Element, ...]):
         return any(element.LOSES for element in self)
 
     @property
+    def drop(self) -> bool:
+        """True if one of them loses packets behind the queue, or drops some before it."""
+        return self.lose or self.has(BeforeQueue)
+
+    @property
     def keep_spacing(self) -> bool:
         """True if all of them keep the spacing with which packets leave the queue."""
         return all(element.KEEPS_SPACING for element in self)
+
+    @property
+    def act_behind(self) -> bool:
+        """True if one of them acts on packets behind the queue."""
+        return self.has(BehindQueue, Delay)
+
+    @property
+    def table(self) -> Timetable | None:
+        """The table by which packets leave the queue; None without one."""
+        queue = self.find(RatedQueue)
+        return queue.table if queue else None
+
+    def refuse(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
+        """Mark the frames that do not reach the queue; arguments as of BeforeQueue.refuses."""
+        refused = np.zeros(len(time_ns), dtype=np.bool_)
+        for element in self.every(BeforeQueue):
+            come = np.flatnonzero(~refused)
+            refused[come] = element.refuses(time_ns[come], frame_bytes[come])
+        return refused
 
     def every(self, kind: type[_Kind]) -> list[_Kind]:
         """List the elements of a kind, in the order of their fields."""

@@ -84,6 +84,10 @@ class Policer(BeforeQueue):
         """The bucket that the kernel has for these values: it counts whole bytes a second."""
         return TokenBucket(round(self.rate_mbit * 1e6 / 8) * 8, self.burst_bytes)
 
+    def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
+        """Mark the frames that the bucket refuses."""
+        return self.bucket.refuses(time_ns, frame_bytes)
+
     def problems(self) -> list[str]:
         """List contradictions between fields."""
         if self.bucket.burst_ns <= _MOST_BURST_S * 1e9:

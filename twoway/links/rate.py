@@ -124,6 +124,16 @@ class Rate(RatedQueue):
         return max(value for _, value in self.table.steps) * 8e-3
 
     @property
+    def rate_note(self) -> str:
+        """The words after `start_mbit` in a label: a trace has a mean rate."""
+        return "at first" if self.schedule else "on average"
+
+    @property
+    def burst_ns(self) -> int:
+        """Opportunities in one ms of a trace are used at once."""
+        return 10**6
+
+    @property
     def needs_guest(self) -> bool:
         """True: the table starts with the traffic."""
         return True

@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 
 from twoway.contract.model import LATEST_NS
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
-from twoway.links.policer import Policer
-from twoway.links.rate import Rate
-from twoway.links.timetable import Timetable
 from twoway.measure import channel
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.connection_view import ConnectionView
@@ -186,10 +183,6 @@ class Analysis:
         queues = [(each.packets.time_ns, each.left_ns) for each in passed]
         return last_to_empty(queues, self.run.steady_ns, self.run.stop_ns)
 
-    def _table(self, queue: Queue) -> Timetable | None:
-        rate = self.run.element(queue, Rate)
-        return rate.table if rate else None
-
     def _passage(self, queue: Queue) -> Passage:
         run = self.run
         try:
@@ -200,11 +193,8 @@ class Analysis:
             raise
 
     def _decided(self, queue: Queue, seen: Passage) -> Passage:
-        policer = self.run.element(queue, Policer)
-        refused = None
-        if policer:
-            packets = seen.packets
-            refused = partial(policer.bucket.refuses, packets.time_ns, packets.frame_bytes)
+        elements, packets = self.run.elements(queue), seen.packets
+        refused = partial(elements.refuse, packets.time_ns, packets.frame_bytes)
         return still_queued(queue, seen, partial(self._kernel_queued, queue, seen), refused)
 
     def _kernel_queued(self, queue: Queue, seen: Passage) -> int:
@@ -218,7 +208,7 @@ class Analysis:
 
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run
-        table = self._table(queue)
+        table = run.elements(queue).table
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         if slots:
@@ -309,8 +299,8 @@ class Analysis:
 
     def keeps_spacing(self, connection: Connection) -> bool:
         """Tell whether ACKs keep the spacing with which they leave their queues."""
-        links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
-        return all(link.elements.keep_spacing for link in links if link)
+        queues = (self.queues[name].queue for name in connection.ack_directions)
+        return all(self.run.elements(queue).keep_spacing for queue in queues)
 
     @cached_property
     def travels(self) -> Travels:

@@ -28,8 +28,7 @@ from twoway.contract.guest_files import (
 )
 from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
-from twoway.links.direction import Direction
-from twoway.links.element import BehindQueue, Delay
+from twoway.links.element import Elements
 from twoway.manifest import (
     Manifest,
     captures_left_out,
@@ -118,17 +117,16 @@ class Run:
     @cached_property
     def follows_packets(self) -> bool:
         """True if a link has an element behind its queue."""
-        directions = self.manifest.profile.directions.values()
-        return any(d.elements.has(BehindQueue, Delay) for d in directions)
+        return any(d.elements.act_behind for d in self.manifest.profile.directions.values())
 
-    def link(self, queue: Queue) -> Direction | None:
-        """Return the profile's link of a queue; None if an older run does not record it."""
-        return self.manifest.profile.directions.get(queue.link or queue.direction)
+    def elements(self, queue: Queue) -> Elements:
+        """Return the elements of a queue's link; none if an older run does not record the link."""
+        link = self.manifest.profile.directions.get(queue.link or queue.direction)
+        return link.elements if link else Elements()
 
     def element(self, queue: Queue, kind: type[_Kind]) -> _Kind | None:
         """Return the element of a kind on a queue's link; None if there is none."""
-        link = self.link(queue)
-        return link.elements.find(kind) if link else None
+        return self.elements(queue).find(kind)
 
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host.

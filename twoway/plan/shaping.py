@@ -12,10 +12,9 @@ from twoway.description.experiment import Profile
 from twoway.description.graph import Graph
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
-from twoway.links.element import BeforeQueue, Delay
+from twoway.links.element import BeforeQueue, Delay, RatedQueue
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
-from twoway.links.rate import Rate
 from twoway.links.shaper import Shaper
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
@@ -118,8 +117,8 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = direction.delay_ns
-    # Opportunities in one ms of a trace are used at once.
-    held_ns = max(delay_ns, 10**6) if direction.elements.has(Rate) else delay_ns
+    rated = direction.elements.find(RatedQueue)
+    held_ns = max(delay_ns, rated.burst_ns if rated else 0)
     most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
     if changing := direction.elements.find(Delay):

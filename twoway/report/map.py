@@ -4,7 +4,7 @@ from collections import deque
 from html import escape
 
 from twoway.contract.network import Queue
-from twoway.links.rate import Rate
+from twoway.links.element import RatedQueue
 from twoway.manifest import Manifest
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
@@ -44,7 +44,7 @@ def topology_svg(manifest: Manifest) -> str:
             said = manifest.profile.directions.get(queue.link or queue.direction)
             label = _label(
                 queue,
-                said.elements.find(Rate) if said else None,
+                said.elements.find(RatedQueue) if said else None,
                 "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}",
             )
             label += ", half-duplex" if manifest.profile.half_duplex else ""
@@ -63,12 +63,12 @@ def topology_svg(manifest: Manifest) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _label(queue: Queue, changes: Rate | None, arrow: str) -> str:
+def _label(queue: Queue, changes: RatedQueue | None, arrow: str) -> str:
     rate = f"{queue.rate_bit / 1e6:g} Mbit/s"
     if queue.reallocations:
-        rate = f"DTM, {rate} at first"
+        rate = f"DTM, {rate}"
     if changes:
-        rate += " at first" if changes.schedule else " on average"
+        rate += f" {changes.rate_note}"
     delay = queue.delay_ns / 1e6
     return f"{arrow} {rate}, {delay:g} ms, {queue.limit_packets} packets"
 

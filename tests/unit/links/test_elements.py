@@ -3,12 +3,15 @@
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pytest
+from capture_analysis.columns import BoolArray, IntArray
 from site_pages import ELEMENTS, element_page
 
 from twoway.description.experiment import Profile
 from twoway.links.delay import ChangingDelay
-from twoway.links.element import BehindQueue, Elements
+from twoway.links.element import BeforeQueue, BehindQueue, Elements
+from twoway.links.impairments import Impairments
 from twoway.links.registry import elements
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
@@ -49,12 +52,39 @@ def test_a_new_elements_link_loses_packets() -> None:
     """A run with a link that has a new element loses packets on links, and its ACKs move."""
     link = SimpleNamespace(elements=Elements((Corruption(),)))
     profile = SimpleNamespace(directions={"forward": link})
-    run = SimpleNamespace(manifest=SimpleNamespace(profile=profile), link=lambda _: link)
+    run = SimpleNamespace(
+        manifest=SimpleNamespace(profile=profile), elements=lambda _: link.elements
+    )
     assert Run.loses_on_links.func(run)  # type: ignore[attr-defined]
+    assert Run.follows_packets.func(run)  # type: ignore[attr-defined]
     queues = {"reverse": SimpleNamespace(queue=None)}
     connection = SimpleNamespace(ack_directions=("reverse",))
     analysis = SimpleNamespace(run=run, queues=queues)
     assert not Analysis.keeps_spacing(analysis, connection)  # type: ignore[arg-type]
+
+
+class Odd(BeforeQueue):
+    """An element before the queue that refuses every second frame which reaches it."""
+
+    def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
+        """Mark every second frame."""
+        assert len(time_ns) == len(frame_bytes)
+        return np.asarray(np.arange(len(time_ns)) % 2 == 1)
+
+
+def test_the_second_element_before_a_queue_sees_what_the_first_passes() -> None:
+    """Two elements that each refuse every second frame pass one in four."""
+    frames = np.arange(8)
+    assert Elements((Odd(), Odd())).refuse(frames, frames).tolist() == [False, True, True, True] * 2
+    assert not Elements().refuse(frames, frames).any()
+
+
+def test_elements_that_drop_and_that_act_behind() -> None:
+    """An element before the queue drops packets; one behind the queue acts there, as delays do."""
+    assert (Elements((Odd(),)).drop, Elements((Odd(),)).act_behind) == (True, False)
+    assert (Elements((Corruption(),)).drop, Elements((Corruption(),)).act_behind) == (True, True)
+    assert Elements((ChangingDelay(schedule=[(0, 5)]),)).act_behind
+    assert not Elements((Impairments(),)).drop
 
 
 def test_links_without_such_elements() -> None:

@@ -17,8 +17,6 @@ import numpy as np
 from capture_analysis.columns import IntArray
 
 from twoway.links.element import RatedQueue
-from twoway.links.loss import Loss
-from twoway.links.policer import Policer
 from twoway.links.rate import Rate
 from twoway.links.timetable import Timetable
 from twoway.theory.network import Link, Setup
@@ -46,7 +44,7 @@ def predict(setup: Setup) -> dict[str, float]:
     rate = back.elements.find(Rate)
     if rate is None or link.elements.has(RatedQueue):
         raise ValueError(f"only {each.name}'s ACKs may pass a link that sends by a table")
-    if any(each.elements.has(Loss, Policer) for each in (link, back)):
+    if any(each.elements.drop for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")
     table, data_ns = rate.table, int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))

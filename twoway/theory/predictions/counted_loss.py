@@ -86,7 +86,7 @@ def _throughput(setup: Setup, connection: Connection, windows: Windows) -> float
     name = connection.name
     there, back = setup.links[connection.direction], setup.links[connection.ack_direction]
     loss = there.elements.find(Loss)
-    if not loss or not loss.every or back.elements.has(Loss):
+    if not loss or not loss.every or back.elements.lose:
         raise ValueError(f"{name} loses no data by count, or loses ACKs")
     trip_s = there.data_s + back.ack_s + (there.delay_ns + back.delay_ns) / 1e9
     known = windows(loss.every, trip_s)

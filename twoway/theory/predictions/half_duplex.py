@@ -27,7 +27,6 @@ In a full turn ACKs that came t_d apart leave t_a apart, n together.
 from collections.abc import Iterator
 from itertools import chain, repeat
 
-from twoway.links.element import BehindQueue, Delay
 from twoway.links.half_duplex import Medium
 from twoway.theory.network import Setup
 from twoway.theory.shared_medium import End, shares
@@ -123,7 +122,7 @@ def _covered(setup: Setup) -> tuple[Medium, int]:
         raise ValueError("is about connections with equal windows, without UDP flows")
     if any(len(each.directions) + len(each.ack_directions) != 2 for each in setup.connections):
         raise ValueError("is about one link")
-    if any(link.elements.has(BehindQueue, Delay) for link in setup.links.values()):
+    if any(link.elements.act_behind for link in setup.links.values()):
         raise ValueError("is about constant delays without losses")
     window = setup.connections[0].window_packets
     if window is None or any(each.paced for each in setup.connections):
