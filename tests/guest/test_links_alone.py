@@ -34,7 +34,6 @@ LINKS: dict[str, dict[str, Any]] = {
     "one-in-ten": {"loss": {"every": 10}},
     "losses-by-time": {"loss": {"schedule": [[0, 1], [0.4, 5]], "repeat_s": 0.7}},
     "bursts": {"loss": {"percent": 1, "burst_packets": 3}},
-    "drops": {"drops": {"one_in": 50}},
     "jitter": {"impairments": {"jitter_ms": 4}},
     "overtaking": {"impairments": {"jitter_ms": 4, "jitter_reorders": True}},
     "reordering": {"impairments": {"reorder_percent": 1}},

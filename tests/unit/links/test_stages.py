@@ -20,22 +20,20 @@ FEATURES: dict[str, dict[str, Any]] = {
     "loss": {"loss": {"percent": 1}},
     "impairments": {"impairments": {"jitter_ms": 1.6}},
     "copies": {"impairments": {"duplicate_percent": 1}},
-    "drops": {"drops": {"one_in": 50}},
     "half_duplex": {},
 }
 # Each feature's partners; any other pair excludes each other.
 TOGETHER = {
-    "policer": {"rate", "cell_bytes", "delay", "loss", "impairments", "copies", "drops"},
-    "rate": {"delay", "loss", "impairments", "copies", "drops"},
-    "dtm": {"delay", "loss", "impairments", "copies", "drops"},
-    "cell_bytes": {"delay", "loss", "impairments", "copies", "drops"},
-    "aqm": {"delay", "loss", "impairments", "copies", "drops"},
-    "ack_queue": {"loss", "drops"},
+    "policer": {"rate", "cell_bytes", "delay", "loss", "impairments", "copies"},
+    "rate": {"delay", "loss", "impairments", "copies"},
+    "dtm": {"delay", "loss", "impairments", "copies"},
+    "cell_bytes": {"delay", "loss", "impairments", "copies"},
+    "aqm": {"delay", "loss", "impairments", "copies"},
+    "ack_queue": {"loss"},
     "loss": {"impairments", "half_duplex"},
     "delay": {"half_duplex"},
-    "impairments": {"copies", "drops", "half_duplex"},
+    "impairments": {"copies", "half_duplex"},
     "copies": {"half_duplex"},
-    "drops": {"half_duplex"},
 }
 
 
