@@ -136,7 +136,7 @@ mutation: env ## change the code that measures and judges, and report changes no
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
 
 torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
-	@PYTHONPATH=tests/support $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
+	@PYTHONPATH=tests/support:tests/support/guest $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
 
 lint: env test-packages ## style, types, layers, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .

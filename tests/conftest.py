@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from documents import complaints, finished_runs
 from hypothesis import settings
+from kept_runs import remove_old_runs
 from running import SMALL, write_experiment
 
 from twoway.guest.cache import Guest, find_guest
@@ -23,6 +24,12 @@ settings.load_profile("any machine")
 _HERE = Path(__file__).parent
 # The longest files begin first, so that no worker has one left at the end.
 _FIRST = ("lab", "guest", "slow")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Keep the runs of tests within their space; workers do not."""
+    if not hasattr(session.config, "workerinput"):
+        remove_old_runs()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ from sharing import once
 
 @pytest.fixture(scope="session")
 def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a run of SMALL with one claim, as a user runs it; tests must not change the folder."""
+    """Make a reported run of SMALL with one claim; tests must not change the folder."""
     assert guest
     document = {**SMALL, "claims": [CLAIMED]}
 
@@ -21,7 +21,7 @@ def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def paper_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a run of kalampoukas-5.2; tests must not change the folder."""
+    """Make a reported run of kalampoukas-5.2; tests must not change the folder."""
     assert guest
 
     def run(folder: Path) -> None:

@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from running import SMALL, carry_out, write_experiment
+from kept_runs import carry_out
+from running import SMALL, write_experiment
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis

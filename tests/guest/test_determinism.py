@@ -7,7 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT, carry_out, run_small
+from running import ROOT, twoway
+
+from twoway.backends.uml import Uml
+from twoway.guest.cache import built_guest
+from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -21,7 +26,7 @@ def test_load_on_the_host_changes_nothing(tmp_path: Path, small: Path, small_run
     spin = [sys.executable, "-c", "while True: pass"]
     spinners = [subprocess.Popen(spin) for _ in os.sched_getaffinity(0)]
     try:
-        loaded = carry_out(small, tmp_path / "loaded")
+        loaded = run_experiment(load_point(str(small)), Uml(built_guest()), tmp_path / "loaded")
     finally:
         for spinner in spinners:
             spinner.kill()
@@ -41,5 +46,7 @@ def test_another_checkout_gives_the_same_bytes(
         ROOT, elsewhere, ignore=shutil.ignore_patterns(".venv", "results", ".git", ".*_cache")
     )
     environment = {**os.environ, "PYTHONPATH": str(elsewhere)}
-    there = run_small(small, tmp_path / "there", cwd=elsewhere, env=environment)
+    done = twoway("run", small, "--results", tmp_path / "there", cwd=elsewhere, env=environment)
+    assert done.returncode == 0, done.stderr
+    there = (tmp_path / "there/latest").resolve()
     assert _captures(small_run) == _captures(there)

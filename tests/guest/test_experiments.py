@@ -5,21 +5,19 @@ from pathlib import Path
 
 import pytest
 from kept_results import KERNEL, kept_rows
+from kept_runs import carry_out
 from running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_experiment
 
-from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Row
 from twoway.description import point
 from twoway.description.point import point_names
-from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.real_time import ClockError
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
-from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -63,17 +61,14 @@ def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
     assert cwnd == {"40001": {28}, "40002": {20}}
 
 
-def test_fixed_window_survives_loss(
-    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fixed_window_survives_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A queue shorter than the window drops data, and the window stays."""
     profile = (ROOT / "tc-profiles/atm-131mbit.yml").read_text()
     assert "queue_packets: 1000" in profile
     short = profile.replace("queue_packets: 1000", "queue_packets: 8")
     (tmp_path / "atm-131mbit.yml").write_text(short)
     monkeypatch.setattr(point, "PROFILES", tmp_path)
-    loaded = load_point(str(write_experiment(tmp_path, SMALL)))
-    folder = run_experiment(loaded, Uml(guest), tmp_path / "results")
+    folder = carry_out(write_experiment(tmp_path, SMALL), tmp_path / "results")
     assert analyse_run(folder, page=False).misses == []
     metrics = Metrics.read(folder / METRICS).metrics
     assert (metrics["drops_data.forward"].value or 0) > 0
@@ -132,7 +127,7 @@ def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:
     assert (tmp_path / "results/latest/report.html").is_file()
 
 
-def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(guest: Guest, tmp_path: Path) -> None:
+def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(tmp_path: Path) -> None:
     """If packets wait in two queues of a path, the host delay in virtual time is still 0 ns."""
-    folder = run_experiment(load_point("dtm-fig2"), Uml(guest), tmp_path / "results")
+    folder = carry_out("dtm-fig2", tmp_path / "results")
     assert ClockError(Analysis(folder)).round_trip_ns == 0

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from flent import resultset
-from running import ROOT, kept
+from kept_runs import kept
+from running import ROOT
 
 from twoway.report.export import export_run
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fast_parameters import ACCEPTED, REFUSED, SYSCTLS
-from in_guest import run_in_guest
+from kept_runs import carry_out, kept_in_guest
 from running import ROOT, write_experiment
 
 from twoway.backends.uml import Uml
@@ -27,7 +27,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
-from twoway.runs import run
+from twoway.runs import identity, run
 from twoway.runs.points import load_point
 
 PACKET_US = 800
@@ -69,9 +69,7 @@ class Outcome:
     """A run with its analysis; all fidelity checks held."""
 
     def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
-        self.folder = run.run_experiment(
-            load_point(str(write_experiment(folder, document))), Uml(guest), folder / "results"
-        )
+        self.folder = carry_out(write_experiment(folder, document), folder / "results", Uml(guest))
         self.analysis = Analysis(self.folder)
         found = compute(self.analysis)
         assert found.sound, found.fidelity
@@ -118,7 +116,7 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
 
     Parameters are the initial sysctls of every namespace, whose ranges are the same.
     """
-    run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
+    kept_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
     found = json.loads((tmp_path / "run/loaded.json").read_text())
     assert {row["case"]: row["said"][-1] for row in found if row["status"]} == REFUSED
     loaded = [row for row in found if not row["status"]]
@@ -335,7 +333,8 @@ def _interfere(
         built = build_plan(point, in_kernel=in_kernel)
         return built.model_copy(update={"user_programs": programs})
 
-    monkeypatch.setattr(run, "build_plan", plan)
+    for module in (run, identity):
+        monkeypatch.setattr(module, "build_plan", plan)
 
 
 def _vegas_at(at_s: float) -> UserProgram:

@@ -21,7 +21,7 @@ from fast_flows import (
     PACKET_US,
     WRITTEN,
 )
-from in_guest import run_in_guest
+from kept_runs import kept_in_guest
 from running import ROOT
 from tcp_hosts import SEGMENT_BYTES
 
@@ -39,7 +39,7 @@ Samples = Sequence[SimpleNamespace]
 def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Samples]:
     """Return TCP_INFO in each situation."""
     folder = tmp_path_factory.mktemp("guest") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/guest/fast_flows.py")
+    kept_in_guest(guest, folder, ROOT / "tests/support/guest/fast_flows.py")
     said: dict[str, list[dict[str, Any]]] = json.loads((folder / "flows.json").read_text())
     return {name: [SimpleNamespace(**each) for each in samples] for name, samples in said.items()}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from control_names import CONTROLS
-from in_guest import run_in_guest
+from kept_runs import kept_in_guest
 from running import ROOT
 from scripted_receiver import SCENARIOS
 from scripted_traces import Trace, play_scenarios
@@ -72,7 +72,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
         "windows=30,25,30": "windows: 30 is given twice",
     }
     attempts = ("windows=65535,1", *refused)
-    run_in_guest(
+    kept_in_guest(
         guest, folder, ROOT / "tests/support/guest/load_modules.py", "tcp_fixed", *attempts
     )
     found = json.loads((folder / "loads.json").read_text())
@@ -89,7 +89,7 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return which user could choose which of our controls, and the results for taken names."""
     folder = tmp_path_factory.mktemp("names") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
+    kept_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())
     return found
 

@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from kept_runs import carry_out
 from running import SMALL, write_experiment
 
-from twoway.backends.uml import Uml
 from twoway.contract.judge import Verdict
 from twoway.contract.network import CONNECT_NS, START_NS
 from twoway.description.point import Point
 from twoway.description.traffic.film import Film
 from twoway.description.traffic.transfers import Transfers
-from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.flight import most_in_flight
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
-from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -89,10 +87,10 @@ def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more
     return point(tmp_path, only, **fields)
 
 
-def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path) -> None:
+def test_the_buffer_follows_the_window(tmp_path: Path) -> None:
     """On a long path a source never waits for its buffer, and fills the link."""
     of = long_path(tmp_path, {})
-    folder = run_experiment(of, Uml(guest), tmp_path / "results")
+    folder = carry_out(of, tmp_path / "results")
     said = json.loads((folder / "traffic/left-source.json").read_text())
     assert (said["sndbuf_limited_us"], said["rwnd_limited_us"]) == (0, 0)
     analysis = Analysis(folder)
@@ -129,11 +127,11 @@ def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
     assert option(sink, "--receive-buffer") == str(2 * 1000 * 9180)
 
 
-def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
+def test_film_on_the_wire(tmp_path: Path) -> None:
     """A film's frames leave whole, 40 ms apart, and all of its bytes arrive."""
     film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
     each = point(tmp_path, film)
-    folder = run_experiment(each, Uml(guest), tmp_path / "results")
+    folder = carry_out(each, tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis).sound
     view = analysis.connections["left"]
@@ -145,10 +143,10 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
     assert sent.tolist() == Film.model_validate(FILM).frame_bytes(span)
 
 
-def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
+def test_transfers_end(tmp_path: Path) -> None:
     """Each transfer's receiver gets the payload exactly once, after one byte of set-up."""
     of = point(tmp_path, {"transfers": TRANSFERS})
-    folder = run_experiment(of, Uml(guest), tmp_path / "results")
+    folder = carry_out(of, tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis).sound
     arrivals = Transfers.model_validate(TRANSFERS).arrivals(
@@ -161,7 +159,7 @@ def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
         assert size == payload_bytes or not done
 
 
-def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
+def test_pacing_spreads_windows(tmp_path: Path) -> None:
     """Over a path longer than its queues, unpaced FAST leaves the bottleneck idle at times.
 
     By the closed form of `theory.fast.bunched` it is 91.4 % full in bunches.
@@ -176,19 +174,19 @@ def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
         fields = {"stack": {"mtu_bytes": 1000, "pacing": pacing}, "flows": flows}
         link = {"profile": "fast-100-10mbit", "duration_s": 4, "warm_up_s": 2}
         of = load_point(str(write_experiment(tmp_path, {**SMALL, **link, **fields})))
-        found = compute(Analysis(run_experiment(of, Uml(guest), tmp_path / "results")))
+        found = compute(Analysis(carry_out(of, tmp_path / "results")))
         assert found.sound, found.fidelity
         shares.append(found.metrics["utilisation.reverse"].value)
     assert shares == pytest.approx([0.914, 1], abs=0.02)
     assert shares[1] == pytest.approx(1, abs=1e-6)
 
 
-def test_a_flow_that_stops(guest: Guest, tmp_path: Path) -> None:
+def test_a_flow_that_stops(tmp_path: Path) -> None:
     """A flow sends nothing new after its `stop_s`; another continues, and every check holds."""
     stopping, going = SMALL["flows"]
     flows = [{**stopping, "start_s": 0.2, "stop_s": 0.6}, going]
     of = load_point(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))
-    analysis = Analysis(run_experiment(of, Uml(guest), tmp_path / "results"))
+    analysis = Analysis(carry_out(of, tmp_path / "results"))
     stops, goes = (analysis.connections[name] for name in ("left", "right"))
     assert 0.59e9 < int(stops.sent.data().time_ns.max()) - START_NS <= 0.6e9
     assert int(goes.sent.data().time_ns.max()) - START_NS > 1.49e9

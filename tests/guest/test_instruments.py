@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from kept_runs import carry_out
 from running import SMALL, write_experiment
 from zstandard import ZstdDecompressor
 
@@ -11,7 +12,6 @@ from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest
 from twoway.manifest import read_manifest
 from twoway.runs.points import load_point
-from twoway.runs.run import run_experiment
 
 # Long enough for lost packets and for traffic after them.
 ROWS = {
@@ -28,7 +28,7 @@ def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: b
     point = load_point(name)
     shorter = point.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
     point = dataclasses.replace(point, experiment=shorter)
-    return run_experiment(point, Uml(guest, in_kernel=in_kernel), results)
+    return carry_out(point, results, Uml(guest, in_kernel=in_kernel))
 
 
 def _queues(folder: Path) -> list[list[str]]:
@@ -65,7 +65,7 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
         "flows": [{**flow, "window_packets": 12_000} for flow in SMALL["flows"]],
     }
     experiment = write_experiment(tmp_path, document)
-    run = run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / "results")
+    run = carry_out(experiment, tmp_path / "results", Uml(guest))
     assert sum(read_manifest(run).capture_drops.values()) == 0
 
 

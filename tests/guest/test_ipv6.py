@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 from capture_analysis.reading.capture import Capture
-from running import SMALL, carry_out, measure, metrics, write_experiment
+from kept_runs import carry_out
+from running import SMALL, measure, metrics, write_experiment
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest
 from twoway.manifest import read_manifest
 from twoway.report.report import analyse_run
-from twoway.runs.points import load_point
-from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -93,7 +92,7 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
         },
     )
     programs, kernel = (
-        run_experiment(load_point(str(path)), Uml(guest, in_kernel=inside), tmp_path / str(inside))
+        carry_out(path, tmp_path / str(inside), Uml(guest, in_kernel=inside))
         for inside in (False, True)
     )
     for name in (f"pcap/{i}.pcap.zst" for i in read_manifest(kernel).captures):

@@ -12,7 +12,6 @@ from plans import run_folder
 from running import (
     ROOT,
     SMALL,
-    carry_out,
     measure,
     processes_with,
     twoway,
@@ -30,6 +29,7 @@ from twoway.guest.cache import Guest, built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -202,7 +202,7 @@ def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
     )
     path = _toy(tmp_path, TOY)
     path.write_text(path.read_text().replace("tcp_aimd.c", "mine"), "utf-8")
-    carry_out(path, tmp_path / "results")
+    run_experiment(load_point(str(path)), uml.Uml(built_guest()), tmp_path / "results")
     assert not outside.exists()
     assert not (Path.home() / "twoway-escaped").exists()
 

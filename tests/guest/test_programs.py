@@ -14,19 +14,21 @@ import pytest
 import yaml
 from capture_analysis.reading.capture import read_capture
 from guides import carry_out_lines, copy_listings
+from kept_runs import carry_out
 from plans import run_folder, shell
-from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
+from running import ROOT, SMALL, measure, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.native import Native
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.description.point import point_names
 from twoway.errors import RunError, UsageError
-from twoway.guest.cache import Guest
+from twoway.guest.cache import Guest, built_guest
 from twoway.manifest import read_manifest
 from twoway.plan.plan import build_plan
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
+from twoway.runs.run import run_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -148,6 +150,10 @@ def _shell(name: str, host: str, script: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "host": host, "command": ["sh", "-c", script], **fields}
 
 
+def _run(path: Path, results: Path) -> Path:
+    return run_experiment(load_point(str(path)), uml.Uml(built_guest()), results)
+
+
 def _trouble(folder: Path, *programs: dict[str, Any]) -> str:
     """Return the error sentence of a run of programs."""
     with pytest.raises(RunError) as caught:
@@ -195,7 +201,7 @@ def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
     ways = [each[direction] for each in found for direction in ("forward", "backward")]
     assert sum(direction["payload_bytes"] for direction in ways) >= pair.payload
     assert not any(direction["lost"] for direction in ways)
-    first, second = (carry_out(path, tmp_path / f"again-{n}") for n in (1, 2))
+    first, second = (tmp_path / "results/latest").resolve(), _run(path, tmp_path / "again")
     assert pair.repeats(first) == pair.repeats(second)
 
 
@@ -233,7 +239,7 @@ func main() {
     path = _experiment(
         tmp_path, {**server, "command": ["./tool"]}, {**client, "command": ["./tool", "h2:80"]}
     )
-    runs = [carry_out(path, tmp_path / f"results-{number}") for number in (1, 2)]
+    runs = [carry_out(path, tmp_path / "results"), _run(path, tmp_path / "again")]
     assert (runs[0] / "programs/client.out").read_text() == f"{PAGE_BYTES}\n"
     assert _left(runs[0]) == _left(runs[1])
 
@@ -503,7 +509,7 @@ def test_a_program_loads_no_kernel_module(small: Path, tmp_path: Path) -> None:
     script = f"{tries}; cat /proc/sys/kernel/modules_disabled; exit 0"
     document = yaml.safe_load(small.read_text())
     document["programs"] = [{"name": "evil", "host": "h1", "command": ["sh", "-c", script]}]
-    folder = carry_out(write_experiment(tmp_path, document, "evil"), tmp_path / "results")
+    folder = _run(write_experiment(tmp_path, document, "evil"), tmp_path / "results")
     assert (folder / "programs/evil.out").read_text() == "1\n"
     assert "tcp_tahoe.ko: Operation not permitted" in (folder / "programs/evil.err").read_text()
 

@@ -5,8 +5,7 @@ from typing import Any, get_args
 
 import pytest
 import yaml
-from documents import finished_runs
-from running import SMALL, metrics, twoway, write_experiment
+from running import SMALL, measure_points, write_experiment
 
 from twoway.links.aqm import ActiveQueue
 
@@ -42,12 +41,12 @@ def test_what_is_queued_at_the_end_is_not_lost(tmp_path: Path) -> None:
     profile = {"schema": 1, "title": "Slow", "directions": {"forward": SLOW, "reverse": FAST}}
     (tmp_path / "slow.yml").write_text(yaml.safe_dump(profile))
     axis = {"aqm": {"set": ["profile.forward.aqm"], "to": WORDS}}
-    path, results = write_experiment(tmp_path, UPLOADS | {"matrix": axis}), tmp_path / "results"
-    done = twoway("sweep", path, "--results", results)
-    assert done.returncode == 0, done.stderr
-    found = {run.parent.name.partition("=")[2]: metrics(run) for run in finished_runs(results)}
-    assert sorted(found) == WORDS
-    document = found["drop-tail"]
+    path = write_experiment(tmp_path, UPLOADS | {"matrix": axis})
+    found = measure_points(path, tmp_path / "results")
+    assert sorted(found) == [f"small@aqm={word}" for word in WORDS]
+    fidelity = [row for document in found.values() for row in document["fidelity"]]
+    assert [row for row in fidelity if row["verdict"] != "pass"] == []
+    document = found["small@aqm=drop-tail"]
     assert document["metrics"]["datagram_loss.voice"]["value"] == 0
     assert {each["forward"]["lost"] for each in document["found"]} == {0}
     assert document["metrics"]["queue_mean.forward"]["value"] > 50

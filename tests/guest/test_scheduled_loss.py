@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, carry_out, write_experiment
+from kept_runs import carry_out
+from running import SMALL, write_experiment
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow

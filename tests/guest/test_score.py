@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
-from running import ROOT, twoway
+from running import ROOT, measure, twoway
 from selenium.webdriver.common.by import By
 
 from twoway.backends.sandbox import GUEST_PATH
@@ -189,8 +189,7 @@ def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
     """A point of the suite `quick` has the value in the card of docs/results/score."""
     kept = Card.read(ROOT / "docs/results/score/quick.json")
     point = "control=reno,line=20mbit-100ms,buffer=1bdp"
-    done = twoway("run", f"{SUITES}/quick/quick-alone.yml@{point}", "--results", tmp_path, "--json")
-    measured = json.loads(done.stdout)["metrics"]
+    measured = measure(f"{SUITES}/quick/quick-alone.yml@{point}", tmp_path)["metrics"]
     lines = [each for each in kept.lines if each.at == "line 20mbit-100ms, buffer 1bdp"]
     assert len([each for each in lines if each.row == "quick-alone"]) == 2
     for line in lines:

@@ -21,15 +21,13 @@ from running import (
     SMALL,
     SWEPT,
     WINDOWS,
-    carry_out,
     guest_processes,
-    run_small,
     twoway,
     write_experiment,
 )
 
 from twoway.backends.uml import Uml
-from twoway.guest.cache import Guest
+from twoway.guest.cache import Guest, built_guest
 from twoway.manifest import read_manifest
 from twoway.plan.plan import build_plan
 from twoway.runs import identity as identities
@@ -40,6 +38,10 @@ from twoway.runs.run import kept_run
 from twoway.sweeps.sweep import Work, run_point
 
 pytestmark = pytest.mark.usefixtures("guest")
+
+
+def _run(name: str | Path, results: Path) -> Path:
+    return run.run_experiment(load_point(str(name)), Uml(built_guest()), results)
 
 
 def _runs(results: Path) -> dict[str, list[str]]:
@@ -107,7 +109,7 @@ def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
 
 def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path) -> None:
     """In a sweep with two workers a point has the captures that it has when run alone."""
-    run_small(Path(f"{write_experiment(tmp_path, SWEPT)}@window=8"), tmp_path / "one")
+    _run(f"{write_experiment(tmp_path, SWEPT)}@window=8", tmp_path / "one")
     captures = [
         {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
         for folder in (sweep_results, tmp_path / "one")
@@ -197,7 +199,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
     (parent / ".running-dead/lock").touch()
     with (parent / ".running-alive/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = carry_out(small, tmp_path / "results")
+        folder = _run(small, tmp_path / "results")
     assert sorted(parent.iterdir()) == [parent / ".running-alive", folder]
     assert not (folder / "lock").exists()
 
@@ -261,7 +263,7 @@ def test_run_of_another_kernel_is_run_once_more(
     document["identity"] = identity(point, Uml(other))
     (left / "manifest.json").write_text(json.dumps(document))
     assert kept_run(point, Uml(guest), results) is None
-    again = carry_out(small, results)
+    again = _run(small, results)
     assert kept_run(point, Uml(guest), results) == again
 
 
@@ -332,7 +334,7 @@ def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
         refused = twoway(*command, "--results", results, cwd=tmp_path)
         assert refused.returncode
         assert "`twoway run small@window=8` makes them again" in " ".join(refused.stderr.split())
-    carry_out(Path(f"{path}@window=8"), results)
+    _run(f"{path}@window=8", results)
     wanted = {name: of for name, of in _captures(sweep_results).items() if "=8/" in name}
     assert {name: of for name, of in _captures(results).items() if "=8/" in name} == wanted
     all_kept = tmp_path / "kept"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from in_guest import run_in_guest
-from running import ROOT, carry_out, write_experiment
+from kept_runs import carry_out, kept_in_guest
+from running import ROOT, write_experiment
 from scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from scripted_traces import Trace, play_scenarios
 from tahoe_metrics import CONTROLS, ENDINGS
@@ -222,7 +222,7 @@ def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
     with the reordering of any new host, and all flows have ended.
     """
     folder = tmp_path / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")
+    kept_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")
     rows = json.loads((folder / "metrics.json").read_text())
     assert {(row["control"], row["ending"]) for row in rows} == set(product(CONTROLS, ENDINGS))
     for row in rows:
@@ -242,7 +242,7 @@ def test_tcp_tahoe_checks_its_rule(guest: Guest, tmp_path: Path) -> None:
     thresholds = ("ssthresh=paper", "ssthresh=bsd", "ssthresh=half")
     timers = ("timer=linux", "timer=bsd", "timer=bsd4.3")
     program = ROOT / "tests/support/guest/load_modules.py"
-    run_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *thresholds, *timers)
+    kept_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *thresholds, *timers)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both

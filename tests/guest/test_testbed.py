@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_guest import run_in_guest
+from kept_runs import carry_out, kept_in_guest
 from running import ROOT, SMALL, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest
 from twoway.manifest import read_manifest
-from twoway.runs.points import load_point
-from twoway.runs.run import run_experiment
 
 
 def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) -> None:
@@ -22,7 +20,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
     ends; and the module can be unloaded.
     """
     program = ROOT / "tests/support/guest/instruments_in_guest.py"
-    run_in_guest(guest, tmp_path / "run", program)
+    kept_in_guest(guest, tmp_path / "run", program)
     found = json.loads((tmp_path / "run/found.json").read_text())
     assert found["otherwise"] == []
     assert found["ping"].startswith("12 packets captured\n")
@@ -32,7 +30,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
 def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
     """A run recorded in the kernel ends without a complaint or a lost packet."""
     experiment = write_experiment(tmp_path, {**SMALL, "duration_s": 0.6})
-    folder = run_experiment(load_point(str(experiment)), Uml(guest), tmp_path / "results")
+    folder = carry_out(experiment, tmp_path / "results", Uml(guest))
     assert set(read_manifest(folder).capture_drops.values()) == {0}
     assert len((folder / "sockets/tcp-info.csv").read_text().splitlines()) > 100
 
@@ -41,7 +39,7 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what one boot finds about each claim on the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
+    kept_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
     return dict(json.loads((folder / "found.json").read_text()))
 
 

@@ -1,36 +1,26 @@
 """Run the command `twoway` as a user does, on a small experiment or any other."""
 
-import fcntl
 import json
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
-from documents import complaints
+from kept_runs import carry_out, kept
 
-from twoway.backends.uml import Uml
-from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
 from twoway.description.point import point_names
 from twoway.errors import SpecError
-from twoway.guest.cache import built_guest
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.paths import cache
 from twoway.report.judging import judged
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
-from twoway.runs.run import kept_run, run_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT_S = 7 * 24 * 3600
 
 # A second and a half of two-way traffic on a fast link: enough packets in little time.
 SMALL: dict[str, Any] = {
@@ -113,29 +103,24 @@ def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProce
     )
 
 
-def run_small(experiment: Path, results: Path, **settings: Any) -> Path:
-    """Run an experiment that must end well; return its folder."""
-    done = twoway("run", experiment, "--results", results, **settings)
-    assert done.returncode == 0, done.stderr
-    return (results / "latest").resolve()
+def run_small(experiment: Path, results: Path) -> Path:
+    """Run an experiment, or copy its kept run, and write its report; return its folder."""
+    folder = carry_out(experiment, results)
+    analyse_run(folder)
+    return folder
 
 
-def carry_out(experiment: Path, results: Path) -> Path:
-    """Run an experiment in this process, without analysis; return its folder."""
-    return run_experiment(load_point(str(experiment)), Uml(built_guest()), results)
-
-
-def measure(experiment: Path, results: Path) -> dict[str, Any]:
-    """Run an experiment in this process; return metrics.json's content, without pictures."""
+def measure(experiment: str | Path, results: Path) -> dict[str, Any]:
+    """Measure an experiment's run, new or kept; return metrics.json's content, without pictures."""
     folder = carry_out(experiment, results)
     analyse_run(folder, page=False)
     return metrics(folder)
 
 
-def measure_kept(name: str) -> dict[str, Any]:
-    """Measure a run of an experiment, found or made by `kept`; return metrics.json's content."""
-    with kept(name) as folder:
-        return as_json(compute(Analysis(folder)))
+def measure_points(experiment: Path, results: Path) -> dict[str, dict[str, Any]]:
+    """Measure all points of an experiment; return each metrics.json's content by its point's id."""
+    names = point_names(str(experiment))
+    return {f"{experiment.stem}@{name.partition('@')[2]}": measure(name, results) for name in names}
 
 
 def judge_kept(name: str) -> tuple[Verdicts, str]:
@@ -143,33 +128,6 @@ def judge_kept(name: str) -> tuple[Verdicts, str]:
     with kept(name) as folder:
         found = compute(Analysis(folder))
         return judged(read_manifest(folder), found, lambda _run: None), found.kernel
-
-
-@contextmanager
-def kept(name: str) -> Iterator[Path]:
-    """Run an experiment, unless the user's cache has a run with the same identity.
-
-    A run with the same identity has the same bytes, but its documents may lack new fields: then the
-    experiment runs again. Runs of other identities are removed after a week.
-    """
-    point, backend, kept = load_point(name), Uml(built_guest()), cache() / "test-runs"
-    kept.mkdir(parents=True, exist_ok=True)
-    with (kept / f"{point.id}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = kept_run(point, backend, kept)
-        if folder is None or [*complaints(folder)]:
-            folder = run_experiment(point, backend, kept)
-        for other in (kept / point.id).iterdir():
-            if other != folder and other.stat().st_mtime < time.time() - KEPT_S:
-                shutil.rmtree(other)
-        assert [*complaints(folder)] == []
-        yield folder
-
-
-def as_json(document: Metrics) -> dict[str, Any]:
-    """Return what a metrics.json would contain, without writing it."""
-    content: dict[str, Any] = json.loads(document.model_dump_json())
-    return content
 
 
 def metrics(folder: Path) -> dict[str, Any]:

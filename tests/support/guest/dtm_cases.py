@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from in_guest import run_in_guest
+from kept_runs import kept_in_guest
 from kernel_tools import TDC, YNL, kernel_tools
 
 from twoway.guest.cache import Guest
@@ -30,7 +30,7 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
     """
     for tool in (TDC, YNL):
         shutil.copytree(kernel_tools() / tool, folder / tool)
-    run_in_guest(guest, folder, CASES / "dtm/dtm_in_guest.py", f"only={only}")
+    kept_in_guest(guest, folder, CASES / "dtm/dtm_in_guest.py", f"only={only}")
     results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
     return results
 

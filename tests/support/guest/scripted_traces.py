@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from in_guest import run_in_guest
+from kept_runs import kept_in_guest
 
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT
@@ -14,6 +14,6 @@ Trace = list[dict[str, Any]]
 
 def play_scenarios(guest: Guest, folder: Path, prefix: str) -> dict[str, Trace]:
     """Play the scenarios with a prefix in one boot; return each scenario's steps by name."""
-    run_in_guest(guest, folder, ROOT / "tests/support/guest/scripted_receiver.py", prefix)
+    kept_in_guest(guest, folder, ROOT / "tests/support/guest/scripted_receiver.py", prefix)
     document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
     return document

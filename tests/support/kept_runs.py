@@ -1,0 +1,140 @@
+"""Runs of tests, kept in the user's cache by their identity, which determines their bytes.
+
+A test measures a kept run anew. Two things that decide a run's bytes are no part of its identity:
+the code that collects a run on the host, and this machine's packages, which an experiment's
+programs come from. When one of them changes, the runs are made again.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from documents import complaints
+from in_guest import run_in_guest
+
+from twoway.backends import backend, guest_files, sandbox, uml
+from twoway.backends.registry import backend_for
+from twoway.contract.files import sha256
+from twoway.contract.folders import disk_bytes
+from twoway.description.point import Point
+from twoway.guest.cache import Guest, built_guest
+from twoway.paths import ROOT
+from twoway.paths import cache as user_cache
+from twoway.runs import captures, manifest, run
+from twoway.runs.identity import identity
+from twoway.runs.points import load_point
+
+KEPT = user_cache() / "test-runs"
+# Those that were not used for the longest time go first.
+MOST_BYTES = 3 << 30
+_PACKAGES = Path("/var/lib/dpkg/status")
+_PROGRAMS = (ROOT / "kernel-modules", ROOT / "tests/support/guest")
+_COLLECTORS = (backend, guest_files, sandbox, uml, captures, manifest, run)
+
+
+@cache
+def _collectors() -> bytes:
+    """Hash the code that writes a run's folder."""
+    sources = (Path(str(module.__file__)).read_bytes() for module in _COLLECTORS)
+    return hashlib.sha256(b"".join(sources)).digest()
+
+
+@contextmanager
+def _place(*parts: bytes) -> Iterator[Path]:
+    """Lock the folder whose name follows from all that decides what is in it, used now."""
+    key = hashlib.sha256(b"".join((_collectors(), *parts))).hexdigest()
+    folder = KEPT / key[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.utime(folder)
+        yield folder
+
+
+@contextmanager
+def _runs(of: Point, on: backend.Backend) -> Iterator[Path]:
+    """Lock the folder of the runs with a point's identity."""
+    packages = [_PACKAGES.read_bytes()] if of.experiment.programs else []
+    with _place(identity(of, on).encode(), *packages) as runs:
+        yield runs
+
+
+def _found(of: Point, on: backend.Backend, runs: Path) -> Path | None:
+    """Find a run; one whose documents lack new fields is none."""
+    folder = run.kept_run(of, on, runs)
+    return folder if folder and not [*complaints(folder)] else None
+
+
+@contextmanager
+def kept(name: str) -> Iterator[Path]:
+    """Find an experiment's run in the user's cache, or make it there.
+
+    Yields: the run's folder, locked; tests must not change it.
+    """
+    of = load_point(name)
+    on = backend_for(of, uml.Uml(built_guest()))
+    with _runs(of, on) as runs:
+        yield _found(of, on, runs) or run.run_experiment(of, on, runs)
+
+
+def carry_out(
+    experiment: str | Path | Point, results: Path, on: backend.Backend | None = None
+) -> Path:
+    """Run an experiment into a results folder, or copy its kept run; return the run's folder.
+
+    A test of what carries runs out calls `run_experiment` or the command itself.
+
+    Args:
+        experiment: its name or file, or a point.
+        results: folder of the test.
+        on: the kernel to run on; None is the guest that `make setup` built.
+    """
+    of = experiment if isinstance(experiment, Point) else load_point(str(experiment))
+    on = backend_for(of, on or uml.Uml(built_guest()))
+    with _runs(of, on) as runs:
+        if found := _found(of, on, runs):
+            folder = shutil.copytree(found, results / of.id / found.name)
+            latest = results / "latest"
+            latest.unlink(missing_ok=True)
+            latest.symlink_to(folder.relative_to(results))
+        else:
+            folder = run.run_experiment(of, on, results)
+            new = shutil.copytree(folder, runs / of.id / f".{folder.name}")
+            new.rename(runs / of.id / folder.name)
+    return folder
+
+
+def kept_in_guest(guest: Guest, folder: Path, program: Path, *arguments: str) -> str:
+    """Run a program in a guest as `run_in_guest` does, or copy all that it left there before.
+
+    The program may import files of _PROGRAMS alone.
+    """
+    sources = (path for tree in _PROGRAMS for path in sorted(tree.rglob("*.*")) if path.is_file())
+    modules = sorted(path.name for path in guest.programs.glob("*.ko"))
+    decisive = [uml.Uml(guest).decisive(modules), str(program.relative_to(ROOT)), arguments]
+    hashes = (sha256(path).encode() for path in sources if path.suffix != ".pyc")
+    with _place(json.dumps(decisive).encode(), _PACKAGES.read_bytes(), *hashes) as place:
+        if (place / "run").exists():
+            shutil.copytree(place / "run", folder, dirs_exist_ok=True)
+        else:
+            run_in_guest(guest, folder, program, *arguments)
+            new = shutil.copytree(folder, place / "new", symlinks=True, dirs_exist_ok=True)
+            new.rename(place / "run")
+    return (folder / "log/console.txt").read_text(errors="replace")
+
+
+def remove_old_runs() -> None:
+    """Remove the runs that were not used for the longest time, above MOST_BYTES in all."""
+    folders = [path for path in KEPT.glob("*") if path.is_dir() and not path.is_symlink()]
+    folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for folder, size in zip(folders, disk_bytes(folders), strict=True):
+        total += size
+        if total > MOST_BYTES:
+            shutil.rmtree(folder, ignore_errors=True)  # another session may do it, too
