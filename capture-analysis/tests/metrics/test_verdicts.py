@@ -17,6 +17,7 @@ from capture_analysis.one_capture.evidence import GUESSED_RATE, LEAST_ACKS, NO_R
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pages.headline import headline, verdict
 from confusion import WRONG, Told, confusion, told
+from kept_simulations import kept
 from truth_corpus import KINDS, corpus
 
 pytestmark = pytest.mark.slow
@@ -27,7 +28,11 @@ CAPTURES = 6
 @pytest.fixture(scope="module")
 def verdicts() -> list[Told]:
     """Return the verdicts on some captures of each kind."""
-    return [each for simulated in corpus(CAPTURES) for each in told(simulated)]
+    return [
+        each
+        for simulated in kept(f"verdicts {CAPTURES}", lambda: corpus(CAPTURES))
+        for each in told(simulated)
+    ]
 
 
 def test_verdicts_are_true(verdicts: list[Told]) -> None:

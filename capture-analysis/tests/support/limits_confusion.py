@@ -9,13 +9,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from capture_analysis.one_capture.limit import CANNOT_TELL, FULL, LINK, limit_of
 from capture_analysis.one_capture.single import measure
-from measured_captures import values
+from kept_simulations import kept
+from measured_captures import ColumnCapture, values
 from simulated_controls import Bbr, Cubic
-from simulated_path import Link, Simulation
+from simulated_path import Link, Place, Simulation
 from simulated_queues import Codel, FairQueues
 from truth_corpus import (
     KINDS,
@@ -51,6 +53,16 @@ class Said:
     true: tuple[str, ...]
     said: str
     sentence: str
+
+
+@dataclass(frozen=True)
+class SimulatedLimits:
+    """A capture, with the true limits of its directions (2 * connection), the largest first."""
+
+    kind: str
+    place: Place
+    capture: ColumnCapture
+    true: dict[int, tuple[str, ...]]
 
 
 def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
@@ -254,7 +266,16 @@ LIMITED: dict[str, Callable[[Random], Plan]] = {
 
 
 def cases(count: int, seed: int = 1) -> Iterator[Said]:
-    """Simulate some cases of each kind at each place, and determine the limits."""
+    """Determine the limits of some transfers of each kind at each place."""
+    for each in kept(f"limits {count} {seed}", partial(simulated, count, seed)):
+        measured = measure(each.capture)
+        for direction, true in each.true.items():
+            found = limit_of(vars(values(measured, direction)))
+            yield Said(each.kind, each.place, true, found.cause, found.sentence)
+
+
+def simulated(count: int, seed: int) -> Iterator[SimulatedLimits]:
+    """Simulate some cases of each kind at each place, with the true limits."""
     for kind, make in LIMITED.items():
         for number in range(count):
             for place in PLACES:
@@ -265,18 +286,20 @@ def cases(count: int, seed: int = 1) -> Iterator[Said]:
                 simulation = Simulation(
                     plan.links, plan.connections, place, int(random.integers(1 << 30))
                 )
-                yield from _asked(kind, simulation.run(plan.packets), plan)
+                simulation.run(plan.packets)
+                if simulation.rows:  # else every packet was lost
+                    yield _with_truth(kind, simulation, plan)
 
 
-def _asked(kind: str, simulation: Simulation, plan: Plan) -> Iterator[Said]:
-    if not simulation.rows:  # every packet was lost
-        return
-    measured = measure(simulation.captured(plan.clock_ns, plan.merge))
-    for flow, number in enumerate(sorted({row[1] for row in simulation.rows})):
-        if simulation.connections[number].next > LEAST_SEGMENTS:
-            found = limit_of(vars(values(measured, 2 * flow)))
-            true = truth(simulation, number)
-            yield Said(kind, simulation.place, true, found.cause, found.sentence)
+def _with_truth(kind: str, simulation: Simulation, plan: Plan) -> SimulatedLimits:
+    seen = enumerate(sorted({row[1] for row in simulation.rows}))
+    true = {
+        2 * flow: truth(simulation, number)
+        for flow, number in seen
+        if simulation.connections[number].next > LEAST_SEGMENTS
+    }
+    capture = simulation.captured(plan.clock_ns, plan.merge)
+    return SimulatedLimits(kind, simulation.place, capture, true)
 
 
 def show(found: Sequence[Said]) -> None:
