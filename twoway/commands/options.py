@@ -130,8 +130,9 @@ METRIC: Option = (
     {
         "action": "append",
         "default": [],
-        "metavar": "NAME",
-        "help": "draw this metric first on a sweep's page, such as goodput; may be repeated",
+        "metavar": "NAME[=FORMULA]",
+        "help": "answer for this metric, in a table and first on the sweep's page, such as goodput "
+        "or 'share=goodput.left / sum(goodput.*)'; may be repeated",
     },
 )
 

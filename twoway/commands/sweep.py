@@ -21,7 +21,7 @@ from twoway.commands.options import (
     add_options,
     shown,
 )
-from twoway.commands.sweeping import judge_points, run_all
+from twoway.commands.sweeping import asked_metrics, judge_points, run_all
 from twoway.contract.writing import chown_like_parent
 from twoway.messages import console, say
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
     experiments = read_results(outcome.folder for outcome in outcomes if outcome.folder)
     if not args.json and not console().quiet:
-        _print_flows(outcomes, experiments)
+        _print_results(args, outcomes, experiments)
     written = pages.write(outcomes)
     for experiment in experiments:
         for each in statements(experiment.results):
@@ -107,7 +107,10 @@ class _Pages:
         failed = {each.id: each.error for each in outcomes if not each.folder}
         failed.update(why or {})
         args = self._args
-        pages = write_sweep_pages(experiments, args.results, failed, args.metric, waiting)
+        names, derived = asked_metrics(args.metric)
+        pages = write_sweep_pages(
+            experiments, args.results, failed, names, waiting, derived=derived
+        )
         for page in pages:
             chown_like_parent(page.parent)
         return pages
@@ -118,12 +121,36 @@ def _name(pages: Sequence[Path]) -> None:
         say(f"report: {shown(page)}", markup=False)
 
 
+def _print_results(
+    args: argparse.Namespace, outcomes: "list[Outcome]", experiments: "list[Experiment]"
+) -> None:
+    """Print what each sweep answers; the flows of each point if it is asked for nothing."""
+    from twoway.report.flow_table import aligned
+    from twoway.report.sweep_answer import MOST_ROWS, answer_lines, answer_of
+    from twoway.report.sweep_page import PAGE, asked_of, derive
+
+    names, derived = asked_metrics(args.metric)
+    silent = []
+    for experiment in experiments:
+        asked = asked_of(experiment, names) if experiment.axes else []
+        if not asked:
+            silent.append(experiment)
+            continue
+        answer = answer_of(derive(experiment, derived), asked)
+        titles, *lines = answer_lines(answer)
+        print(*aligned([titles, *lines[:MOST_ROWS]], left=len(answer.axes)), sep="\n")
+        if (more := len(lines) - MOST_ROWS) > 0:
+            print(f"and {more} more rows, in {shown(args.results / experiment.id / PAGE)}")
+        print(*answer.sentences, *answer.doubts, sep="\n")
+    _print_flows(outcomes, silent)
+
+
 def _print_flows(outcomes: "list[Outcome]", experiments: "list[Experiment]") -> None:
     """Print the results of each point."""
     from twoway.report.flow_table import sweep_table
 
     results = {each.folder: each for experiment in experiments for each in experiment.results}
-    done = [(each.id, results[each.folder]) for each in outcomes if each.folder]
+    done = [(each.id, results[each.folder]) for each in outcomes if each.folder in results]
     rows = ((name, result.manifest, result.metrics) for name, result in done)
     bars = sys.stdout.isatty() and sys.stdout.encoding == "utf-8"
     for line in sweep_table(rows, bars=bars):

@@ -1,7 +1,7 @@
 """Running all points of experiments, for several subcommands."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids, results_folder, run_again, shown
@@ -9,12 +9,14 @@ from twoway.errors import UsageError
 from twoway.messages import console, meant, say
 
 if TYPE_CHECKING:
+    from twoway.contract.expression import Derived
+    from twoway.description.point import Point
     from twoway.sweeps.sweep import Outcome
 
 
 def run_all(
     args: argparse.Namespace,
-    families: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     seeds: int | None = None,
     on_outcome: "Callable[[list[Outcome], list[str]], None]" = lambda _, __: None,
 ) -> "list[Outcome]":
@@ -22,7 +24,7 @@ def run_all(
 
     Args:
         args: the command line.
-        families: families of metrics to be drawn over points, which must exist.
+        metrics: metrics to be drawn over points, which must exist, or NAME=FORMULA.
         seeds: number of repetitions of each point; by default as the files say.
         on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
             points that are left.
@@ -32,7 +34,6 @@ def run_all(
     from twoway.backends.registry import find_backend
     from twoway.description.point import point_names
     from twoway.progress import SweepBar
-    from twoway.report.harm import HARMS
     from twoway.runs.points import load_point, refuse_lost_references
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
@@ -40,20 +41,14 @@ def run_all(
     asked = args.experiments or all_ids()
     names = [point for name in asked for point in point_names(name, seeds)]
     points = {name: load_point(name) for name in names}
-    if families and len({point.id.partition("@")[0] for point in points.values()}) == len(points):
+    families, derived = asked_metrics(metrics)
+    if metrics and len({point.id.partition("@")[0] for point in points.values()}) == len(points):
         raise UsageError(
-            f"--metric: {families[0]:.80}: needs a sweep, and {names[0]} is one point",
+            f"--metric: {metrics[0]:.80}: needs a sweep, and {names[0]} is one point",
             "the report of a run has all metrics",
         )
     refuse_lost_references(points.values())
-    known = dict.fromkeys(
-        name.partition(".")[0] for each in points.values() for name in each.metrics
-    ) | dict.fromkeys(harm.definition.name for harm in HARMS)
-    if missing := [family for family in families if family not in known]:
-        raise UsageError(
-            f"--metric: {missing[0]:.80}: no such metric{meant(missing[0], known)}",
-            f"there are {', '.join(known)}",
-        )
+    _refuse_unknown(families, derived, points.values())
     if args.scheduler and args.kernel:
         raise UsageError(
             f"--kernel: a lab's workers have their own kernels, got {args.kernel:.80}",
@@ -86,6 +81,48 @@ def run_all(
     except KeyboardInterrupt:
         say(f"{len(done)} of {len(points)} points have run: the same command continues")
         raise
+
+
+def asked_metrics(given: Sequence[str]) -> "tuple[list[str], dict[str, Derived]]":
+    """Read values of --metric: names of metrics, and those given as NAME=FORMULA.
+
+    Raises: UsageError if a formula does not follow the grammar of expressions.
+    """
+    from twoway.contract.expression import Derived, ExpressionError, read_expression
+
+    names, derived = [], {}
+    for each in given:
+        name, equals, formula = (part.strip() for part in each.partition("="))
+        names.append(name)
+        if equals:
+            try:
+                read_expression(formula)
+            except ExpressionError as error:
+                raise UsageError(f"--metric: {name:.80}: {error}") from error
+            derived[name] = Derived(formula=formula)
+    return names, derived
+
+
+def _refuse_unknown(
+    asked: Sequence[str], derived: "Mapping[str, Derived]", points: "Iterable[Point]"
+) -> None:
+    """Raise UsageError if a metric that is asked for does not exist."""
+    from twoway.contract.expression import derived_problems
+    from twoway.report.harm import HARMS
+
+    points = list(points)
+    names = dict.fromkeys(name for each in points for name in each.metrics)
+    axes = {axis for each in points for axis in each.values}
+    for problem in derived_problems(derived, names, axes):
+        raise UsageError(f"--metric: {problem.removeprefix('metrics.')}")
+    families = dict.fromkeys(name.partition(".")[0] for name in names)
+    families |= dict.fromkeys(harm.definition.name for harm in HARMS)
+    known = {**families, **names, **derived}
+    if missing := [name for name in asked if name not in known]:
+        raise UsageError(
+            f"--metric: {missing[0]:.80}: no such metric{meant(missing[0], known)}",
+            f"there are {', '.join(families)}",
+        )
 
 
 def judge_points(args: argparse.Namespace, outcomes: "list[Outcome]") -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model
 
+from twoway.contract.expression import Derived
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
 from twoway.contract.network import IpVersion, whole_ns
 from twoway.description.congestion import CONTROLS
@@ -342,6 +343,11 @@ class Experiment(Model):
     )
     matrix: dict[Name, Axis] = Field(
         default={}, description="a sweep: its axes; every combination of their values is run"
+    )
+    metrics: Annotated[dict[Name, Derived], Field(max_length=50)] = Field(
+        default={},
+        description="metrics computed from others, by name, such as "
+        "`share: goodput.bbr / sum(goodput.*)`",
     )
     figures: Annotated[list[Scatter], Field(max_length=20)] = Field(
         default=[], description="figures that come first on the sweep's page"

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from twoway.contract.expression import derived_problems
 from twoway.contract.model import Name
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
@@ -345,10 +346,13 @@ def make_point(
         senders=[p.name for p in experiment.programs if p.udp_port],
     )
     setup = setup_of(experiment, profile, graph, connections, datagrams)
-    problems = [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
+    derived = experiment.metrics
+    problems = [f"{where}: {p}" for p in derived_problems(derived, known, experiment.matrix)]
+    known += derived
+    problems += [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
     one = ("",)
     every = metric_names(queues=one, connections=one, channels=one, datagrams=one, programs=one)
-    families = {name.partition(".")[0] for name in every}
+    families = {name.partition(".")[0] for name in every} | {*derived}
     drawn = figure_problems(experiment.figures, experiment.matrix, families)
     problems += [f"{where}: {problem}" for problem in drawn]
     if problems:

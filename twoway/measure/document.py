@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from twoway.contract.expression import with_derived
 from twoway.contract.metrics import Metric, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
@@ -17,6 +18,8 @@ Measured = dict[str, Metric]
 def compute(analysis: Analysis) -> Metrics:
     """Compute all of metrics.json but the revision of the analysis."""
     manifest = analysis.run.manifest
+    metrics = _with_errors(_measured(analysis), analysis)
+    every, _ = with_derived(metrics, manifest.experiment.metrics, manifest.point)
     return Metrics(
         experiment=manifest.experiment.id,
         run=manifest.run,
@@ -24,7 +27,7 @@ def compute(analysis: Analysis) -> Metrics:
         backend=manifest.backend,
         clock_source=manifest.clock_source,
         kernel=manifest.kernel.release,
-        metrics=_with_errors(_measured(analysis), analysis),
+        metrics=every,
         found=found_flows(analysis.run, analysis.unfinished),
         fidelity=tuple(fidelity(analysis)),
     )

@@ -1,6 +1,8 @@
 """Figures of experiments: a sweep's curves, or those of one run."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,15 +15,18 @@ from twoway.errors import in_a_sentence
 from twoway.manifest import SEED, Scatter, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
-from twoway.report.repetitions import spread
 from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
+from twoway.report.statistics import spread
 
 # In place of a sweep's axis: the runs in order, as in the rows of a table.
 RUN = "run"
 
-# An axis is logarithmic if its largest value is at least this multiple of its least.
+# An axis is logarithmic if its largest value is at least this multiple of its least
 _DECADES = 1000
+# So it is if each value is at least this multiple of the one before, and the largest this of the
+# least: doublings, or 1, 2, 5 and 10.
+_STEP, _SPAN = 1.6, 8
 
 # Palette index of a paper's numbers: black, seen on any line.
 PRINTED = 6
@@ -193,8 +198,7 @@ def _drawn(
     caption: str,
     link: Callable[[Result], str] | None = None,
 ) -> list[Figure]:
-    across = [name for name in experiment.axes if not (experiment.repeated and name == SEED)]
-    axis = max(across, key=lambda name: len(experiment.axes[name])) if across else SEED
+    axis = longest_axis(experiment)
     if experiment.repeated and axis != SEED:
         caption += " Lines are medians over the seeds, bars span the quartiles."
     return [
@@ -205,20 +209,30 @@ def _drawn(
             axis_label(axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
-            log_x=_spans_decades(experiment, axis),
+            log_x=is_logarithmic(experiment, axis),
             x_names=axis_names(experiment, axis),
         )
         for family, found in families.items()
-        if len({_position(experiment, axis, each.result) for each in found}) > 1
+        if len({position(experiment, axis, each.result) for each in found}) > 1
     ]
 
 
-def _spans_decades(experiment: Experiment, axis: str) -> bool:
-    """Tell whether an axis's values are so far apart that most would coincide."""
+def longest_axis(experiment: Experiment) -> str:
+    """Return the axis with the most values; that of seeds if there is no other."""
+    across = [name for name in experiment.axes if not (experiment.repeated and name == SEED)]
+    return max(across, key=lambda name: len(experiment.axes[name])) if across else SEED
+
+
+def is_logarithmic(experiment: Experiment, axis: str) -> bool:
+    """Tell whether an axis's values are doublings, decades or otherwise far apart."""
     if axis_names(experiment, axis):
         return False
-    values = [_position(experiment, axis, result) for result in experiment.results]
-    return min(values) > 0 and max(values) >= _DECADES * min(values)
+    values = sorted({position(experiment, axis, result) for result in experiment.results})
+    if values[0] <= 0:
+        return False
+    steps = [high / low for low, high in pairwise(values)]
+    spans = values[-1] / values[0]
+    return spans >= _DECADES or (len(steps) > 1 and min(steps) >= _STEP and spans >= _SPAN)
 
 
 def _unit(family: str, unit: str) -> str:
@@ -235,7 +249,7 @@ def _lines(
         kinds: dict[tuple[str, Style], dict[tuple[float, float | None], _Value]] = {}
         repeated: dict[float, list[_Value]] = {}
         for each in series:
-            x = _position(experiment, axis, each.result)
+            x = position(experiment, axis, each.result)
             # Two claims may print two values for one point.
             key = (x, each.value if each.style == "crosses" else None)
             kinds.setdefault((each.who, each.style), {}).setdefault(key, each)
@@ -333,21 +347,27 @@ def axis_names(experiment: Experiment, axis: str) -> tuple[str, ...]:
     """Name the values of an axis that are not numbers, in their order on it."""
     if axis == RUN:
         return tuple(result.id for result in experiment.results)
-    if all(_is_number(result.point[axis]) for result in experiment.results):
+    if all(_number(result.point[axis]) is not None for result in experiment.results):
         return ()
     return tuple(experiment.axes[axis])
 
 
-def _is_number(value: object) -> bool:
+def _number(value: object) -> float | None:
+    """Read a value of an axis, or its name, as a number; None if it is none."""
     first = value[0] if isinstance(value, list) else value
-    return isinstance(first, int | float) and not isinstance(first, bool)
+    if isinstance(first, bool) or not isinstance(first, int | float | str):
+        return None
+    try:
+        number = float(first)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _position(experiment: Experiment, axis: str, result: Result) -> float:
+def position(experiment: Experiment, axis: str, result: Result) -> float:
     """Place a point on an axis: at its value, or at its index if that is not a number."""
     if axis == RUN:
         return float(experiment.results.index(result))
     value = result.point[axis]
-    if _is_number(value):
-        return float(value[0] if isinstance(value, list) else value)
-    return float(experiment.axes[axis].index(label(value)))
+    number = None if axis_names(experiment, axis) else _number(value)
+    return float(experiment.axes[axis].index(label(value))) if number is None else number

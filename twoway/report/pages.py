@@ -3,6 +3,7 @@
 They are self-contained, with figures that zoom, and are written whole or not at all.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.comparison import Comparison
+from twoway.contract.expression import with_derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import Verdicts
@@ -67,24 +69,32 @@ def write_report_page(
         shown=shown,
         hidden=hidden,
         metrics=metrics,
-        families=_families(metrics),
-        definition_of=_definition_of,
+        families=_families(metrics, manifest),
+        definition_of=lambda name: _definition_of(name, manifest, metrics),
+        reasons=with_derived(document.metrics, manifest.experiment.metrics, manifest.point)[1],
         spreads=spreads(manifest.connections, document) if hidden else [],
         checks=checks_of(shown, manifest.connections, document.fidelity),
     )
 
 
-def _families(metrics: Mapping[str, Metric]) -> dict[Definition, dict[str, Metric]]:
+def _families(
+    metrics: Mapping[str, Metric], manifest: Manifest
+) -> dict[Definition, dict[str, Metric]]:
     """Group metrics by definition: the values of each, by their place, such as a connection."""
     found: dict[Definition, dict[str, Metric]] = {}
     for name, metric in metrics.items():
-        if definition := _definition_of(name):
+        if definition := _definition_of(name, manifest, metrics):
             found.setdefault(definition, {})[name.partition(".")[2]] = metric
     return found
 
 
-def _definition_of(metric: str) -> Definition | None:
-    return definitions().get(metric.partition(".")[0])
+def _definition_of(
+    name: str, manifest: Manifest, metrics: Mapping[str, Metric]
+) -> Definition | None:
+    if derived := manifest.experiment.metrics.get(name):
+        words = derived.meaning or derived.formula
+        return Definition(name, metrics[name].unit, words, derived.formula, least=-math.inf)
+    return definitions().get(name.partition(".")[0])
 
 
 def write_runs_page(runs: Sequence[RunSummary], path: Path) -> None:

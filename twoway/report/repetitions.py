@@ -7,14 +7,13 @@ some or for none; only in the middle two cases the spread decides.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import Metrics
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import Row
 from twoway.manifest import SEED, Manifest
 from twoway.report.results import Result
+from twoway.report.statistics import Spread, spread
 
 _HOLDS = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
 # Fields of Spread, and their names for people.
@@ -34,21 +33,6 @@ _FAILS = {
 }
 
 
-class Spread(NamedTuple):
-    """The distribution of a metric over repetitions.
-
-    Attributes:
-        defined: number of repetitions in which the metric is defined; the others are left out.
-    """
-
-    defined: int
-    least: float
-    lower: float
-    median: float
-    upper: float
-    most: float
-
-
 class Over(NamedTuple):
     """A statement over a point's repetitions.
 
@@ -63,14 +47,6 @@ class Over(NamedTuple):
     said: str
     words: str
     holds: bool
-
-
-def spread(values: Iterable[float | None]) -> Spread | None:
-    """Describe values without the undefined ones; None if all are undefined."""
-    found = [value for value in values if value is not None]
-    if not found:
-        return None
-    return Spread(len(found), *(float(q) for q in np.quantile(found, (0, 0.25, 0.5, 0.75, 1))))
 
 
 def without_seed(manifest: Manifest) -> str:

@@ -4,15 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
 from pathlib import Path
+from types import MappingProxyType
 
+from twoway.contract.expression import Derived, with_derived
 from twoway.contract.statements import label
 from twoway.contract.verdicts import points_in_words
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves, scatters
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
-from twoway.report.repetitions import QUANTILES, Spread, grouped, spread, statements
+from twoway.report.repetitions import grouped, statements
 from twoway.report.results import Experiment, Result
+from twoway.report.statistics import Spread, spread
+from twoway.report.sweep_answer import answer_lines, answer_of
 
 PAGE = "index.html"
 TABLES = (CSV, PARQUET)
@@ -36,6 +40,8 @@ def write_sweep_pages(
     failed: Mapping[str, str],
     metrics: Sequence[str] = (),
     waiting: Sequence[str] = (),
+    *,
+    derived: Mapping[str, Derived] = MappingProxyType({}),
 ) -> list[Path]:
     """Write a page, points.csv and points.parquet for each sweep.
 
@@ -45,10 +51,31 @@ def write_sweep_pages(
         failed: the reason why a point has no run, by the point's id.
         metrics: families to draw first, such as goodput.
         waiting: ids of points that have not run yet; the page reloads itself.
+        derived: more metrics, computed from those of the runs.
 
     Returns: the pages.
     """
-    return [_write(each, site, failed, metrics, waiting) for each in experiments if each.axes]
+    return [
+        _write(derive(each, derived), site, failed, metrics, waiting)
+        for each in experiments
+        if each.axes
+    ]
+
+
+def derive(experiment: Experiment, derived: Mapping[str, Derived]) -> Experiment:
+    """Add metrics of a sweep to those of its runs: derived ones, and harm."""
+    with_more = {}
+    for each in experiment.results:
+        every, _ = with_derived(each.metrics.metrics, derived, each.point)
+        with_more[each.id] = each.manifest, each.metrics.model_copy(update={"metrics": every})
+    harmed = with_harm(with_more)
+    results = (replace(each, metrics=harmed[each.id][1]) for each in experiment.results)
+    return replace(experiment, results=tuple(results))
+
+
+def asked_of(experiment: Experiment, metrics: Sequence[str]) -> list[str]:
+    """List the metrics that a sweep answers for: the given ones, else those its file derives."""
+    return [*(metrics or experiment.said.metrics)]
 
 
 def _write(
@@ -58,9 +85,8 @@ def _write(
     metrics: Sequence[str],
     waiting: Sequence[str],
 ) -> Path:
-    harmed = with_harm({each.id: (each.manifest, each.metrics) for each in experiment.results})
-    results = (replace(each, metrics=harmed[each.id][1]) for each in experiment.results)
-    experiment = replace(experiment, results=tuple(results))
+    metrics = asked_of(experiment, metrics)
+    answer = answer_of(experiment, metrics)
     folder = site / experiment.id
     folder.mkdir(exist_ok=True)
 
@@ -76,7 +102,7 @@ def _write(
     }
     every = said | drawn
     figures = {name: every[name] for name in metrics if name in every} | every
-    table = points_table(harmed)
+    table = points_table({each.id: (each.manifest, each.metrics) for each in experiment.results})
     write_points(table, folder)
     pages.write(
         folder / PAGE,
@@ -90,7 +116,8 @@ def _write(
         failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
         waiting=[name for name in waiting if name.partition("@")[0] == experiment.id],
         tables=TABLES,
-        titles=QUANTILES.values(),
+        answer=answer,
+        answer_lines=answer_lines(answer),
         over=[*statements(experiment.results)],
         spreads=_spreads(experiment, list(_shown(units_of(table), figures))),
     )

@@ -9,15 +9,9 @@ from twoway.contract.judge import Verdict
 from twoway.manifest import Manifest
 from twoway.report.flow_table import sweep_table
 from twoway.report.judging import repeated_name
-from twoway.report.repetitions import held, spread, summarised, without_seed
+from twoway.report.repetitions import held, summarised, without_seed
 
 PASS, FAIL, UNTOLD = Verdict.AS_STATED, Verdict.CHANGED, Verdict.CANNOT_TELL
-
-
-def test_spread_of_values() -> None:
-    """Median, quartiles and extremes are those of the defined values."""
-    assert spread([5, None, 1, 2, 4, 3]) == (5, 1, 2, 3, 4, 5)
-    assert spread([None]) is None
 
 
 @pytest.mark.parametrize(

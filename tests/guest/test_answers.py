@@ -1,0 +1,19 @@
+"""The guide from a question to an answer, as a reader carries it out."""
+
+from pathlib import Path
+
+import pytest
+from guides import copy_listings, listing
+from running import twoway
+
+GUIDE = "answers.md"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("guest")
+def test_the_guide_answers_what_it_prints(tmp_path: Path) -> None:
+    """The guide's file leaves the table and the sentences that the guide shows."""
+    copy_listings(GUIDE, tmp_path, "share.yml")
+    ran = twoway("run", tmp_path / "share.yml", "--results", tmp_path / "results")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == listing(GUIDE, "twoway run share.yml --results results")

@@ -1,0 +1,118 @@
+"""The answer of a sweep: its table, its sentences, and what a reader must know of them."""
+
+from pathlib import Path
+
+import pytest
+from page_text import page_text
+from swept_runs import write_points
+from synthetic_run import edit_json, write_run
+
+from twoway.contract.expression import Derived
+from twoway.contract.metrics import METRICS, Metric, Metrics
+from twoway.manifest import MANIFEST, SEED, read_manifest
+from twoway.report.report import analyse_run
+from twoway.report.results import Experiment, Result, read_results
+from twoway.report.sweep_answer import answer_lines, answer_of
+from twoway.report.sweep_page import derive, write_sweep_pages
+
+RATIO = {"ratio": Derived(formula="efficiency.first / efficiency.second * window")}
+
+
+def swept(tmp_path: Path) -> Experiment:
+    """Read a sweep of windows 4, 8 and 16 with two kinds of ACKs; one point is undefined."""
+    (experiment,) = read_results(write_points(tmp_path))
+    return experiment
+
+
+def with_values(result: Result, values: list[float], buffer: float) -> list[Result]:
+    """Repeat a run with other seeds, one for each value of its metric `share`."""
+    axis = {"buffer": {"set": [], "to": [0.25, 0.5, 1, 2, 4]}}
+    repeated = []
+    for seed, value in enumerate(values, start=1):
+        experiment = result.manifest.experiment.model_validate(
+            result.manifest.experiment.model_dump(by_alias=True)
+            | {"matrix": axis, "id": f"swept@buffer={buffer},seed={seed}"}
+        )
+        manifest = result.manifest.model_copy(
+            update={"experiment": experiment, "point": {"buffer": buffer, SEED: seed}}
+        )
+        found = {"share": Metric(value=value, unit="1")}
+        metrics = result.metrics.model_copy(update={"metrics": found})
+        repeated.append(Result(result.folder, manifest, metrics, result.verdicts))
+    return repeated
+
+
+def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
+    """Each point is a row, and each line of the figure a sentence from its first to its last."""
+    answer = answer_of(derive(swept(tmp_path), RATIO), ["ratio"])
+    assert answer_lines(answer) == [
+        ["window", "acks", "ratio"],
+        ["4", "every-segment", "4"],
+        ["4", "delayed", "4"],
+        ["8", "every-segment", "8"],
+        ["8", "delayed", "8"],
+        ["16", "every-segment", "-"],
+        ["16", "delayed", "16"],
+    ]
+    assert answer.sentences == (
+        "ratio (acks every-segment) rises from 4 at window 4 to 8 at 8.",
+        "ratio (acks delayed) rises from 4 at window 4 to 16 at 16.",
+    )
+    assert answer.doubts == ("ratio at window 16, acks every-segment: undefined in 1 of 1 runs.",)
+
+
+def test_seeds_have_an_interval_and_a_line_its_half(tmp_path: Path) -> None:
+    """Repeated points have mean, interval and number; a share that passes 50 % says where."""
+    first = swept(tmp_path).results[0]
+    runs = [
+        *with_values(first, [0.9, 0.8], 0.25),
+        *with_values(first, [0.7, 0.6], 0.5),
+        *with_values(first, [0.3, 0.4], 1),
+        *with_values(first, [0.2, 0.1], 2),
+    ]
+    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
+    assert answer_lines(answer)[:2] == [
+        ["buffer", "share", "95 %", "seeds"],
+        ["0.25", "0.85", "± 0.64", "2"],
+    ]
+    # On a logarithmic axis, for the buffers double.
+    assert answer.sentences == (
+        "share falls from 85 % at buffer 0.25 to 15 % at 2; 50 % at about 0.707; means of 2 seeds.",
+    )
+
+
+def test_draws_in_two_groups_are_named(tmp_path: Path) -> None:
+    """Where draws fall in two groups, the answer says so, with both."""
+    first = swept(tmp_path).results[0]
+    runs = with_values(first, [0.1, 0.1, 0.11, 0.1, 0.9, 0.9, 0.91, 0.9], 1)
+    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
+    (doubt,) = answer.doubts
+    assert doubt.startswith("share at buffer 1: the draws fall in two groups, near 10.2 % and near")
+
+
+def test_the_page_answers_before_all_else(tmp_path: Path) -> None:
+    """The page has the sentences, then the figure, then the table, then other figures."""
+    (page,) = write_sweep_pages([swept(tmp_path)], tmp_path, {}, ["ratio"], derived=RATIO)
+    text = page_text(page)
+    places = [
+        text.index('<p class="answer">ratio (acks every-segment) rises'),
+        text.index('id="swept-ratio"'),
+        text.index('<h2 id="answer">'),
+        text.index('id="swept-efficiency"'),
+    ]
+    assert places == sorted(places)
+    assert "ratio" in (page.parent / "points.csv").read_text().splitlines()[0]
+
+
+def test_a_run_has_the_metrics_of_its_file(tmp_path: Path) -> None:
+    """metrics.json has derived metrics; the page has the reason where one is undefined."""
+    folder = write_run(tmp_path)
+    asked = {"share": "goodput.first / sum(goodput.*)", "none": "1 / (2 - 2)"}
+    edit_json(folder / MANIFEST, lambda document: document["experiment"].update(metrics=asked))
+    analyse_run(folder)
+    metrics = Metrics.read(folder / METRICS).metrics
+    goodputs = [metrics[f"goodput.{name}"].value or 0 for name in ("first", "second")]
+    assert metrics["share"].value == pytest.approx(goodputs[0] / sum(goodputs))
+    assert metrics["none"].value is None
+    assert "(2 - 2) is 0" in page_text(folder / "report.html")
+    assert read_manifest(folder).experiment.metrics["share"].formula == asked["share"]

@@ -1,0 +1,115 @@
+"""Statistics of repeated runs: their spread, intervals of mean and median, and two groups."""
+
+import math
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+# The probability with which an interval holds the true value.
+CONFIDENCE = 0.95
+# Draws fall in two groups if the best split leaves less than this part of their variance within
+# the groups. Of 3,000 samples of ten draws this was so in 0.1 % from a normal distribution, 0.3 %
+# from a uniform and 1.1 % from an exponential one.
+_WITHIN = 0.05
+_LEAST_DRAWS, _LEAST_GROUP = 8, 2
+
+
+class Spread(NamedTuple):
+    """The distribution of a metric over repetitions.
+
+    Attributes:
+        defined: number of repetitions in which the metric is defined; the others are left out.
+        least: the lowest value; lower, median, upper and most are the other quartiles.
+        mean: the arithmetic mean.
+        deviation: the standard deviation of a draw (n - 1); NaN for one draw.
+        margin: half the 95 % interval of the mean by Student's t, which supposes draws near a
+            normal distribution; NaN for one draw.
+        median_low: the lower end of the median's distribution-free interval of at least 95 %, an
+            order statistic; NaN for fewer than six draws.
+        median_high: its upper end.
+        groups: the means of two groups in which the draws fall; empty if they do not.
+    """
+
+    defined: int
+    least: float
+    lower: float
+    median: float
+    upper: float
+    most: float
+    mean: float
+    deviation: float
+    margin: float
+    median_low: float
+    median_high: float
+    groups: tuple[float, ...]
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Describe values without the undefined ones; None if all are undefined."""
+    found = sorted(value for value in values if value is not None)
+    if not found:
+        return None
+    number = len(found)
+    deviation = float(np.std(found, ddof=1)) if number > 1 else math.nan
+    margin = _student(number - 1) * deviation / math.sqrt(number) if number > 1 else math.nan
+    place = _median_place(number)
+    low, high = (found[place], found[-1 - place]) if place is not None else (math.nan, math.nan)
+    lower, median, upper = (float(q) for q in np.quantile(found, (0.25, 0.5, 0.75)))
+    return Spread(
+        defined=number,
+        least=found[0],
+        lower=lower,
+        median=median,
+        upper=upper,
+        most=found[-1],
+        mean=float(np.mean(found)),
+        deviation=deviation,
+        margin=margin,
+        median_low=low,
+        median_high=high,
+        groups=_groups(found),
+    )
+
+
+def _median_place(number: int) -> int | None:
+    """Return how many draws lie outside the median's interval at each end; None if too few.
+
+    The number of draws below the true median is binomial with probability 1/2.
+    """
+    below, place = 0.0, None
+    for outside in range(number // 2):
+        below += math.comb(number, outside) / 2**number
+        if 2 * below > 1 - CONFIDENCE:
+            break
+        place = outside
+    return place
+
+
+@cache
+def _student(freedom: int) -> float:
+    """Return Student's t that a share CONFIDENCE of draws does not exceed in size.
+
+    The distribution's integral over the angle atan(t / sqrt(freedom)) is that of a power of cosine.
+    """
+    angles = np.linspace(0, math.pi / 2, 200_001)
+    density = np.cos(angles) ** (freedom - 1)
+    below = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    angle = float(np.interp(CONFIDENCE * below[-1], below, angles))
+    return math.sqrt(freedom) * math.tan(angle)
+
+
+def _groups(found: list[float]) -> tuple[float, ...]:
+    """Return the means of two groups if nearly all of the variance lies between them."""
+    number = len(found)
+    whole = float(np.var(found)) * number
+    if number < _LEAST_DRAWS or whole == 0:
+        return ()
+    best, means = whole, tuple[float, ...]()
+    for at in range(_LEAST_GROUP, number - _LEAST_GROUP + 1):
+        low, high = found[:at], found[at:]
+        within = float(np.var(low)) * len(low) + float(np.var(high)) * len(high)
+        if within < best:
+            best, means = within, (float(np.mean(low)), float(np.mean(high)))
+    return means if best < _WITHIN * whole else ()
