@@ -10,9 +10,11 @@ from site_pages import ELEMENTS, element_page
 
 from twoway.description.experiment import Profile
 from twoway.links.delay import ChangingDelay
+from twoway.links.direction import Direction
 from twoway.links.element import BeforeQueue, BehindQueue, Elements
+from twoway.links.half_duplex import HalfDuplex
 from twoway.links.impairments import Impairments
-from twoway.links.registry import elements
+from twoway.links.registry import elements, pages
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
 
@@ -32,12 +34,18 @@ def test_elements_behind_the_queue_say_what_they_do(kind: type[BehindQueue]) -> 
     assert {"LOSES", "KEEPS_SPACING"} <= vars(kind).keys()
 
 
-@pytest.mark.parametrize("name", elements())
-def test_each_element_has_a_page(name: str) -> None:
-    """The site has a page for each element, with the element's title and field."""
+@pytest.mark.parametrize(("name", "title"), pages().items())
+def test_each_element_has_a_page(name: str, title: str) -> None:
+    """The site has a page for each element and for a shared medium, with its title and field."""
     page = element_page(name, Profile.model_json_schema(), lambda _: [])
-    assert page.startswith(f"# {elements()[name].TITLE}: `{name}`\n")
-    assert name in ELEMENTS
+    assert page.startswith(f"# {title}: `{name}`\n")
+
+
+def test_pages_are_those_of_the_fields_on_links() -> None:
+    """A field of a profile or of a direction has a page if it is a part of links."""
+    assert ELEMENTS.keys() == {*elements(), HalfDuplex.FIELD}
+    assert elements().keys() <= Direction.model_fields.keys()
+    assert HalfDuplex.FIELD in Profile.model_fields
 
 
 def test_two_elements_of_a_kind_are_no_answer() -> None:
