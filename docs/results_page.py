@@ -15,7 +15,7 @@ from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
 from twoway.contract.statements import Bounds
 from twoway.description.matrix import full_name, points, without
-from twoway.description.point import find_experiment, point_names
+from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
 from twoway.paths import ROOT
@@ -189,7 +189,7 @@ def _spread() -> list[str]:
         "|---" * 8 + "|",
     ]
     for name in all_ids():
-        experiment = load_experiment(find_experiment(name))
+        experiment = load_experiment(find_source(name))
         by_point: dict[tuple[str, str], list[float]] = {}
         for point in points(experiment.matrix):
             for _, finding, metric in said_at(point, experiment.findings):

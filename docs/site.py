@@ -113,7 +113,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if posixpath.dirname(here) == "suites":
         markdown = markdown.replace(_CARD, card_tables(Path(here).stem))
     if here == "catalogue.md":
-        markdown = markdown.replace(_CARDS, cards(json.loads(_output("twoway", "list", "--json"))))
+        listed = json.loads(_output("twoway", "list", "--json"))
+        those = [each for each in listed if not each["folder"].startswith("suites/")]
+        markdown = markdown.replace(_CARDS, cards(those))
     return markdown.replace(_REFERENCE, _REFERENCES) if here == "index.md" else markdown
 
 

@@ -11,7 +11,6 @@ from running import SMALL, write_experiment
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.paths import SUITES
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -47,7 +46,7 @@ def test_dctcp_is_marked_above_a_threshold(tmp_path: Path) -> None:
     Its SYN has a mark of its own, which only a receiver of DCTCP accepts.
     """
     point = "control=dctcp,line=50mbit-20ms,aqm=step"
-    found = compute(Analysis(carry_out(Path(f"{SUITES}/ecn/ecn-alone.yml@{point}"), tmp_path)))
+    found = compute(Analysis(carry_out(Path(f"ecn/alone@{point}"), tmp_path)))
     metrics = {n: np.nan if m.value is None else m.value for n, m in found.metrics.items()}
     assert {row.verdict for row in found.fidelity} == {Verdict.PASS}
     assert metrics["marks.forward"] > 0

@@ -11,7 +11,6 @@ from running import SMALL, write_experiment
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.paths import SUITES
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -42,7 +41,7 @@ def test_packets_arrive_within_their_jitter(tmp_path: Path) -> None:
 
 def test_acks_that_look_alike_may_overtake(tmp_path: Path) -> None:
     """Equal ACKs that overtake one another are not counted as mistimed packets."""
-    point = SUITES / "rfc9743/rfc9743-reordering.yml@control=reno,overtake=20"
+    point = Path("rfc9743/reordering@control=reno,overtake=20")
     folder = carry_out(point, tmp_path / "results")
     (row,) = [r for r in compute(Analysis(folder)).fidelity if "too early" in r.check]
     assert row.verdict is Verdict.PASS, row

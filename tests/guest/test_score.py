@@ -12,7 +12,6 @@ from running import ROOT, measure, twoway
 from selenium.webdriver.common.by import By
 
 from twoway.backends.sandbox import GUEST_PATH
-from twoway.paths import SUITES
 from twoway.report.card import Card, card_table
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -28,13 +27,12 @@ ROW = {
     ],
 }
 EXPERIMENT = {
-    "schema": 1,
     "title": "Alone",
     "topology": {"name": "two_node"},
     "profile": "access-8mbit",
     "flows": [{"name": "flow", "from": "h1", "to": "h2", "congestion": "reno"}],
     "matrix": {
-        "control": {"set": ["flows.flow.congestion"], "to": ["reno", "bbr"]},
+        "control": {"set": ["flows.flow.congestion"]},
         "queue": {"set": ["profile.forward.queue_packets"], "to": [5, 50]},
     },
     "duration_s": 4,
@@ -49,13 +47,12 @@ _REGISTER = "return tcp_register_congestion_control"
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a suite of one row, and score a module in it beside one that fails to load."""
     folder = tmp_path_factory.mktemp("scored")
-    (folder / "small").mkdir()
-    (folder / "small/small-alone.yml").write_text(yaml.safe_dump(EXPERIMENT))
     suite = {
-        "schema": 1,
+        "schema": 2,
         "title": "Small",
         "columns": ["reno", "bbr"],
-        "rows": {"small-alone": ROW},
+        "base": EXPERIMENT,
+        "rows": {"alone": ROW},
     }
     (folder / "small.yml").write_text(yaml.safe_dump(suite))
     text = AIMD.read_text().replace('"aimd"', '"broken"')
@@ -176,12 +173,11 @@ def test_a_button_shows_the_rows_of_a_metric(browser: Any, scored: Path) -> None
 def test_a_metric_that_is_none_is_refused_before_any_run(tmp_path: Path, scored: Path) -> None:
     """A row's metric that its experiment lacks is named, and nothing runs."""
     suite = yaml.safe_load((scored / "small.yml").read_text())
-    suite["rows"]["small-alone"]["shows"][0]["metric"] = "goodput.nosuch"
-    shutil.copytree(scored / "small", tmp_path / "small")
+    suite["rows"]["alone"]["shows"][0]["metric"] = "goodput.nosuch"
     (tmp_path / "small.yml").write_text(json.dumps(suite))
     done = _score(tmp_path)
     assert done.returncode == 2
-    assert "rows.small-alone.shows: goodput.nosuch: no such metric" in done.stderr
+    assert "rows.alone.shows: goodput.nosuch: no such metric" in done.stderr
     assert not (tmp_path / "results").exists()
 
 
@@ -189,7 +185,7 @@ def test_the_kept_card_is_measured_again(tmp_path: Path) -> None:
     """A point of the suite `quick` has the value in the card of docs/results/score."""
     kept = Card.read(ROOT / "docs/results/score/quick.json")
     point = "control=reno,line=20mbit-100ms,buffer=1bdp"
-    measured = measure(f"{SUITES}/quick/quick-alone.yml@{point}", tmp_path)["metrics"]
+    measured = measure(f"quick/alone@{point}", tmp_path)["metrics"]
     lines = [each for each in kept.lines if each.at == "line 20mbit-100ms, buffer 1bdp"]
     assert len([each for each in lines if each.row == "quick-alone"]) == 2
     for line in lines:

@@ -1,4 +1,4 @@
-"""The subcommand that lists experiments."""
+"""The subcommand that lists experiments and the rows of suites."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from operator import itemgetter
 from twoway.commands.options import JSON, add_options
 from twoway.paths import experiment_files
 
-HELP = "all experiments"
+HELP = "all experiments, and the rows of all suites"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,16 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print all experiments."""
+    """Print all experiments and rows of suites."""
+    from twoway.description.point import find_source
     from twoway.description.reading import load_experiment
+    from twoway.description.suite import row_names, suite_names
 
+    folders = {name: path.parent.name for name, path in experiment_files().items()}
+    folders |= {row: f"suites/{suite}" for suite in suite_names() for row in row_names(suite)}
     rows = []
-    for name, path in experiment_files().items():
-        experiment = load_experiment(path)
+    for name, folder in folders.items():
+        experiment = load_experiment(find_source(name))
         rows.append(
             {
                 "id": name,
-                "folder": path.parent.name,
+                "folder": folder,
                 "title": experiment.title,
                 "duration_s": experiment.duration_s,
                 "source": experiment.source.where if experiment.source else None,

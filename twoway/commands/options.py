@@ -184,11 +184,15 @@ def add_experiments(parser: argparse.ArgumentParser) -> None:
     named.completer = _experiments
 
 
-def _experiments(prefix: str, **_: Any) -> list[str]:
-    """List completions for an experiment: ids, or files under a folder."""
-    if "/" in prefix or prefix.startswith("."):
-        return [str(path) for path in Path().glob(f"{prefix}*")]
-    return list(experiment_files())
+def _experiments(prefix: str, **_options: Any) -> list[str]:
+    """List completions for an experiment: ids and suites, rows of a suite, or files."""
+    from twoway.description.suite import row_names, suite_names
+
+    suite, slash, _ = prefix.rpartition("/")
+    if slash or prefix.startswith("."):
+        files = [str(path) for path in Path().glob(f"{prefix}*")]
+        return files + [row for row in row_names(suite) if row.startswith(prefix)]
+    return [*experiment_files(), *(f"{each}/" for each in suite_names())]
 
 
 def all_ids() -> list[str]:

@@ -14,7 +14,7 @@ from twoway.commands.options import (
     all_ids,
     shown,
 )
-from twoway.commands.sweeping import judge_points, run_all
+from twoway.commands.sweeping import judge_points, named_points, run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.messages import say
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.sweep_page import write_sweep_pages
     from twoway.runs.clean import remove_captures
 
-    outcomes = run_all(args)
+    outcomes = run_all(args, named_points(args.experiments))
     done = [outcome.folder for outcome in outcomes if outcome.folder]
     make_folder(args.results / "papers")
     failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}

@@ -42,7 +42,12 @@ def _schema(kind: str) -> Any:
     )
     model = dict(zip(SCHEMAS, models, strict=True))[kind]
     if kind in PUBLISHED:
-        return _without_steps(model.model_json_schema())
+        schema = model.model_json_schema()
+        if model is Suite:
+            fields = {"enum": [*Experiment.model_json_schema()["properties"]]}
+            schema["properties"]["base"]["propertyNames"] = fields
+            schema["$defs"]["Row"]["properties"]["experiment"]["propertyNames"] = fields
+        return _without_steps(schema)
     # In the form in which documents are written, with the commands of a plan's steps.
     return model.model_json_schema(mode="serialization")
 

@@ -3,7 +3,6 @@
 import argparse
 import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import (
@@ -25,8 +24,10 @@ from twoway.messages import console, meant, say
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from twoway.contract.suite import ReadSuite
     from twoway.description.own_modules import OwnModule
+    from twoway.description.point import Point
+    from twoway.description.reading import ExperimentSource
+    from twoway.description.suite import LoadedSuite
     from twoway.report.card import Card
     from twoway.report.card_comparing import CardComparison
     from twoway.sweeps.sweep import Outcome
@@ -97,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _card(
     args: argparse.Namespace,
-    suite: "ReadSuite",
+    suite: "LoadedSuite",
     others: "Mapping[str, OwnModule | None]",
     into: Path,
 ) -> "tuple[Card, list[Outcome]]":
@@ -109,35 +110,37 @@ def _card(
         others: the controls that the suite does not list, with their modules.
         into: the card's folder.
     """
-    from twoway.description.point import point_names
-    from twoway.description.suite import rows_without, write_rows
+    from twoway.description.suite import rows_for, rows_without
     from twoway.report.card import make_card
     from twoway.report.card_page import write_card
     from twoway.report.results import read_results
 
     columns = (*others, *suite.said.columns)
-    with TemporaryDirectory(prefix="twoway-") as made:
-        files = suite.files
-        for number, (name, module) in enumerate(others.items()):
-            files += (rows := write_rows(suite, name, module, Path(made) / str(number)))
-            if module:
-                _build(rows[0], args)
-        args.experiments = [str(file) for file in files]
-        runs = sum(len(point_names(name, args.seeds)) for name in args.experiments)
-        say(f"{runs} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
-        outcomes = run_all(args, seeds=args.seeds)
-    # experiments of the suite's columns, and of each other control
-    done: dict[Path, list[Path]] = {}
-    for outcome in outcomes:
-        if outcome.folder:
-            done.setdefault(Path(outcome.name).parent, []).append(outcome.folder)
-    experiments = [each for folders in done.values() for each in read_results(folders)]
+    # those of the suite's columns, and of each other control
+    loaded = [_points(suite.experiments, args)]
+    for name, module in others.items():
+        loaded.append(_points(rows_for(suite, name, module), args))
+        if module:
+            _build(loaded[-1][0], args)
+    points = {point.id: point for group in loaded for point in group}
+    say(f"{len(points)} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
+    outcomes = run_all(args, points)
+    folders = {outcome.id: outcome.folder for outcome in outcomes if outcome.folder}
+    done = ([folders[point.id] for point in group if point.id in folders] for group in loaded)
+    experiments = [each for group in done for each in read_results(group)]
     failed = {outcome.id: outcome.error for outcome in outcomes if not outcome.folder}
     without = {name: rows_without(suite, name) for name, module in others.items() if not module}
     card = make_card(suite, columns, experiments, failed, without)
     make_folder(into)
     write_card(card, experiments, into)
     return card, outcomes
+
+
+def _points(rows: "Iterable[ExperimentSource]", args: argparse.Namespace) -> "list[Point]":
+    """Read all points of rows, each with the seeds that the command line asks for."""
+    from twoway.runs.points import load_points
+
+    return [point for row in rows for point in load_points(row, args.seeds)]
 
 
 def _is_kernel(name: str) -> bool:
@@ -169,21 +172,18 @@ def _against(asked: str, columns: tuple[str, ...]) -> "Callable[[Card], CardComp
     return _beside(read_card(Path(asked)))
 
 
-def _build(file: Path, args: argparse.Namespace) -> None:
-    """Build the module of an experiment, so that a compiler error stops the command at once.
+def _build(point: "Point", args: argparse.Namespace) -> None:
+    """Build the module of a point, so that a compiler error stops the command at once.
 
     Raises: UsageError with the compiler's errors.
     """
     from twoway.backends.own_modules import own_modules
     from twoway.backends.registry import find_backend
     from twoway.backends.uml import Uml
-    from twoway.description.point import point_names
     from twoway.plan.plan import build_plan
-    from twoway.runs.points import load_point
 
     backend = find_backend(args.backend, args.kernel)
     if isinstance(backend, Uml):  # other backends refuse own modules
-        point = load_point(point_names(str(file))[0])
         own_modules(backend.guest, build_plan(point, in_kernel=backend.in_kernel).own_modules)
 
 
@@ -201,18 +201,17 @@ def _refuse_missing_programs(controls: "Iterable[str]") -> None:
             )
 
 
-def _refuse_unknown_metrics(suite: "ReadSuite") -> None:
+def _refuse_unknown_metrics(suite: "LoadedSuite") -> None:
     """Raise UsageError if a row shows a metric that its experiment does not have."""
-    from twoway.description.point import point_names
-    from twoway.runs.points import load_point
+    from twoway.runs.points import load_points
 
-    for file in suite.files:
-        row = file.stem
-        known = load_point(point_names(str(file))[0]).metrics
-        for each in suite.said.rows[row].shows:
+    for row in suite.experiments:
+        known = load_points(row)[0].metrics
+        name = row.id.removeprefix(f"{suite.name}-")
+        for each in suite.rows[row.id].shows:
             if each.metric not in known:
                 raise UsageError(
-                    f"suite {suite.name}: rows.{row}.shows: {each.metric:.80}: no such metric"
+                    f"suite {suite.name}: rows.{name}.shows: {each.metric:.80}: no such metric"
                     f"{meant(each.metric, known)}",
                     f"there are {', '.join(known)}",
                 )

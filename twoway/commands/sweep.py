@@ -21,7 +21,7 @@ from twoway.commands.options import (
     add_options,
     shown,
 )
-from twoway.commands.sweeping import asked_metrics, judge_points, run_all
+from twoway.commands.sweeping import asked_metrics, judge_points, named_points, run_all
 from twoway.contract.writing import chown_like_parent
 from twoway.messages import console, say
 
@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     pages = _Pages(args)
     try:
-        outcomes = run_all(args, args.metric, args.seeds, pages.on_outcome)
+        points = named_points(args.experiments, args.seeds)
+        outcomes = run_all(args, points, args.metric, pages.on_outcome)
     except KeyboardInterrupt:
         pages.stopped()
         raise

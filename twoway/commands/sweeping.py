@@ -14,37 +14,45 @@ if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome
 
 
+def named_points(names: Sequence[str], seeds: int | None = None) -> "dict[str, Point]":
+    """Read every point of experiments, by name; of all experiments if none is named."""
+    from twoway.description.point import point_names
+    from twoway.runs.points import load_point
+
+    return {
+        point: load_point(point)
+        for name in names or all_ids()
+        for point in point_names(name, seeds)
+    }
+
+
 def run_all(
     args: argparse.Namespace,
+    points: "Mapping[str, Point]",
     metrics: Sequence[str] = (),
-    seeds: int | None = None,
     on_outcome: "Callable[[list[Outcome], list[str]], None]" = lambda _, __: None,
 ) -> "list[Outcome]":
-    """Run every point of the experiments on the command line, all by default.
+    """Run points with the options on the command line.
 
     Args:
         args: the command line.
+        points: the points, by the names that the command line takes.
         metrics: metrics to be drawn over points, which must exist, or NAME=FORMULA.
-        seeds: number of repetitions of each point; by default as the files say.
         on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
             points that are left.
 
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
     from twoway.backends.registry import find_backend
-    from twoway.description.point import point_names
     from twoway.progress import SweepBar
-    from twoway.runs.points import load_point, refuse_lost_references
+    from twoway.runs.points import refuse_lost_references
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 
-    asked = args.experiments or all_ids()
-    names = [point for name in asked for point in point_names(name, seeds)]
-    points = {name: load_point(name) for name in names}
     families, derived = asked_metrics(metrics)
     if metrics and len({point.id.partition("@")[0] for point in points.values()}) == len(points):
         raise UsageError(
-            f"--metric: {metrics[0]:.80}: needs a sweep, and {names[0]} is one point",
+            f"--metric: {metrics[0]:.80}: needs a sweep, and {next(iter(points))} is one point",
             "the report of a run has all metrics",
         )
     refuse_lost_references(points.values())

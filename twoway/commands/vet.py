@@ -14,7 +14,7 @@ from twoway.messages import say
 if TYPE_CHECKING:
     from twoway.description.point import Point
 
-HELP = "check experiments without running them; all by default"
+HELP = "check experiments, or all rows of suites, without running them; all experiments by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
 _INSTALL = "a guest has the programs of this machine's /usr: install it, or list it in `files`"
 
@@ -32,7 +32,12 @@ def run(args: argparse.Namespace) -> int:
     # Problems with their hints, in order of appearance; one that every point has is printed once.
     problems: dict[tuple[str, str], None] = {}
     warnings: list[str] = []
-    names = args.experiments or all_ids()
+    names: list[str] = []
+    for name in args.experiments or all_ids():
+        try:
+            names += _rows_of(name) or [name]
+        except TwowayError as error:
+            problems.update(dict.fromkeys(_of_error(error)))
     for name in names:
         points: list[Point] = []
         found = dict.fromkeys(_problems(name, points))
@@ -51,6 +56,18 @@ def run(args: argparse.Namespace) -> int:
     of_points = f": {number} points" if number > len(names) else ""
     say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound{of_points}")
     return 0
+
+
+def _rows_of(name: str) -> list[str]:
+    """List the rows of a suite; none if a name is no suite's.
+
+    Raises: SpecError with every problem of the suite.
+    """
+    from twoway.description.suite import load_suite, rows_of_suite
+
+    if rows := rows_of_suite(name):
+        load_suite(name)
+    return rows
 
 
 def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
@@ -93,12 +110,12 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
 
 def _missing_programs(name: str) -> Iterator[str]:
     """List missing programs of an experiment with other problems, as far as its file tells."""
-    from twoway.description.point import find_experiment
+    from twoway.description.point import find_source
     from twoway.description.reading import load_experiment
     from twoway.runs.installed import missing_programs
 
     with suppress(SpecError):
-        experiment = load_experiment(find_experiment(name.partition("@")[0]))
+        experiment = load_experiment(find_source(name.partition("@")[0]))
         yield from missing_programs(name, experiment.programs, {})
 
 

@@ -1,8 +1,7 @@
 """A suite for reports: its situations, and the metrics shown for each."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,6 +10,8 @@ from twoway.contract.model import Model, Name
 # The axis of a row's experiment that sets the control under test.
 AXIS = "control"
 Words = Annotated[str, Field(min_length=1, max_length=500)]
+# Fields of an experiment (twoway/description/experiment.py), some of them or all.
+Fields = dict[str, Any]
 
 
 # Which values of a metric are better: more, less, or those nearer to a number.
@@ -30,13 +31,18 @@ class Shown(Model):
 class Row(Model):
     """One situation: an experiment, and the metrics shown."""
 
+    experiment: Fields = Field(
+        default={},
+        description="the fields in which its experiment differs from `base`, as a JSON merge patch "
+        "(RFC 7396): a mapping is merged, anything else replaces, null removes",
+    )
     asks: Words = Field(description="the question, as a sentence")
     source: Words = Field(description="who asks for it")
     shows: list[Shown] = Field(default=[], description="the metrics to show")
     cannot: Words | None = Field(
         default=None,
         description="instead of metrics: the reason why no run shows it, printed in each cell; "
-        "such a row has no experiment",
+        "nothing runs for such a row",
     )
 
 
@@ -46,12 +52,12 @@ class HarmRows(Model):
     All have the flow `flow` with the control under test, and the same other axes.
     """
 
-    alone: Name = Field(description="the row in which `flow` is alone; shows goodput.flow")
-    itself: Name = Field(
+    alone: str = Field(description="the row in which `flow` is alone; shows goodput.flow")
+    itself: str = Field(
         description="the row in which a flow `other` of the same control is beside it; shows "
         "goodput.other"
     )
-    beside: Name = Field(
+    beside: str = Field(
         description="the row in which `other` has the control that the axis `other` sets; shows "
         "goodput.other and goodput.flow"
     )
@@ -60,37 +66,53 @@ class HarmRows(Model):
 class Suite(Model):
     """Situations that congestion controls are tried in: `suites/<name>.yml`."""
 
-    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    schema_version: Literal[2] = Field(alias="schema", description="version of this format: 2")
     title: Words = Field(description="one line for people")
     columns: Annotated[list[Name], Field(min_length=1)] = Field(
-        description="the controls with which every other control is compared"
+        description="the controls with which every other control is compared: the values of the "
+        "axis `control` of every row"
+    )
+    base: Fields = Field(
+        default={},
+        description="fields of an experiment that all rows have; its axis `control` sets the "
+        "controls of the flows under test",
     )
     harm: HarmRows | None = Field(default=None, description="the rows for the matrix of harm")
     absent: Words | None = Field(
         default=None, description="what the suite does not try, and why, as sentences"
     )
     rows: Annotated[dict[Name, Row], Field(min_length=1)] = Field(
-        description="the experiments of the suite's folder, by id"
+        description="the situations by name; the experiment of the row `alone` is NAME/alone on "
+        "the command line, and its id is NAME-alone"
     )
 
 
 @dataclass(frozen=True)
 class ReadSuite:
-    """A suite as read from its files.
+    """A suite as read from its file.
 
     Attributes:
         name: the file's name.
         said: the content of the file.
-        folder: the folder of the rows' experiments.
-        sha256: hash of the list and of all files of the folder.
+        sha256: hash of the content, and of the files beside it that rows name.
     """
 
     name: str
     said: Suite
-    folder: Path
     sha256: str
 
     @property
-    def files(self) -> list[Path]:
-        """The experiments of the rows that have one, in order."""
-        return [self.folder / f"{row}.yml" for row, each in self.said.rows.items() if each.shows]
+    def rows(self) -> dict[str, Row]:
+        """The rows by the ids of their experiments, in order."""
+        return {self._id(row): each for row, each in self.said.rows.items()}
+
+    @property
+    def harm(self) -> HarmRows | None:
+        """The rows for the matrix of harm, by the ids of their experiments."""
+        rows = self.said.harm
+        return rows and HarmRows(
+            alone=self._id(rows.alone), itself=self._id(rows.itself), beside=self._id(rows.beside)
+        )
+
+    def _id(self, row: str) -> str:
+        return f"{self.name}-{row}"

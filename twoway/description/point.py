@@ -34,23 +34,22 @@ from twoway.description.parsing import shown
 from twoway.description.placement import placement_problems, setting_problems
 from twoway.description.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.description.reading import (
-    ProfileSource,
+    ExperimentSource,
     axis_problems,
     checked_profile,
+    experiment_file,
     load_experiment,
-    own_modules,
-    profile_file,
-    program_files,
-    read_document,
 )
+from twoway.description.referred import find_topology, in_experiment, profile_source
 from twoway.description.repetitions import at_matrix, repeated_points, split
 from twoway.description.statements import said_at
+from twoway.description.suite import find_row, rows_of_suite
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
 from twoway.links.dtm import Channel
 from twoway.manifest import SEED
 from twoway.messages import meant
-from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
+from twoway.paths import experiment_files, shown_path
 
 # Names with another meaning in the results folder.
 _RESERVED_IDS = ("latest", "calibration", "papers", "score")
@@ -121,60 +120,6 @@ def find_experiment(name: str) -> Path:
     return files[name]
 
 
-def find_profile(name: str, beside: Path | None = None) -> Path:
-    """Find a link profile's file by name.
-
-    Args:
-        name: the profile's name.
-        beside: the experiment's file, whose folder is searched first; None for none.
-
-    Raises: SpecError if there is no such profile.
-    """
-    path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
-    if not path.is_file():
-        known = sorted(each.stem for each in PROFILES.glob("*.yml"))
-        raise SpecError(
-            [f"{shown_path(path)}: no such profile{meant(name, known)}"],
-            f"existing profiles: {', '.join(known)}",
-        )
-    return path
-
-
-def profile_source(given: str | Mapping[str, Any], beside: Path | None) -> ProfileSource:
-    """Find a link profile: its file by name, or the fields that an experiment has.
-
-    Args:
-        given: the experiment's field `profile`.
-        beside: the experiment's file; None for none.
-
-    Raises: SpecError if there is no such profile.
-    """
-    if isinstance(given, str):
-        return profile_file(find_profile(given, beside))
-    fields = {"schema": 1, "title": "", **given}
-    return ProfileSource("profile", fields, beside.parent if beside else Path())
-
-
-def _in_experiment(where: object, error: SpecError, given: object) -> list[str]:
-    """Place the problems of a profile in its experiment: after the field, or within its fields."""
-    if isinstance(given, str):
-        return [f"{where}: profile: {problem}" for problem in error.problems]
-    return [f"{where}: {problem.replace('profile: ', 'profile.', 1)}" for problem in error.problems]
-
-
-def _find_topology(name: str, beside: Path | None) -> Path:
-    """Return the path of a topology's file, by name; the file may not exist."""
-    return _beside(beside, f"{name}.py") or TOPOLOGIES / f"{name}.py"
-
-
-def _beside(experiment: Path | None, name: str) -> Path | None:
-    """Return a file beside an experiment's file, unless it is the checkout's own."""
-    if experiment is None or experiment.resolve().is_relative_to(EXPERIMENTS):
-        return None
-    path = experiment.parent / name
-    return path if path.is_file() and path.name != experiment.name else None
-
-
 def load_point(name: str, metric_names: MetricNames) -> Point:
     """Read an experiment, or one point of a sweep, with all that it refers to.
 
@@ -186,16 +131,33 @@ def load_point(name: str, metric_names: MetricNames) -> Point:
     Raises: SpecError with every problem found.
     """
     experiment_name, _, named = name.partition("@")
-    where, path = _named(experiment_name)
-    experiment = _loaded(path)
+    source = find_source(experiment_name)
+    experiment = _loaded(source)
     if not experiment.matrix and not named:
-        return make_point(where, path.stem, experiment, metric_names, path=path)
+        return make_point(source, experiment, metric_names)
     in_matrix, seed = split(experiment, named)
-    point = find_point(where, experiment.matrix, in_matrix)
+    point = find_point(source.where, experiment.matrix, in_matrix)
     if seed is not None:
         point = {**point, SEED: seed}
-    where, experiment = f"{where}: point {named}", load_experiment(path, point)
-    return make_point(where, path.stem, experiment, metric_names, point, path=path)
+    return make_point(source, load_experiment(source, point), metric_names, point)
+
+
+def load_points(
+    source: ExperimentSource, metric_names: MetricNames, seeds: int | None = None
+) -> list[Point]:
+    """Read all points of an experiment.
+
+    Args:
+        source: the experiment.
+        metric_names: lists the names of the metrics.
+        seeds: number of repetitions of each point; by default as the experiment says.
+
+    Raises: SpecError with every problem found.
+    """
+    return [
+        make_point(source, load_experiment(source, at), metric_names, at)
+        for at in _all_points(source, seeds)
+    ]
 
 
 def point_names(name: str, seeds: int | None = None) -> list[str]:
@@ -211,13 +173,10 @@ def point_names(name: str, seeds: int | None = None) -> list[str]:
     Raises: SpecError if there is no such experiment or point, or its file has problems.
     """
     experiment_name, _, asked = name.partition("@")
-    where, path = _named(experiment_name)
-    experiment = _loaded(path)
-    if experiment.matrix:
-        _refuse_unknown_paths(path, experiment)
+    source = find_source(experiment_name)
     if not asked:
-        found = repeated_points(where, experiment, points(experiment.matrix), seeds)
-        return [full_name(experiment_name, point) for point in found]
+        return [full_name(experiment_name, point) for point in _all_points(source, seeds)]
+    where, experiment = source.where, _sound(source)
     in_matrix, seed = (asked, None) if seeds else split(experiment, asked)
     chosen = find_points(where, experiment.matrix, in_matrix)
     if seed is not None:
@@ -227,88 +186,100 @@ def point_names(name: str, seeds: int | None = None) -> list[str]:
     return [full_name(experiment_name, point) for point in chosen]
 
 
-def _loaded(path: Path) -> Experiment:
-    """Load an experiment's file; add the problems of its profile and topology to its own."""
+def _all_points(source: ExperimentSource, seeds: int | None) -> list[AxisValues]:
+    """List the points of an experiment, each with every seed."""
+    experiment = _sound(source)
+    return [*repeated_points(source.where, experiment, points(experiment.matrix), seeds)]
+
+
+def _sound(source: ExperimentSource) -> Experiment:
+    """Load an experiment; raise SpecError if it has problems, or axes that set no field."""
+    experiment = _loaded(source)
+    if experiment.matrix:
+        _refuse_unknown_paths(source, experiment)
+    return experiment
+
+
+def _loaded(source: ExperimentSource) -> Experiment:
+    """Load an experiment; add the problems of its profile and topology to its own."""
     try:
-        return load_experiment(path)
+        return load_experiment(source)
     except SpecError as error:
-        problems = [*error.problems, *_problems_referred_to(path)]
+        problems = [*error.problems, *_problems_referred_to(source)]
         raise SpecError(problems, error.hint) from error
 
 
-def _refuse_unknown_paths(path: Path, experiment: Experiment) -> None:
+def _refuse_unknown_paths(source: ExperimentSource, experiment: Experiment) -> None:
     """Raise SpecError if an axis sets a field that does not exist; once, not at each point."""
     values = changes(experiment.matrix, next(points(experiment.matrix)))
     named = values.get("profile")
     try:
-        source = profile_source(str(named) if named else experiment.profile, path)
+        profile = profile_source(str(named) if named else experiment.profile, source.file)
     except SpecError as error:
-        raise SpecError([f"{path}: profile: {error}"], error.hint) from error
-    if problems := axis_problems(path, experiment, source, values):
+        raise SpecError([f"{source.where}: profile: {error}"], error.hint) from error
+    if problems := axis_problems(source, profile, values):
         raise SpecError(problems, "`twoway schema experiment` and `profile` describe all fields")
 
 
-def _problems_referred_to(path: Path) -> list[str]:
-    """List problems of topology, hosts and profile in a file that has problems itself."""
-    try:
-        document = read_document(path)
-    except SpecError:
-        return []
-    problems = []
+def _problems_referred_to(source: ExperimentSource) -> list[str]:
+    """List problems of topology, hosts and profile in an experiment that has problems itself."""
+    document, problems = source.document, list[str]()
     try:
         topology = TypeAdapter(Named).validate_python(document.get("topology"))
-        graph = load_topology(_find_topology(topology.name, path), topology.parameters)
+        graph = load_topology(find_topology(topology.name, source.file), topology.parameters)
         problems += _unknown_hosts(document, graph)
     except ValidationError:
         pass  # the error on its shape is reported already
     except SpecError as error:
         problems += [f"topology: {problem}" for problem in error.problems]
-    problems = [f"{path}: {problem}" for problem in problems]
+    problems = [f"{source.where}: {problem}" for problem in problems]
     given = document.get("profile")
     try:
         if not isinstance(given, Mapping):
             given = TypeAdapter(Name).validate_python(given)
-        checked_profile(profile_source(given, path), {})
+        checked_profile(profile_source(given, source.file), {})
     except ValidationError:
         pass
     except SpecError as error:
-        problems += _in_experiment(path, error, given)
+        problems += in_experiment(source.where, error, given)
     return problems
 
 
-def _named(name: str) -> tuple[str, Path]:
-    """Find an experiment's file; return its name for errors, and its path."""
-    path = find_experiment(name)
-    if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
-        raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
-    return shown_path(path), path
+def find_source(name: str) -> ExperimentSource:
+    """Find an experiment: an id, a file, or a row of a suite, such as "quick/alone".
+
+    Raises: SpecError if there is none, or if its file is no YAML.
+    """
+    source = find_row(name)
+    if source is None and (rows := rows_of_suite(name)):
+        hint = f"`twoway score --suite {name}` runs it; its rows are {', '.join(rows)}"
+        raise SpecError([f"{name}: is a suite, not an experiment"], hint)
+    source = source or experiment_file(find_experiment(name))
+    if source.id in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", source.id):
+        raise SpecError([f'{source.file}: "{source.id}" cannot be an experiment\'s id'])
+    return source
 
 
 def make_point(
-    where: str,
-    name: str,
+    source: ExperimentSource,
     experiment: Experiment,
     metric_names: MetricNames,
     values: AxisValues = WHOLE,
-    *,
-    path: Path | None = None,
 ) -> Point:
     """Combine an experiment with all it refers to; check everything.
 
     Args:
-        where: the experiment's file or origin, for errors.
-        name: the experiment's id.
-        experiment: the experiment's fields at the point.
+        source: the experiment; the files that it names are looked for beside its file.
+        experiment: its fields at the point.
         metric_names: lists the names of the metrics.
         values: the point's values by axis of the matrix, with a seed if it is a repetition.
-        path: the experiment's file; the files that it names are looked for beside it; None if it
-            has no file.
 
     Raises: SpecError with every problem found.
     """
+    where = f"{source.where}: point {point_name(values)}" if values else source.where
     problems: list[str] = []
     hints: dict[str, None] = {}  # a set, in order of appearance
-    topology_path = _find_topology(experiment.topology.name, path)
+    topology_path = find_topology(experiment.topology.name, source.file)
     graph = profile = None
     try:
         graph = load_topology(topology_path, experiment.topology.parameters)
@@ -319,17 +290,17 @@ def make_point(
         hints[error.hint] = None
     try:
         said_point = at_matrix(experiment, values)
-        source = profile_source(experiment.profile, path)
-        profile = checked_profile(source, changes(experiment.matrix, said_point))
+        written = profile_source(experiment.profile, source.file)
+        profile = checked_profile(written, changes(experiment.matrix, said_point))
     except SpecError as error:
-        problems += _in_experiment(where, error, experiment.profile)
+        problems += in_experiment(where, error, experiment.profile)
         hints[error.hint] = None
     if problems or graph is None or profile is None:
         raise SpecError(problems, "; ".join(filter(None, hints)))
     problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
     if problems:
         if isinstance(experiment.profile, str):
-            raise SpecError([f"{shown_path(Path(source.where))}: {each}" for each in problems])
+            raise SpecError([f"{shown_path(Path(written.where))}: {each}" for each in problems])
         raise SpecError([f"{where}: profile.{each}" for each in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
@@ -358,11 +329,11 @@ def make_point(
     if problems:
         raise SpecError(problems)
     return Point(
-        id=full_name(name, values),
+        id=full_name(source.id, values),
         values=values,
         experiment=experiment,
         predictions=tuple(predictions_at(where, experiment, said_point, setup)),
-        claims=tuple(claims_at(where, name, experiment, said_point, setup)),
+        claims=tuple(claims_at(where, source.id, experiment, said_point, setup)),
         findings=tuple(
             each.of(metric, said_point, experiment.matrix)
             for _, each, metric in said_at(said_point, experiment.findings)
@@ -374,8 +345,8 @@ def make_point(
         connections=tuple(connections),
         datagrams=tuple(datagrams),
         flows={connection.name: flow for connection, flow in made},
-        own_modules=own_modules(path, experiment) if path else (),
-        files=program_files(path, experiment) if path else {},
+        own_modules=source.own_modules(experiment),
+        files=source.program_files(experiment),
     )
 
 

@@ -5,7 +5,8 @@ Unknown keys are errors, and all errors of a file are reported at once.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,6 +33,7 @@ from twoway.description.rules import experiment_problems, profile_problems
 from twoway.errors import SpecError
 from twoway.manifest import SEED
 from twoway.messages import meant
+from twoway.paths import shown_path
 
 # Limits of a file's size, and of the number of problems printed for one file.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
@@ -73,22 +75,82 @@ class ProfileSource(NamedTuple):
     folder: Path
 
 
-def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
-    """Read and check one experiment file.
+@dataclass(frozen=True, eq=False)
+class ExperimentSource:
+    """The fields of an experiment as they are written.
+
+    Attributes:
+        id: the experiment's id.
+        where: the file, or the row of a suite, for errors.
+        file: the file, whose folder has the files that the experiment names.
+        document: the fields.
+        modules: kernel modules besides those that the experiment names.
+    """
+
+    id: str
+    where: str
+    file: Path
+    document: dict[str, Any]
+    modules: tuple[OwnModule, ...] = ()
+
+    @cached_property
+    def as_written(self) -> Experiment:
+        """The fields, validated, without a point's values.
+
+        Raises: SpecError with every problem found.
+        """
+        return validated(self.where, self.document, Experiment)
+
+    def own_modules(self, experiment: Experiment) -> tuple[OwnModule, ...]:
+        """Read the kernel modules that the experiment brings along.
+
+        Raises: SpecError with every path that is no module's.
+        """
+        try:
+            return (*read_own_modules(experiment.own_modules, self.file.parent), *self.modules)
+        except SpecError as error:
+            raise SpecError([f"{self.where}: {problem}" for problem in error.problems]) from error
+
+    def program_files(self, experiment: Experiment) -> dict[str, dict[str, PlannedFile]]:
+        """Read the files of the experiment's programs.
+
+        Raises: SpecError with every path that cannot be copied.
+        """
+        try:
+            return read_files(experiment.programs, self.file.parent)
+        except SpecError as error:
+            raise SpecError([f"{self.where}: {problem}" for problem in error.problems]) from error
+
+
+def experiment_file(path: Path) -> ExperimentSource:
+    """Read the fields of an experiment's file.
+
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
+    return _source(path, text_of(path))
+
+
+@cache
+def _source(path: Path, text: str) -> ExperimentSource:
+    """Read an experiment's file, once for all points of a sweep."""
+    return ExperimentSource(path.stem, shown_path(path), path, document_of(path, text))
+
+
+def load_experiment(source: ExperimentSource, point: AxisValues | None = None) -> Experiment:
+    """Check the fields of an experiment.
 
     Args:
-        path: the file.
+        source: the fields.
         point: a point of the matrix, whose values are set in the experiment; with a seed, the
             repetition of the experiment at that point.
 
-    Raises: SpecError with every problem of the file, or of the point.
+    Raises: SpecError with every problem of the fields, or of the point.
     """
-    text = _text_of(path)
-    document, experiment = _document(path, text), _as_written(path, text)
-    own = own_modules(path, experiment)
-    problems, matrix = _problems_as_written(path, text, own), experiment.matrix
+    document, experiment = source.document, source.as_written
+    own = source.own_modules(experiment)
+    problems, matrix = _problems_as_written(source, own), experiment.matrix
     if point and not problems:
-        where = f"{path}: point {point_name(point)}"
+        where = f"{source.where}: point {point_name(point)}"
         try:
             values = changes(experiment.matrix, at_matrix(experiment, point))
             document = changed(document, values)
@@ -97,26 +159,23 @@ def load_experiment(path: Path, point: AxisValues | None = None) -> Experiment:
         experiment = validated(where, document, Experiment)
         problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
     if problems:
-        raise SpecError([f"{path}: {problem}" for problem in problems])
+        raise SpecError([f"{source.where}: {problem}" for problem in problems])
     if point and SEED in point and SEED not in matrix:
         return repeated(experiment, int(str(point[SEED])))
     return experiment
 
 
 def axis_problems(
-    path: Path, experiment: Experiment, source: ProfileSource, values: Mapping[str, Value]
+    source: ExperimentSource, profile_source: ProfileSource, values: Mapping[str, Value]
 ) -> list[str]:
     """List paths of axes that lead to no field of the experiment or of its link profile.
 
     Args:
-        path: the experiment's file.
-        experiment: its fields.
-        source: its link profile.
+        source: the experiment.
+        profile_source: its link profile.
         values: the values of a point, by path.
-
-    Raises: SpecError if a file is no mapping of fields.
     """
-    given, profile = read_document(path), source.document
+    given, profile = source.document, profile_source.document
     wrong: dict[str, str] = {}
     for each, value in values.items():
         try:
@@ -128,8 +187,8 @@ def axis_problems(
     wrong |= _unknown_paths(changed(given, sound), Experiment, sound)
     wrong |= _unknown_paths(changed_profile(profile, sound), Profile, sound)
     return [
-        f"{path}: matrix.{name}.set.{index}: {wrong[each]}"
-        for name, axis in experiment.matrix.items()
+        f"{source.where}: matrix.{name}.set.{index}: {wrong[each]}"
+        for name, axis in source.as_written.matrix.items()
         for index, each in enumerate(axis.set)
         if each in wrong
     ]
@@ -155,28 +214,6 @@ def _unknown_paths(
             if place <= {"directions", *path.split(".")}:
                 found[path] = f"{path}: unknown field{_suggestion(each, model)}"
     return found
-
-
-def own_modules(path: Path, experiment: Experiment) -> tuple[OwnModule, ...]:
-    """Read the kernel modules that an experiment brings along.
-
-    Raises: SpecError with every path that is no module's.
-    """
-    try:
-        return read_own_modules(experiment.own_modules, path.parent)
-    except SpecError as error:
-        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
-
-
-def program_files(path: Path, experiment: Experiment) -> dict[str, dict[str, PlannedFile]]:
-    """Read the files of an experiment's programs.
-
-    Raises: SpecError with every path that cannot be copied.
-    """
-    try:
-        return read_files(experiment.programs, path.parent)
-    except SpecError as error:
-        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
 
 
 def profile_file(path: Path) -> ProfileSource:
@@ -239,14 +276,8 @@ def _parsed(text: str) -> Any:
 
 
 @cache
-def _as_written(path: Path, text: str) -> Experiment:
-    """Validate an experiment's file, once for all points of a sweep."""
-    return validated(str(path), _document(path, text), Experiment)
-
-
-@cache
-def _problems_as_written(path: Path, text: str, own: tuple[OwnModule, ...]) -> list[str]:
-    return experiment_problems(_as_written(path, text), own)
+def _problems_as_written(source: ExperimentSource, own: tuple[OwnModule, ...]) -> list[str]:
+    return experiment_problems(source.as_written, own)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -254,10 +285,14 @@ def read_document(path: Path) -> dict[str, Any]:
 
     Raises: SpecError with a sentence if it is no YAML, or no mapping.
     """
-    return _document(path, _text_of(path))
+    return document_of(path, text_of(path))
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Read the text of a file.
+
+    Raises: SpecError with a sentence if it cannot be read, is too long or not UTF-8.
+    """
     try:
         with path.open("rb") as file:
             content = file.read((_MOST_KIB << 10) + 1)
@@ -270,7 +305,11 @@ def _text_of(path: Path) -> str:
         raise SpecError([f"{path}: {error.strerror}"]) from error
 
 
-def _document(path: Path, text: str) -> dict[str, Any]:
+def document_of(path: Path, text: str) -> dict[str, Any]:
+    """Parse the fields of a file.
+
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
     try:
         document = _parsed(text)
     except yaml.YAMLError as error:

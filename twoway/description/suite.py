@@ -1,31 +1,52 @@
 """Suites: situations in which congestion controls are tried, `suites/<name>.yml`.
 
-A row of a suite is an experiment in the folder `suites/<name>`, whose axis `control` sets the
-controls of the flows under test. Adding a row is adding its file, and adding a suite is adding a
-folder and its list.
+A suite is one file: `base` has the fields of an experiment that all rows have, and each row the
+fields in which its experiment differs. The axis `control` of a row sets the controls of the flows
+under test. Adding a row is adding its entry.
 """
 
+import glob
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from twoway.contract.files_below import files_below
 from twoway.contract.suite import AXIS, ReadSuite, Suite
 from twoway.description.congestion import CONTROLS, parameter_of
 from twoway.description.own_modules import OwnModule, read_own_modules
 from twoway.description.quic import check_quic, is_quic, why_not, with_quic
-from twoway.description.reading import load_experiment, read_document, validated
+from twoway.description.reading import (
+    ExperimentSource,
+    document_of,
+    load_experiment,
+    text_of,
+    validated,
+)
+from twoway.description.referred import named_texts
 from twoway.errors import SpecError, UsageError
 from twoway.messages import meant
-from twoway.paths import SUITES, shown_path
+from twoway.paths import SUITES, experiment_files, shown_path
 
-# Limit for all files of a suite's folder together.
-_MOST_BYTES = 16 << 20
 # Fields with statements, which are about the suite's own columns only.
 _SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
+_ONE_FILE = (
+    "a suite is one file now: write the fields of its experiment NAME/NAME-ROW.yml under "
+    "rows.ROW.experiment, those of the link under its `profile`, and delete the folder"
+)
+
+
+@dataclass(frozen=True)
+class LoadedSuite(ReadSuite):
+    """A suite with the experiments of its rows.
+
+    Attributes:
+        experiments: the experiments of the rows that have one, in order.
+    """
+
+    experiments: tuple[ExperimentSource, ...]
 
 
 def suite_names() -> list[str]:
@@ -33,7 +54,7 @@ def suite_names() -> list[str]:
     return sorted(path.stem for path in SUITES.glob("*.yml"))
 
 
-def load_suite(name: str) -> ReadSuite:
+def load_suite(name: str) -> LoadedSuite:
     """Read a suite and check that its rows are sweeps over controls.
 
     Args:
@@ -41,54 +62,136 @@ def load_suite(name: str) -> ReadSuite:
 
     Raises: SpecError with every problem found; UsageError if there is no such suite.
     """
-    path = Path(name) if name.endswith((".yml", ".yaml")) else SUITES / f"{name}.yml"
+    path = _file(name)
     if not path.is_file():
         names = suite_names()
         raise UsageError(
             f"{name:.80}: no such suite{meant(name, names)}", f"there are {', '.join(names)}"
         )
-    said = validated(str(shown_path(path)), read_document(path), Suite)
-    folder = path.with_suffix("")
-    suite = ReadSuite(path.stem, said, folder, _digest(path, folder))
-    problems = [
-        f"{row}: needs `shows` or `cannot`, one of both"
+    said, rows = _read(path, text_of(path))
+    if problems := _harm_problems(said):
+        raise SpecError([f"{shown_path(path)}: rows.{problem}" for problem in problems])
+    experiments = tuple(rows.values())
+    if problems := [each for row in experiments for each in _problems(row, said.columns)]:
+        raise SpecError(problems)
+    return LoadedSuite(path.stem, said, _digest(path, experiments), experiments)
+
+
+def row_names(name: str) -> list[str]:
+    """List the experiments of a suite, as the command line names them; none if it is no suite.
+
+    Args:
+        name: a suite's name, or a file.
+
+    Raises: SpecError with every problem of the suite.
+    """
+    path = _file(name)
+    if not path.is_file() or not {"rows", "columns"} <= {*document_of(path, text_of(path))}:
+        return []
+    return [f"{name}/{row}" for row in _read(path, text_of(path))[1]]
+
+
+def rows_of_suite(name: str) -> list[str]:
+    """List the experiments of a suite, unless an experiment has its name."""
+    return [] if _is_experiment(name) else row_names(name)
+
+
+def _is_experiment(name: str) -> bool:
+    return "/" not in name and name in experiment_files(glob.escape(name))
+
+
+def find_row(name: str) -> ExperimentSource | None:
+    """Find the experiment of a suite's row; return None if a name is that of no suite's row.
+
+    Args:
+        name: the suite's name or file, and the row's name, as "quick/alone"; or the id of its
+            experiment, as "quick-alone".
+
+    Raises: SpecError if the suite has problems, or no such row.
+    """
+    for suite in () if _is_experiment(name) else suite_names():
+        row = name.removeprefix(f"{suite}-")
+        if row != name and f"{suite}/{row}" in row_names(suite):
+            name = f"{suite}/{row}"
+    suite, slash, row = name.rpartition("/")
+    path = _file(suite)
+    if not slash or _is_file_name(name) or not path.is_file():
+        return None
+    said, rows = _read(path, text_of(path))
+    if row not in rows:
+        where = f"{shown_path(path)}: rows.{row:.80}"
+        if row in said.rows:
+            raise SpecError([f"{where}: has no experiment: {said.rows[row].cannot}"])
+        raise SpecError([f"{where}: no such row{meant(row, rows)}"], f"there are {', '.join(rows)}")
+    return rows[row]
+
+
+def _file(name: str) -> Path:
+    """Return the path of a suite's file, by name or as given; the file may not exist."""
+    return Path(name) if _is_file_name(name) else SUITES / f"{name}.yml"
+
+
+def _is_file_name(name: str) -> bool:
+    return name.endswith((".yml", ".yaml"))
+
+
+@cache
+def _read(path: Path, text: str) -> tuple[Suite, dict[str, ExperimentSource]]:
+    """Read a suite's file, with the experiments of its rows.
+
+    Raises: SpecError with every problem of the suite's own fields.
+    """
+    where, document = shown_path(path), document_of(path, text)
+    if document.get("schema") == 1:
+        raise SpecError([f"{where}: schema: must be 2, got 1"], _ONE_FILE)
+    said = validated(where, document, Suite)
+    if problems := [
+        f"{where}: rows.{row}: needs `shows` or `cannot`, one of both"
         for row, each in said.rows.items()
         if bool(each.shows) == bool(each.cannot)
-    ] + _harm_problems(said)
-    problems = problems or [each for file in suite.files for each in _problems(file, said.columns)]
-    if problems:
-        raise SpecError([f"{shown_path(path)}: rows.{problem}" for problem in problems])
-    return suite
+    ]:
+        raise SpecError(problems)
+    return said, {
+        row: ExperimentSource(
+            f"{path.stem}-{row}",
+            f"{where}: rows.{row}.experiment",
+            path,
+            _fields(said, each.experiment),
+        )
+        for row, each in said.rows.items()
+        if each.shows
+    }
 
 
-def _digest(path: Path, folder: Path) -> str:
-    """Hash a suite's list and the files of its folder.
+def _fields(said: Suite, different: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a row's experiment; the columns are the values of its axis `control`."""
+    fields: dict[str, Any] = merged({"schema": 1, **said.base}, different)
+    matrix = fields.get("matrix")
+    if isinstance(matrix, dict) and isinstance(axis := matrix.get(AXIS), dict):
+        fields["matrix"] = {**matrix, AXIS: {"to": said.columns, **axis}}
+    return fields
 
-    Raises: SpecError if the folder has other files than a suite needs, or a link out of it.
+
+def merged(document: Any, patch: Any) -> Any:
+    """Change a document by a JSON merge patch (RFC 7396)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(document) if isinstance(document, Mapping) else {}
+    for key, value in patch.items():
+        found[key] = merged(found.get(key), value)
+        if value is None:
+            del found[key]
+    return found
+
+
+def _digest(path: Path, experiments: Sequence[ExperimentSource]) -> str:
+    """Hash a suite's fields, and the files beside it that its rows name.
+
+    Comments and the layout of its file are no part of it.
     """
-    found = hashlib.sha256(path.read_bytes())
-    for name, file in _files(folder):
-        found.update(f"{name}\0".encode() + file.read_bytes())
-    return found.hexdigest()
-
-
-def _files(folder: Path) -> list[tuple[str, Path]]:
-    """List the files of a suite's folder, by their paths from it.
-
-    Raises: SpecError if they are too large, no plain files, or links out of the folder.
-    """
-    try:
-        files = [
-            (str(file.relative_to(folder.resolve())), file)
-            for _, file in files_below(folder.parent, folder.name, "**/*")
-        ]
-        size = sum(file.stat().st_size for _, file in files)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise SpecError([f"{shown_path(folder)}: {reason}"]) from error
-    if size > _MOST_BYTES:
-        raise SpecError([f"{shown_path(folder)}: more than {_MOST_BYTES >> 20} MiB"])
-    return files
+    texts = dict(named for each in experiments for named in named_texts(each))
+    fields = document_of(path, text_of(path))
+    return hashlib.sha256(json.dumps([fields, sorted(texts.items())]).encode()).hexdigest()
 
 
 def _harm_problems(said: Suite) -> list[str]:
@@ -108,14 +211,11 @@ def _harm_problems(said: Suite) -> list[str]:
     ]
 
 
-def _problems(path: Path, columns: Sequence[str]) -> list[str]:
-    if not path.is_file():
-        return [f"{path.stem}: no such file as {shown_path(path)}"]
-    axis = load_experiment(path).matrix.get(AXIS)
+def _problems(source: ExperimentSource, columns: Sequence[str]) -> list[str]:
+    axis = load_experiment(source).matrix.get(AXIS)
     if axis is None or list(axis.to) != list(columns):
-        return [
-            f"{path.stem}: the experiment's axis `{AXIS}` must have the values {', '.join(columns)}"
-        ]
+        needed = f"the axis `{AXIS}` must have the values {', '.join(columns)}"
+        return [f"{source.where}.matrix: {needed}"]
     return []
 
 
@@ -148,44 +248,37 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
     return module.controls[0], module
 
 
-def write_rows(suite: ReadSuite, control: str, module: OwnModule | None, to: Path) -> list[Path]:
-    """Write the experiments of a suite for a control that the suite does not list.
+def rows_for(
+    suite: LoadedSuite, control: str, module: OwnModule | None
+) -> Iterator[ExperimentSource]:
+    """Yield the experiments of a suite for a control that the suite does not list.
 
     Args:
         suite: the suite.
         control: the control's name.
         module: the module that registers the control; None if the kernel has it.
-        to: a folder to make.
 
-    Returns: the experiments, in the suite's order; for a program's control only the rows that a
+    Yields: the experiments, in the suite's order; for a program's control only the rows that a
         program can run.
-    Raises: SpecError if the suite has a file of the module's name.
     """
-    _write(to, {name: file.read_bytes() for name, file in _files(suite.folder)})
-    if module:
-        if (to / module.name).exists():
-            raise SpecError([f"{shown_path(suite.folder)}: has a file {module.name}"])
-        _write(to / module.name, {n: text.encode() for n, text in module.sources.items()})
     without = {} if module else rows_without(suite, control)
-    files = [to / path.name for path in suite.files if path.stem not in without]
-    for file in files:
-        fields = {key: value for key, value in read_document(file).items() if key not in _SAID}
+    for row in suite.experiments:
+        if row.id in without:
+            continue
+        fields = {key: value for key, value in row.document.items() if key not in _SAID}
         if is_quic(control) and not module:
             fields = with_quic(fields, AXIS, control)
         else:
             axis = _axis(fields["matrix"][AXIS], control)
             fields["matrix"] = {**fields["matrix"], AXIS: axis}
-        if module:
-            fields["own_modules"] = [module.name]
-        file.write_text(yaml.safe_dump(fields, sort_keys=False))
-    return files
+        yield replace(row, document=fields, modules=(module,) if module else ())
 
 
-def rows_without(suite: ReadSuite, control: str) -> dict[str, str]:
-    """List the rows that a control cannot run, each with the reason."""
+def rows_without(suite: LoadedSuite, control: str) -> dict[str, str]:
+    """List the experiments that a control cannot run, by id, each with the reason."""
     if not is_quic(control):
         return {}
-    reasons = {file.stem: why_not(read_document(file), AXIS) for file in suite.files}
+    reasons = {row.id: why_not(row.document, AXIS) for row in suite.experiments}
     return {row: why for row, why in reasons.items() if why}
 
 
@@ -198,10 +291,3 @@ def _axis(axis: Mapping[str, Any], control: str) -> dict[str, Any]:
     parameters = [path.removesuffix("congestion") + field for path in axis["set"]]
     values = [name] * len(parameters) + [value] * len(parameters)
     return {"set": [*axis["set"], *parameters], "to": {control: values}}
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with files."""
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)

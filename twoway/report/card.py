@@ -179,7 +179,7 @@ def make_card(
     for experiment in experiments:
         runs.setdefault(experiment.id, []).extend(experiment.results)
     lines = []
-    for row, asked in suite.said.rows.items():
+    for row, asked in suite.rows.items():
         if asked.cannot:
             lines.append(_without_run(row, asked, columns))
         units = {
@@ -218,8 +218,8 @@ def make_card(
         columns=tuple(columns),
         kernels=tuple(dict.fromkeys(each.manifest.kernel.release for each in found)),
         lines=tuple(lines),
-        harm=suite.said.harm,
-        spots=tuple(spot for row in suite.said.rows for spot in _spots(row, runs.get(row, ()))),
+        harm=suite.harm,
+        spots=tuple(spot for row in suite.rows for spot in _spots(row, runs.get(row, ()))),
         absent=suite.said.absent or "",
     )
 

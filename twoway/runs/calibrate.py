@@ -13,14 +13,14 @@ from twoway.backends.backend import Backend
 from twoway.contract.judge import Verdict, marked
 from twoway.contract.network import ETHERNET_BYTES, START_NS
 from twoway.contract.writing import chown_like_parent, write_json
-from twoway.description.experiment import Experiment
-from twoway.description.point import find_profile, make_point
-from twoway.description.reading import load_profile
+from twoway.description.point import make_point
+from twoway.description.reading import ExperimentSource, load_profile
+from twoway.description.referred import find_profile
 from twoway.errors import SpecError
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import metric_names
 from twoway.messages import say
-from twoway.paths import PROFILES
+from twoway.paths import EXPERIMENTS, PROFILES
 from twoway.runs.run import run_watched
 
 # Small enough that no profile's transmission time reaches the smallest RTO, 200 ms.
@@ -51,9 +51,9 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
 
 
 def _calibrate(backend: Backend, named: str, results: Path) -> list[dict[str, Any]]:
-    name, beside = named, None
+    # The profile is looked up as if an experiment beside its file, or in `experiments/`, named it.
+    name, beside = named, EXPERIMENTS / "calibrate.yml"
     if named.endswith(".yml"):
-        # The profile is looked up as if an experiment beside its file named it.
         name, beside = Path(named).stem, Path(named).with_name("calibrate.yml")
         if not Path(named).is_file():
             raise SpecError([f"{named}: no such profile"])
@@ -70,32 +70,29 @@ def _calibrate(backend: Backend, named: str, results: Path) -> list[dict[str, An
         rate_mbit = _LOAD * link.start_mbit * share
         interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)
         duration_s = _PACKETS * interval_ns / 1e9
-        experiment = Experiment.model_validate(
-            {
-                "schema": 1,
-                "title": f"Calibration of {name}, {direction}",
-                "summary": "A constant-rate stream at 90 % of the link's rate.",
-                "topology": {"name": "two_node"},
-                "profile": name,
-                "stack": {"mtu_bytes": _MTU_BYTES},
-                "flows": [
-                    {
-                        "name": "probe",
-                        "from": source,
-                        "to": sink,
-                        "congestion": "fixed",
-                        "window_packets": 4000,
-                        "rate_mbit": rate_mbit,
-                    }
-                ],
-                "duration_s": duration_s,
-                "warm_up_s": 0,
-                "observe": {"tcp_info_ms": duration_s * 10},
-            }
-        )
-        point = make_point(
-            f"calibrate {name}", f"{name}-{direction}", experiment, metric_names, path=beside
-        )
+        fields = {
+            "schema": 1,
+            "title": f"Calibration of {name}, {direction}",
+            "summary": "A constant-rate stream at 90 % of the link's rate.",
+            "topology": {"name": "two_node"},
+            "profile": name,
+            "stack": {"mtu_bytes": _MTU_BYTES},
+            "flows": [
+                {
+                    "name": "probe",
+                    "from": source,
+                    "to": sink,
+                    "congestion": "fixed",
+                    "window_packets": 4000,
+                    "rate_mbit": rate_mbit,
+                }
+            ],
+            "duration_s": duration_s,
+            "warm_up_s": 0,
+            "observe": {"tcp_info_ms": duration_s * 10},
+        }
+        probe = ExperimentSource(f"{name}-{direction}", f"calibrate {name}", beside, fields)
+        point = make_point(probe, probe.as_written, metric_names)
         rows.append(
             {"profile": name, "direction": direction}
             | _measure(run_watched(point, backend, results / "calibration"), direction, interval_ns)

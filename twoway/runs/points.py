@@ -6,6 +6,7 @@ Metric names come from the code that measures, which a description may not impor
 from collections.abc import Iterable, Iterator, Sequence
 
 from twoway.description import point
+from twoway.description.reading import ExperimentSource
 from twoway.errors import SpecError
 from twoway.manifest import Described
 from twoway.measure.registry import metric_names
@@ -15,6 +16,11 @@ from twoway.runs.manifest import describe
 def load_point(name: str) -> point.Point:
     """Read an experiment, or a point of one (see `twoway.description.point.load_point`)."""
     return point.load_point(name, metric_names)
+
+
+def load_points(source: ExperimentSource, seeds: int | None = None) -> list[point.Point]:
+    """Read all points of an experiment (see `twoway.description.point.load_points`)."""
+    return point.load_points(source, metric_names, seeds)
 
 
 def refuse_lost_references(points: Iterable[point.Point]) -> None:

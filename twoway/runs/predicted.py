@@ -10,7 +10,7 @@ from pathlib import Path
 
 from twoway.contract.statements import Prediction
 from twoway.contract.writing import written_aside
-from twoway.description.point import Point, find_experiment, point_names
+from twoway.description.point import Point, find_source, point_names
 from twoway.errors import SpecError
 from twoway.paths import shown_path
 from twoway.runs.points import load_point
@@ -27,7 +27,7 @@ def predictions_file(name: str) -> Path:
 
     Raises: SpecError if there is no such experiment.
     """
-    return find_experiment(name.partition("@")[0]).with_name(FILE)
+    return find_source(name.partition("@")[0]).file.with_name(FILE)
 
 
 def read_predictions(path: Path) -> list[Row]:
@@ -109,7 +109,7 @@ def shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
 
 
 def _experiment(name: str) -> str:
-    return find_experiment(name.partition("@")[0]).stem
+    return find_source(name.partition("@")[0]).id
 
 
 def _experiment_of(row: Row) -> str:

@@ -8,7 +8,8 @@ from warm_command import twoway
 from twoway import paths
 from twoway.commands.options import all_ids
 from twoway.description.point import find_experiment
-from twoway.description.reading import load_experiment
+from twoway.description.reading import experiment_file, load_experiment
+from twoway.description.suite import suite_names
 from twoway.errors import SpecError, UsageError
 from twoway.paths import EXPERIMENTS, PAPERS, experiment_files
 
@@ -25,7 +26,7 @@ def test_folders_are_papers_or_three_more() -> None:
 @pytest.mark.parametrize("name", all_ids())
 def test_the_folder_of_an_experiment_is_its_paper(name: str) -> None:
     """An experiment of a paper is in that paper's folder, others in `beyond` or `classes`."""
-    source = load_experiment(FILES[name]).source
+    source = load_experiment(experiment_file(FILES[name])).source
     assert FILES[name].parent.name in ([source.paper] if source else ["beyond", "classes"])
 
 
@@ -61,10 +62,12 @@ def test_two_files_with_one_id_are_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_list_has_a_heading_for_each_folder() -> None:
-    """`twoway list` prints each folder's name, followed by the folder's experiments."""
+    """`twoway list` prints each folder and each suite, followed by its experiments or rows."""
     lines = twoway("list").stdout.splitlines()
     headings = [line for line in lines if not line.startswith(" ")]
-    assert headings == [f"{folder.name}/" for folder in FOLDERS]
+    suites = [f"suites/{name}/" for name in suite_names()]
+    assert headings == [*(f"{folder.name}/" for folder in FOLDERS), *suites]
+    assert lines[lines.index("suites/quick/") + 1].split()[0] == "quick/alone"
     place = lines.index("kalampoukas-1998/")
     assert [line.split()[0] for line in lines[place : place + 2]] == [
         "kalampoukas-1998/",

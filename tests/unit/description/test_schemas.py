@@ -13,14 +13,9 @@ from twoway.commands.options import PUBLISHED
 from twoway.description.reading import read_document
 from twoway.paths import PROFILES, SCHEMAS, SUITES, experiment_files
 
-_OF_SUITES = sorted(SUITES.glob("*/*.yml"))
-_ROWS = [path for path in _OF_SUITES if path.stem.startswith(f"{path.parent.name}-")]
 FILES = {
-    "experiment": [*experiment_files().values(), *_ROWS],
-    "profile": [
-        *sorted(PROFILES.glob("*.yml")),
-        *(path for path in _OF_SUITES if path not in _ROWS),
-    ],
+    "experiment": [*experiment_files().values()],
+    "profile": sorted(PROFILES.glob("*.yml")),
     "suite": sorted(SUITES.glob("*.yml")),
 }
 _LINE = "# yaml-language-server: $schema="

@@ -88,7 +88,7 @@ def test_rows_of_shares_have_a_target() -> None:
                 if shown.metric.startswith(("jain_index", "share_least")):
                     assert isinstance(shown.better, float), (row, shown.metric)
             fair = re.search(
-                rf"^\| {row.removeprefix(name + '-')} \| half of (the payload|9.7)",
+                rf"^\| {row} \| half of (the payload|9.7)",
                 PAGES[name],
                 re.MULTILINE,
             )
@@ -117,7 +117,7 @@ def test_kept_cards_are_of_todays_suites(path: Path) -> None:
     card, suite = Card.read(path), load_suite(Card.read(path).suite)
     assert card.suite_sha256 == suite.sha256
     for line in card.lines:
-        shown = {each.metric: each.better for each in suite.said.rows[line.row].shows}
+        shown = {each.metric: each.better for each in suite.rows[line.row].shows}
         assert line.better == shown.get(line.metric, "more")
         assert line == line.with_standing()
 
