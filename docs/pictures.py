@@ -53,6 +53,8 @@ TERMINAL_COLUMNS = 120
 _FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _SVG_TAG = re.compile(r"<svg\b[^>]*>")
+# A path's points, and the break before an element within a part of the picture, such as a tick.
+_POINTS, _WITHIN = re.compile(r'(?<= d=")[^"]*'), re.compile(r">\n {4,}<")
 
 # Draws on a canvas, with the first and the second colour of lines.
 Drawing = Callable[[Canvas, str, str], None]
@@ -74,7 +76,12 @@ def follow_scheme(light: str, dark: str) -> bytes:
     )
     each = iter(pairs)
     svg = _COLOUR.sub(lambda _: f"var({names[next(each)]})", light)
-    return _SVG_TAG.sub(lambda tag: tag[0] + style, svg, count=1).encode()
+    return one_line_a_part(_SVG_TAG.sub(lambda tag: tag[0] + style, svg, count=1)).encode()
+
+
+def one_line_a_part(svg: str) -> str:
+    """Write each part of a picture, such as a curve or a tick, on one line."""
+    return _WITHIN.sub("><", _POINTS.sub(lambda points: " ".join(points[0].split()), svg))
 
 
 def drawn(draw: Drawing, size: tuple[float, float]) -> bytes:
