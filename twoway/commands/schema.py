@@ -9,6 +9,8 @@ from twoway.commands.options import PUBLISHED, SCHEMAS
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+# Parts of a schema that have fields, or further parts, by name.
+_MAPS = {"properties", "$defs"}
 HELP = "JSON Schema of a file format, every field described; the site of `make docs` has pages"
 
 
@@ -19,8 +21,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the JSON Schema of a kind of file: every field described."""
-    print(json.dumps(_schema(args.kind), indent=1))
+    print(_text(_schema(args.kind)))
     return 0
+
+
+def _text(schema: Any, key: str = "", indent: str = "") -> str:
+    """Format a schema as JSON: each field is one line."""
+    if not isinstance(schema, dict) or not (key in _MAPS or _MAPS & {*schema}):
+        return json.dumps(schema)
+    inner = f"{indent} "
+    rows = (f"{inner}{json.dumps(k)}: {_text(v, k, inner)}" for k, v in schema.items())
+    return "\n".join(["{", ",\n".join(rows), f"{indent}}}"])
 
 
 def _schema(kind: str) -> Any:

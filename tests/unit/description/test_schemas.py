@@ -27,6 +27,20 @@ def test_the_schema_is_that_of_the_code(kind: str) -> None:
     assert (SCHEMAS / f"{kind}.json").read_text("utf-8") == twoway("schema", kind).stdout
 
 
+def test_a_field_is_a_line() -> None:
+    """A published schema has a line for each field, and is the JSON of the model's schema."""
+    text = twoway("schema", "profile").stdout
+    schema = json.loads(text)
+    parts = [schema, *schema["$defs"].values()]
+    fields = [name for part in parts for name in part.get("properties", {})]
+    lines = [line.strip() for line in text.splitlines()]
+    assert len(fields) > 50
+    for name in {*fields}:
+        found = [line for line in lines if line.startswith(f'"{name}": {{"')]
+        assert len(found) >= fields.count(name), name
+        assert all(isinstance(json.loads(f"{{{line.rstrip(',')}}}")[name], dict) for line in found)
+
+
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_every_file_names_its_schema_and_keeps_it(kind: str) -> None:
     """The first line of each file leads to the schema of its kind, which the file meets."""
