@@ -156,7 +156,7 @@ lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 # With KEEP=1 what a benchmark prints is kept, and docs/speed.md is written from it.
 KEPT = $(if $(KEEP),| tee bench/kept/$(@:bench-of-%=%).txt && $(BIN)/python docs/speed_page.py)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, speed, dctcp, native or lab (as root)
+bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, speed, dctcp or lab (as root)
 
 bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py $(KEPT)
@@ -166,9 +166,6 @@ bench-of-ns3: setup bench-packages
 
 bench-of-dctcp: setup bench-packages
 	@$(BIN)/python bench/beside_ns3_dctcp.py $(KEPT)
-
-bench-of-native: setup
-	@$(BIN)/python bench/native_pair.py $(KEPT)
 
 bench-of-captures: setup test-packages
 	@PYTHONPATH=bench $(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY),$(KEPT))
@@ -240,5 +237,5 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results witness schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
-	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp native lab) fuzz setup env docs-env notebook-env \
+	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from flows_curve import show_flows_curve
 from machine import machine
 from module_costs import show_module_costs
 from timed_runs import (
@@ -68,7 +67,6 @@ def main() -> int:
             _show(f"{what}, to report", wall, "s")
             _show(f"{what}, guest", guest, "s")
             _show(f"{what}, memory", most_memory_mib(folder, document), "MiB")
-        show_flows_curve()
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")
     return 0

@@ -36,20 +36,17 @@ def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
     }
 
 
-def many_flows(
-    *, pairs: int, each: int, rate_mbit: int, duration_s: float, both: bool = True
-) -> dict[str, Any]:
-    """Make an experiment with flows between pairs of hosts.
+def many_flows(*, pairs: int, each: int, rate_mbit: int, duration_s: float) -> dict[str, Any]:
+    """Make an experiment with flows between pairs of hosts, in both directions.
 
     Args:
         pairs: number of pairs of hosts.
         each: number of flows in a direction of a pair.
         rate_mbit: rate of the bottleneck.
         duration_s: length of the traffic.
-        both: True for flows in both directions.
     """
     there = [(f"l{n}", f"r{n}") for n in range(1, pairs + 1)]
-    ends = [hosts for pair in there for hosts in ((pair, pair[::-1]) if both else (pair,))]
+    ends = [hosts for pair in there for hosts in (pair, pair[::-1])]
     rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]
     return {
         "schema": 1,
