@@ -34,6 +34,7 @@ from twoway.contract.network import (
     ProgramRun,
     Queue,
 )
+from twoway.contract.not_proven import NotProven
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.links.direction import Direction
 from twoway.links.half_duplex import HalfDuplex
@@ -71,6 +72,9 @@ class Source(_Quoted):
 class Stack(_Quoted):
     """The TCP stack's personality."""
 
+    preset: Literal["papers", "linux"] = Field(
+        default="papers", description="the settings that no field gives; `papers` in older runs"
+    )
     mtu_bytes: Count = Field(description="IP packet size limit of every interface")
     acks: Literal["every-segment", "delayed"] = Field(description="when the receiver acknowledges")
     receive_window_packets: Count | None = Field(
@@ -79,6 +83,12 @@ class Stack(_Quoted):
     receive_buffer_bytes: Count | None = Field(
         default=None, description="SO_RCVBUF of sinks, if the file says"
     )
+
+
+class Host(_Quoted):
+    """The settings of one host."""
+
+    stack: Stack
 
 
 class Axis(_Quoted):
@@ -111,6 +121,7 @@ class Experiment(_Quoted):
     summary: str = Field(description="what is measured; may be empty")
     source: Source | None = Field(description="the paper it comes from, if any")
     stack: Stack
+    hosts: dict[FileName, Host] = Field(default={}, description="settings of single hosts")
     duration_s: NonNegative = Field(description="simulated seconds of traffic")
     warm_up_s: NonNegative = Field(description="time at the start that every metric leaves out")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
@@ -123,6 +134,10 @@ class Experiment(_Quoted):
     predictions: tuple[Prediction, ...] = Field(description="by this project's theory, here")
     claims: tuple[Claim, ...] = Field(description="of the paper, about this point")
     findings: tuple[Finding, ...] = Field(description="what was seen at this point before")
+
+    def stack_of(self, node: str) -> Stack:
+        """Return a node's stack; that of routers and switches is the experiment's."""
+        return self.hosts[node].stack if node in self.hosts else self.stack
 
     def said_of(self, metric: str) -> list[tuple[str, float]]:
         """List the sources of expected values of a metric, with the values.
@@ -273,6 +288,15 @@ class Interface(Record):
     peer: FileName = Field(description="the interface at the link's other end")
 
 
+class Setting(Record):
+    """A setting that a run changes where the kernel's own defaults hold."""
+
+    nodes: tuple[FileName, ...] = Field(description="the nodes; none: the whole kernel")
+    name: str = Field(description="the sysctl, or the offload of interfaces")
+    value: str = Field(description="its value")
+    why: str = Field(description="the reason, or the field of the experiment's file")
+
+
 class HostClock(Record):
     """A host's clock relative to the controller's, which is the reference."""
 
@@ -318,6 +342,11 @@ class Manifest(Described, Machines, Origin):
     connections: tuple[Connection, ...]
     datagrams: tuple[DatagramFlow, ...] = ()
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
+    settings: tuple[Setting, ...] = Field(
+        default=(),
+        description="what the run changes where the kernel's own defaults hold (preset `linux`)",
+    )
+    not_proven: tuple[NotProven, ...] = Field(default=(), description="what no check proves")
     captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")
     clock_offset_ns: OffsetNs = Field(default=0, description="the kernel's clock minus the plan's")
     clocks: dict[FileName, HostClock] = Field(

@@ -16,8 +16,8 @@ from tahoe_metrics import CONTROLS, ENDINGS
 from tahoe_model import ModelPath
 
 from twoway.contract.network import START_NS
-from twoway.description.experiment import Stack
 from twoway.description.point import find_experiment
+from twoway.description.stack import Stack
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality
@@ -208,9 +208,9 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
 @pytest.mark.slow
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender has the settings that an experiment on the papers' TCP gives its hosts."""
-    wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False)
+    wanted = personality.node_sysctls(PAPERS, 1 << 25, router=False)
     assert {name: wanted.get(name, value) for name, value in SYSCTLS.items()} == SYSCTLS
-    assert personality.root_sysctls(1 << 24)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
+    assert personality.root_sysctls(1 << 25)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 
 
 def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:

@@ -20,11 +20,10 @@ title: {title}
 topology: {{name: {topology}}}
 # The file of a link: {link}
 profile: {profile}
-# Linux's receivers. Without this line each segment has its ACK, as in the papers. Other settings
-# stay the papers': packets of one segment (gso_max_segs: 65535 is Linux's), connections set up
-# before all traffic (connect: at-start of a flow is Linux's), no slow start after idle times, large
-# buffers. docs/limits.md has all, and how to have Linux's.
-stack: {{acks: delayed, timestamps: true}}
+# Hosts have the kernel's own defaults. More fields of `stack` override them; `preset: papers` gives
+# hosts the papers' TCP: an ACK for each segment, packets of one segment, windows without limits of
+# buffers. docs/limits.md has all.
+stack: {{preset: linux}}
 # Each sends from start_s (default: 0) to the end; one with `transfer` sends that amount.
 flows:
 {flows}

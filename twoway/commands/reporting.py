@@ -23,6 +23,7 @@ MOST_CHECKS = 10
 def report_on(folder: Path, *, as_json: bool) -> int:
     """Analyse a run, print its verdicts and return the exit code."""
     from twoway.contract.metrics import METRICS
+    from twoway.manifest import read_manifest
     from twoway.report.report import analyse_run
 
     try:
@@ -43,6 +44,8 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         metrics = json.loads((folder / METRICS).read_text("utf-8"))
         print(json.dumps(metrics | {"verdicts": document.model_dump(mode="json")}, indent=1))
     _print_verdicts(document)
+    for each in read_manifest(folder).not_proven:
+        say(each.sentence, markup=False)
     if not as_json:
         _print_flows(folder)
     say(f"report: {shown(folder)}/report.html", markup=False)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HELP = "check experiments, or all rows of suites, without running them; all experiments by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
+_PRESET = "`stack: {preset: linux}` gives hosts the kernel's own defaults; docs/limits.md, Hosts"
 _INSTALL = "a guest has the programs of this machine's /usr: install it, or list it in `files`"
 
 
@@ -38,10 +39,13 @@ def run(args: argparse.Namespace) -> int:
             names += _rows_of(name) or [name]
         except TwowayError as error:
             problems.update(dict.fromkeys(_of_error(error)))
+    without_preset: list[str] = []
     for name in names:
         points: list[Point] = []
         found = dict.fromkeys(_problems(name, points))
         problems.update(found)
+        if any("preset" not in each.experiment.stack.model_fields_set for each in points):
+            without_preset.append(name)
         try:
             warnings += () if found else shrunk(name, points)
         except TwowayError as error:
@@ -52,6 +56,10 @@ def run(args: argparse.Namespace) -> int:
         complain("\n".join(problem for problem, _ in alike), hint)
     if problems:
         return 2
+    if without_preset:
+        complain(
+            f"no stack.preset, hosts have the papers' TCP: {', '.join(without_preset)}", _PRESET
+        )
     number = sum(len(point_names(name)) for name in names)
     of_points = f": {number} points" if number > len(names) else ""
     say(f"{len(names)} experiment{'s are' if len(names) > 1 else ' is'} sound{of_points}")

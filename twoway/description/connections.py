@@ -125,6 +125,8 @@ def _connections_of(
         starts = [*arrivals]
     numbered = flow.count > 1 or arrivals is not None
     first += ports_later(experiment)
+    own = "at-start" if experiment.stack_of(flow.from_).is_linux else "before"
+    connect = flow.connect or own
     for index, (later_s, transfer_bytes) in enumerate(starts):
         name = f"{flow.name}-{index + 1}" if numbered else flow.name
         span = experiment.span(flow, name)
@@ -148,7 +150,7 @@ def _connections_of(
             rate_mbit=traffic.packet_mbit(span) if traffic else None,
             transfer_bytes=transfer_bytes or (traffic.payload_bytes if traffic else None),
             paced=traffic is not None,
-            connect_ns=CONNECT_NS if flow.connect == "before" else start_ns,
+            connect_ns=CONNECT_NS if connect == "before" else start_ns,
             start_ns=start_ns,
             stop_ns=START_NS + round(flow.stop_s * 1e9) if flow.stop_s else None,
         )

@@ -7,7 +7,7 @@ reported at once.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from twoway.contract.expression import Derived
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
@@ -18,6 +18,7 @@ from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
 from twoway.description.matrix import Axis
 from twoway.description.programs import HostProgram
+from twoway.description.stack import HostSettings, Stack, with_stacks
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.description.traffic.registry import kinds
 from twoway.description.traffic.traffic import Span, Traffic
@@ -30,7 +31,6 @@ ModuleValue = Annotated[
     str, text(r"^[A-Za-z0-9_.,:+-]+$", "of letters, digits and _ . , : + -", most=256)
 ]
 
-MOST_RECEIVE_BUFFER_BYTES = 1 << 29
 MOST_SEEDS = 1000
 
 # The kernel's limit, TCP_CA_NAME_MAX, includes the terminating zero.
@@ -86,92 +86,6 @@ def _named(given: Any) -> Any:
 Named = Annotated[TopologyRef, BeforeValidator(_named, json_schema_input_type=TopologyRef | Name)]
 
 
-class Stack(Model):
-    """The TCP stack's personality: the same on every host.
-
-    The defaults are those of the papers' TCP. docs/limits.md lists the settings of Linux that no
-    field gives.
-    """
-
-    ip: IpVersion = Field(
-        default=4,
-        description="version of IP; a flow may set its own. Each host has an address of each "
-        "version: in IPv6 fd00:: and the 32 bits of the IPv4 address",
-    )
-    mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
-        default=1500, description="IP packet size limit of every interface"
-    )
-    timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
-    sack: bool = Field(default=True, description="selective acknowledgements")
-    acks: Literal["every-segment", "delayed"] = Field(
-        default="every-segment",
-        description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
-        "as Linux. With both values ACKs are not compressed or deferred as Linux does, and other "
-        "settings stay the papers': docs/limits.md, Hosts",
-    )
-    ecn: bool = Field(
-        default=False, description="connections ask for ECN: queues may mark what they would drop"
-    )
-    tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
-        default=True,
-        description="probe for a lost tail after two round trips; off for the papers' TCP",
-    )
-    rack: bool = Field(
-        default=True,
-        description="detect loss by time (RACK) where there is sack; off for the papers' TCP",
-    )
-    spurious_timeout_detection: bool = Field(
-        default=True,
-        description="F-RTO: after a timeout, check whether "
-        "it was spurious before sending all again; "
-        "off for the papers' TCP",
-    )
-    pacing: bool = Field(
-        default=False,
-        description="senders spread a window over its round trip instead of sending with each ACK; "
-        "`fixed` and `tahoe` cannot",
-    )
-    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
-        default=1,
-        description="the most segments that a sender builds as one packet, which the kernel cuts "
-        "before it leaves; Linux's own is 65535, which `acks: delayed` does not set",
-    )
-    rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
-        default=200,
-        description="the least that the retransmission timer adds to the round-trip time",
-    )
-    initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=10,
-        description="the window with which a connection starts, in segments, unless its "
-        "congestion control sets another",
-    )
-    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None,
-        description="the largest window that a receiver offers, in full segments; by "
-        "default as its "
-        "buffer allows",
-    )
-    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=MOST_RECEIVE_BUFFER_BYTES)] | None = (
-        Field(
-            default=None,
-            description="SO_RCVBUF of sinks, which the kernel doubles; by default 16 MiB, and more "
-            "where windows or paths hold more",
-        )
-    )
-
-    def header_bytes(self, ip: IpVersion) -> int:
-        """Count the headers of a segment: IP's, TCP's and its options."""
-        return (40 if ip == 4 else 60) + (12 if self.timestamps else 0)
-
-    def segment_bytes(self, ip: IpVersion) -> int:
-        """Count the payload of a full segment."""
-        return self.mtu_bytes - self.header_bytes(ip)
-
-    def receive_window_bytes(self, ip: IpVersion) -> int:
-        """Compute the largest window a receiver offers; 0: no limit but its buffer."""
-        return (self.receive_window_packets or 0) * self.segment_bytes(ip)
-
-
 class Connections(Model):
     """TCP connections from one host to another."""
 
@@ -190,10 +104,11 @@ class Connections(Model):
         "flow, after the traffic's start; by default the "
         "end of traffic",
     )
-    connect: Literal["before", "at-start"] = Field(
-        default="before",
+    connect: Literal["before", "at-start"] | None = Field(
+        default=None,
         description="when the connection is set up: `before` all traffic, at zero load, or "
-        "`at-start` of its own data, in the queues of others, as a program's on Linux",
+        "`at-start` of its own data, in the queues of others, as a program's; by default "
+        "`at-start` if the sender's stack is `linux`, else `before`",
     )
     congestion: CongestionName = Field(
         description="congestion control: any of the kernel's own, one of our kernel modules "
@@ -283,6 +198,9 @@ class Experiment(Model):
         "without `schema` and `title` if you like"
     )
     stack: Stack = Stack()
+    hosts: dict[Name, HostSettings] = Field(
+        default={}, description="settings of single hosts, by the host's name"
+    )
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
         default=[], description="TCP connections of our own sources and sinks"
     )
@@ -361,6 +279,17 @@ class Experiment(Model):
         default=[], description="points without a statement, and the reason"
     )
 
+    _stacks = model_validator(mode="before")(with_stacks)
+
+    def stack_of(self, node: str) -> Stack:
+        """Return a node's stack; that of routers and switches is the experiment's."""
+        return self.hosts[node].stack if node in self.hosts else self.stack
+
+    @property
+    def stacks(self) -> list[Stack]:
+        """All stacks that hosts may have."""
+        return [self.stack, *(host.stack for host in self.hosts.values())]
+
     @property
     def repetition(self) -> int:
         """The seed of this repetition; 1 for an experiment that is no repetition."""
@@ -382,12 +311,13 @@ class Experiment(Model):
             flow: the flow.
             connection: the name of one of its connections; None for the flow itself.
         """
-        stack, stop_s = self.stack, flow.stop_s or self.duration_s
-        segment_bytes = stack.segment_bytes(self.ip_of(flow))
+        stop_s, ends = flow.stop_s or self.duration_s, (flow.from_, flow.to)
+        # Connections have time stamps if both ends have them.
+        segment_bytes = max(self.stack_of(end).segment_bytes(self.ip_of(flow)) for end in ends)
         seconds = (whole_ns(stop_s) - whole_ns(flow.start_s)) / 1e9
         given = flow.traffic.given_seed if flow.traffic else None
         seed = traffic_seed(self.seed, connection or flow.name, given)
-        return Span(seconds, stack.mtu_bytes, segment_bytes, seed)
+        return Span(seconds, self.stack.mtu_bytes, segment_bytes, seed)
 
     def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
         """Return a flow's version of IP."""

@@ -283,7 +283,7 @@ def make_point(
     graph = profile = None
     try:
         graph = load_topology(topology_path, experiment.topology.parameters)
-        document = experiment.model_dump(by_alias=True, include={"flows", "datagrams", "programs"})
+        document = experiment.model_dump(by_alias=True, include={*_HOSTS, "hosts"})
         problems += [f"{where}: {p}" for p in _unknown_hosts(document, graph)]
     except SpecError as error:
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
@@ -369,6 +369,8 @@ def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
 
 def _hosts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """List the hosts that a document names, each with its field; skip unsound entries."""
+    own = document.get("hosts")
+    yield from ((f"hosts.{host}", host) for host in (own if isinstance(own, dict) else ()))
     for kind, ends in _HOSTS.items():
         for n, each in _entries(document, kind):
             yield from ((f"{kind}.{n}.{e}", each[e]) for e in ends if isinstance(each.get(e), str))

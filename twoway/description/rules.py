@@ -13,22 +13,22 @@ from twoway.description.congestion import (
 )
 from twoway.description.datagrams import datagram_problems
 from twoway.description.experiment import (
-    MOST_RECEIVE_BUFFER_BYTES,
     Experiment,
     Flow,
     Profile,
-    Stack,
 )
 from twoway.description.matrix import matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
+from twoway.description.stack import MOST_RECEIVE_BUFFER_BYTES, Stack, shared_problems
 from twoway.description.statement_rules import statement_problems
 from twoway.description.traffic.registry import kinds
 from twoway.links.aqm import ActiveQueue
 from twoway.links.element import Link
 from twoway.links.stages import stage_problems
 from twoway.messages import meant
+from twoway.theory.registry import known_theories, tests_testbed
 
 # Each connection has two processes in the guest, and two of 25 000 ports.
 _MOST_CONNECTIONS = 4000
@@ -110,6 +110,8 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
         experiment.stack.ip,
     )
     problems += _ip_problems(experiment)
+    problems += shared_problems(experiment.stack, experiment.hosts)
+    problems += _theory_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)
     count = 0
     for flow in experiment.flows if not problems else ():
@@ -124,6 +126,23 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     problems += seed_problems(experiment) if experiment.seeds else []
     problems += statement_problems(experiment)
     return problems + _module_problems(experiment, own, controls)
+
+
+def _theory_problems(experiment: Experiment) -> list[str]:
+    """List theories of TCP beside Linux's own stack: no check proves what they suppose of it."""
+    linux = [
+        f"hosts.{host}.stack" for host, each in experiment.hosts.items() if each.stack.is_linux
+    ]
+    linux += ["stack"] * experiment.stack.is_linux
+    named = [(e.theory or experiment.theory, m) for e in experiment.predictions for m in e.metrics]
+    printed = [each for each in experiment.claims if each.value == "printed"]
+    named += [(experiment.theory, metric) for each in printed for metric in each.metrics]
+    known = [(theory, metric) for theory, metric in named if theory in known_theories()]
+    of_tcp = [theory for theory, metric in known if not tests_testbed(str(theory), metric)]
+    if not (linux and of_tcp and experiment.flows):
+        return []
+    why = "no check proves windows and ACKs of linux"
+    return [f"{linux[-1]}.preset: the theory {of_tcp[0]} needs papers: {why}"]
 
 
 def _ip_problems(experiment: Experiment) -> list[str]:
@@ -222,14 +241,15 @@ def _flow_problems(
                 f'got {value} with "{flow.congestion}"'
             )
     if flow.window_packets is not None:
-        problems += _window_problems(flow.window_packets, experiment.stack)
+        problems += _window_problems(flow.window_packets, experiment.stack_of(flow.to))
     return problems
 
 
 def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> list[str]:
     """List contradictions between the fields of a flow's traffic."""
     problems = []
-    pacing, given, span = experiment.stack.pacing, flow.traffics, experiment.span(flow)
+    pacing = experiment.stack_of(flow.from_).pacing
+    given, span = flow.traffics, experiment.span(flow)
     if len(given) > 1:
         _, second, *_ = given
         problems.append(f".{second}: a flow has one of {', '.join(kinds())}; got {list(given)}")

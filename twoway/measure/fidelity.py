@@ -218,7 +218,7 @@ def _rejections(analysis: Analysis) -> list[FidelityRow]:
 
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     rows = []
-    if analysis.run.manifest.experiment.stack.acks == "every-segment":
+    if analysis.run.manifest.experiment.stack_of(view.connection.to).acks == "every-segment":
         # A segment that the sink rejects is answered, too.
         off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         rows.append(checks.row(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
@@ -251,14 +251,16 @@ def _largest_factor(
 def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Check that a fixed window is in flight in full, and never more.
 
-    Runs with losses are left out: after a loss, selective ACKs make the flight less than the span
-    from the oldest unacknowledged to the newest segment.
+    A sender with Linux's own stack is left out: it may hold data back. Runs with losses are left
+    out: after a loss, selective ACKs make the flight less than the span from the oldest
+    unacknowledged to the newest segment.
     """
     window = view.connection.window_packets
     paced = view.connection.paced
     lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
     lost = lost or analysis.run.loses_on_links
-    if window is None or paced or lost:
+    linux = analysis.run.manifest.experiment.stack_of(view.connection.from_).preset == "linux"
+    if window is None or paced or lost or linux:
         return []
     most = most_in_flight(analysis.run, view)
     what = f"{name}: most segments in flight, of a window of {window}"
@@ -266,25 +268,29 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
 
 
 def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
-    """Check that no buffer limited a source, by TCP_INFO at its end.
+    """Check that no buffer limited a source, by TCP_INFO at its end; Linux's own may: warn.
 
     Fixed windows and FAST's alpha limit the source by design. So does the receiver's window if the
     experiment sets that window or the receiver's buffer.
     """
-    connection, stack = view.connection, analysis.run.manifest.experiment.stack
+    connection, experiment = view.connection, analysis.run.manifest.experiment
     asked = connection.window_packets or connection.alpha_packets
     if asked:
         return []
     said = analysis.run.document(f"traffic/{name}-source.json", StreamSource)
-    limits = {"its send buffer": said.sndbuf_limited_us}
-    if not (stack.receive_window_packets or stack.receive_buffer_bytes):
-        limits["the receiver's window"] = said.rwnd_limited_us
+    sender, receiver = (experiment.stack_of(end) for end in (connection.from_, connection.to))
+    limits = [("its send buffer", said.sndbuf_limited_us, sender)]
+    if not (receiver.receive_window_packets or receiver.receive_buffer_bytes):
+        limits.append(("the receiver's window", said.rwnd_limited_us, receiver))
     lasts_ns = (connection.stop_ns or analysis.run.stop_ns) - connection.start_ns
     most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
-    return [
-        checks.row(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
-        for by, us in limits.items()
-    ]
+    found = []
+    for by, us, stack in limits:
+        row = checks.row(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
+        if us > most_us and stack.preset == "linux":
+            row = row.model_copy(update={"verdict": Verdict.WARNING})
+        found.append(row)
+    return found
 
 
 def _idling(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 
 from twoway.contract.network import Connection
-from twoway.description.experiment import MOST_RECEIVE_BUFFER_BYTES
 from twoway.description.point import Point
+from twoway.description.stack import MOST_RECEIVE_BUFFER_BYTES
 
 # The first is the initial size of a send buffer: a large buffer is refilled in few, large copies.
 # The second is the memory that the buffers of all endless connections share, because they are full
@@ -37,24 +37,35 @@ def _endless_buffer_bytes(connections: int) -> int:
     return max(SMALLEST_SEND_BUFFER_BYTES, min(LEAST_SEND_BUFFER_BYTES, share))
 
 
-def receive_buffer_bytes(point: Point) -> int:
+def receive_buffers(point: Point) -> dict[str, int | None]:
+    """Compute SO_RCVBUF of each host's sinks; None: the kernel tunes the buffer."""
+    chosen = _chosen_receive_buffer_bytes(point)
+    stacks = {host: point.experiment.stack_of(host) for host in point.graph.hosts}
+    return {
+        host: stack.receive_buffer_bytes or (None if stack.is_linux else chosen)
+        for host, stack in stacks.items()
+    }
+
+
+def _chosen_receive_buffer_bytes(point: Point) -> int:
     """Compute SO_RCVBUF: for a window of twice the path's capacity, or a constant window.
 
     The kernel offers at least as many bytes as SO_RCVBUF has. Slow start sends a second window
     before it learns of losses in the first.
     """
-    stack = point.experiment.stack
-    if stack.receive_buffer_bytes is not None:
-        return stack.receive_buffer_bytes
     packets = [connection.window_packets or 0 for connection in point.connections]
     packets += [_path_packets(point, path) for path in _open_paths(point)]
-    needed = 2 * max(packets, default=0) * stack.mtu_bytes
+    needed = 2 * max(packets, default=0) * point.experiment.stack.mtu_bytes
     return min(max(LEAST_RECEIVE_BUFFER_BYTES, needed), MOST_RECEIVE_BUFFER_BYTES)
 
 
-def most_buffer_bytes(receive_buffer_bytes: int) -> int:
-    """Return the limit of each buffer, including those that the kernel tunes."""
-    return max(2 * receive_buffer_bytes, 2 * LEAST_RECEIVE_BUFFER_BYTES)
+def most_buffer_bytes(point: Point) -> int | None:
+    """Return the limit of each buffer, including those that the kernel tunes; None: the kernel's.
+
+    It is the kernel's if no host sets a buffer.
+    """
+    given = [buffer for buffer in receive_buffers(point).values() if buffer]
+    return max(2 * max(given), 2 * LEAST_RECEIVE_BUFFER_BYTES) if given else None
 
 
 def buffers_mib(point: Point) -> int:
@@ -64,7 +75,7 @@ def buffers_mib(point: Point) -> int:
     holds.
     """
     written = sum(2 * send_buffer_bytes(point, c) for c in point.connections)
-    most, added = most_buffer_bytes(receive_buffer_bytes(point)), 0
+    most, added = most_buffer_bytes(point) or 2 * LEAST_RECEIVE_BUFFER_BYTES, 0
     endless = _endless_buffer_bytes(max(len(point.connections), 1))
     for path, flows in _open_paths(point).items():
         held = 2 * _path_packets(point, path) * _truesize_bytes(point)

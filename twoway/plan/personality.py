@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
-from twoway.description.experiment import Stack
 from twoway.description.graph import Graph
 from twoway.description.recorded import DEFAULT, Route
+from twoway.description.stack import Stack
 from twoway.links.interface import Interface
-from twoway.plan.buffers import most_buffer_bytes
 
 # The settings of IPv6 of each interface, in this order: no requests for an address or a router, no
 # addresses but those of the plan, and then IPv6 on.
@@ -23,20 +22,32 @@ _IPV6_IN_SILENCE = {
     "addr_gen_mode": 1,
     "disable_ipv6": 0,
 }
+# The sysctls that fields of a stack set, with the fields.
+FIELDS_OF = {
+    "net.ipv4.tcp_timestamps": "timestamps",
+    "net.ipv4.tcp_sack": "sack",
+    "net.ipv4.tcp_dsack": "sack",
+    "net.ipv4.tcp_early_retrans": "tail_loss_probe",
+    "net.ipv4.tcp_recovery": "rack",
+    "net.ipv4.tcp_frto": "spurious_timeout_detection",
+    "net.ipv4.tcp_ecn": "ecn",
+    "net.ipv4.tcp_pacing_ca_ratio": "pacing",
+    "net.ipv4.tcp_pacing_ss_ratio": "pacing",
+}
+_PACING = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
 # Offloads that merge, split or defer packets; off on every interface.
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 
 
-def root_sysctls(receive_buffer_bytes: int) -> dict[str, int | str]:
+def root_sysctls(most_bytes: int | None) -> dict[str, int | str]:
     """List the sysctls that exist once per kernel: limits of memory.
 
     Args:
-        receive_buffer_bytes: SO_RCVBUF of sinks.
+        most_bytes: the limit of each buffer; None: the kernel's.
     """
-    most = most_buffer_bytes(receive_buffer_bytes)
+    limits = ("net.core.rmem_max", "net.core.wmem_max") if most_bytes else ()
     return {
-        "net.core.rmem_max": most,
-        "net.core.wmem_max": most,
+        **dict.fromkeys(limits, most_bytes or 0),
         # No memory pressure, which would shrink windows: the guest has memory for all buffers.
         "net.ipv4.tcp_mem": "4194304 4194304 4194304",
     }
@@ -60,21 +71,28 @@ def no_ipv6_sysctls() -> dict[str, int | str]:
     return {f"net.ipv6.conf.{which}.disable_ipv6": 1 for which in ("all", "default")}
 
 
-def node_sysctls(stack: Stack, receive_buffer_bytes: int, *, router: bool) -> dict[str, int | str]:
-    """List the sysctls of TCP and of IPv4 of one node's network namespace."""
-    most = most_buffer_bytes(receive_buffer_bytes)
+def node_sysctls(stack: Stack, most_bytes: int | None, *, router: bool) -> dict[str, int | str]:
+    """List the sysctls of TCP and of IPv4 of one node's network namespace.
+
+    Those of Linux's own stack are the sysctls of fields that override it, besides forwarding.
+
+    Args:
+        stack: the node's stack.
+        most_bytes: the limit of each buffer; None: the kernel's.
+        router: True if the node is a router.
+    """
+    if stack.is_linux:
+        own = field_sysctls(Stack(preset="linux"))
+        others = {n: value for n, value in field_sysctls(stack).items() if own.get(n) != value}
+        return {**({"net.ipv4.ip_forward": 1} if router else {}), **others}
+    fields = field_sysctls(stack)
+    pacing = {name: fields.pop(name) for name in _PACING if name in fields}
     return {
         "net.ipv4.ip_forward": int(router),
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
         "net.ipv4.conf.all.send_redirects": 0,
-        "net.ipv4.tcp_timestamps": int(stack.timestamps),
-        "net.ipv4.tcp_sack": int(stack.sack),
-        "net.ipv4.tcp_dsack": int(stack.sack),
-        "net.ipv4.tcp_early_retrans": 3 if stack.tail_loss_probe else 0,
-        "net.ipv4.tcp_recovery": int(stack.rack),
-        "net.ipv4.tcp_frto": 2 if stack.spurious_timeout_detection else 0,
-        "net.ipv4.tcp_ecn": int(stack.ecn),
+        **fields,
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,
         "net.ipv4.tcp_slow_start_after_idle": 0,
@@ -82,19 +100,34 @@ def node_sysctls(stack: Stack, receive_buffer_bytes: int, *, router: bool) -> di
         "net.ipv4.tcp_backlog_ack_defer": 0,
         "net.ipv4.tcp_comp_sack_nr": 0,
         "net.ipv4.tcp_mtu_probing": 0,
-        "net.ipv4.tcp_rmem": f"4096 131072 {most}",
-        "net.ipv4.tcp_wmem": f"4096 16384 {most}",
-        **_pacing_sysctls(stack),
+        "net.ipv4.tcp_rmem": f"4096 131072 {most_bytes}",
+        "net.ipv4.tcp_wmem": f"4096 16384 {most_bytes}",
+        **pacing,
     }
 
 
-def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
-    """Pace a window over exactly one round trip.
+def field_sysctls(stack: Stack) -> dict[str, int | str]:
+    """List the sysctls that fields of a stack set."""
+    values = {
+        "timestamps": int(stack.timestamps),
+        "sack": int(stack.sack),
+        "tail_loss_probe": 3 if stack.tail_loss_probe else 0,
+        "rack": int(stack.rack),
+        "spurious_timeout_detection": 2 if stack.spurious_timeout_detection else 0,
+        "ecn": int(stack.ecn),
+        # A window over exactly one round trip: Linux's default paces it over 83 % of a round trip,
+        # or 50 % in slow start.
+        "pacing": 100 if stack.pacing else None,
+    }
+    found = {name: values[field] for name, field in FIELDS_OF.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
-    Linux's default paces a window over 83 % of a round trip, or 50 % in slow start.
-    """
-    ratios = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
-    return dict.fromkeys(ratios, 100) if stack.pacing else {}
+
+def host_qdisc(stack: Stack) -> tuple[str, dict[tuple[str, ...], int | str]]:
+    """Return tc's words for the qdisc of a host's interface, and the values to read back."""
+    if stack.is_linux:  # the kernel's default qdisc of an interface with one queue
+        return "pfifo_fast", {("kind",): "pfifo_fast"}
+    return "pfifo limit 10000", {("kind",): "pfifo", ("options", "limit"): 10000}
 
 
 def link_command(stack: Stack, interface: Interface) -> str:
@@ -139,15 +172,21 @@ def route_commands(
         ip: the version of IP.
         control: the congestion control of connections that the host accepts; None: the kernel's.
     """
-    quickack = " quickack 1" if stack.acks == "every-segment" else ""
-    window = f" window {stack.receive_window_bytes(ip)}" if stack.receive_window_packets else ""
+    metrics = "".join(f" {name} {value}" for name, value in _route_metrics(stack, ip).items())
     accepts = f" congctl {control}" if control else ""
-    return [
-        f"route replace {goal} {where}"
-        f" initcwnd {stack.initial_window_packets}{quickack}"
-        f" rto_min {stack.rto_min_ms}ms{window}{accepts}"
-        for goal, where in routes.items()
-    ]
+    return [f"route replace {goal} {where}{metrics}{accepts}" for goal, where in routes.items()]
+
+
+def _route_metrics(stack: Stack, ip: IpVersion) -> dict[str, str]:
+    """List TCP's metrics of a route, in ip's words; under `linux` only what overrides it."""
+    found = {"initcwnd": f"{stack.initial_window_packets}"}
+    if stack.acks == "every-segment":
+        found["quickack"] = "1"
+    found["rto_min"] = f"{stack.rto_min_ms}ms"
+    if stack.receive_window_packets:
+        found["window"] = f"{stack.receive_window_bytes(ip)}"
+    own = _route_metrics(Stack(), ip) if stack.is_linux else {}
+    return {name: value for name, value in found.items() if own.get(name) != value}
 
 
 def host_routes(graph: Graph, interface: Interface, ip: IpVersion) -> dict[str, str]:
@@ -184,14 +223,12 @@ def route_readback(
     stack: Stack, goals: Iterable[str], ip: IpVersion, control: str | None
 ) -> list[Readback]:
     """List what `ip -j route show` must print on a host; arguments as of route_commands()."""
+    found = _route_metrics(stack, ip)
     metrics: dict[str, int | str] = {
-        "initcwnd": stack.initial_window_packets,
-        "rto_min": stack.rto_min_ms,
+        name: int(found[name].removesuffix("ms"))
+        for name in ("initcwnd", "rto_min", "quickack", "window")
+        if name in found
     }
-    if stack.acks == "every-segment":
-        metrics["quickack"] = 1
-    if stack.receive_window_packets:
-        metrics["window"] = stack.receive_window_bytes(ip)
     if control:
         metrics["congestion"] = control
     return [

@@ -8,7 +8,7 @@ from typing import Literal
 from twoway.contract.plan import Plan, Times, Topology
 from twoway.description.congestion import parameters_in_kernel
 from twoway.description.point import Point
-from twoway.plan.buffers import buffers_mib, receive_buffer_bytes
+from twoway.plan.buffers import buffers_mib
 from twoway.plan.captures import captures
 from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
@@ -41,7 +41,7 @@ def build_plan(
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
     found = captures(point, in_kernel=taps)
-    shapers, buffer = compile_profile(point.profile, point.graph), receive_buffer_bytes(point)
+    shapers = compile_profile(point.profile, point.graph)
     return Plan(
         experiment=point.id,
         mode=mode,
@@ -59,14 +59,14 @@ def build_plan(
             *(f"modules.{name}" for name in chosen.modules if parameters_in_kernel(name)),
             *(f"programs.{program.name}" for program in chosen.programs),
         ),
-        setup=setup_steps(point, shapers, buffer, instruments=taps or samples),
+        setup=setup_steps(point, shapers, instruments=taps or samples),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
         sinks=tuple(datagram_sink(flow) for flow in point.datagrams),
         sources=(
             observer(point, in_kernel=samples),
-            *streams(point, buffer),
+            *streams(point),
             *(datagram_source(point, flow) for flow in point.datagrams),
         ),
         changes=link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),

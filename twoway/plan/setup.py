@@ -32,6 +32,7 @@ from twoway.description.recorded import DEFAULT, Route
 from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper
 from twoway.plan import personality
+from twoway.plan.buffers import most_buffer_bytes
 from twoway.plan.programs import host_names
 from twoway.plan.shaping import pool_nodes
 
@@ -42,25 +43,23 @@ _REPORTS_S = 4
 _SWITCH_OFF = ("learning", "flood")
 
 
-def setup_steps(
-    point: Point, shapers: Sequence[Shaper], receive_buffer_bytes: int, *, instruments: bool
-) -> tuple[Step, ...]:
+def setup_steps(point: Point, shapers: Sequence[Shaper], *, instruments: bool) -> tuple[Step, ...]:
     """List the steps between boot and traffic, in order.
 
     Args:
         point: the experiment.
         shapers: the experiment's qdiscs.
-        receive_buffer_bytes: SO_RCVBUF of sinks.
         instruments: True if our module twoway_testbed captures or samples.
     """
     steps: list[Step] = [make_network(point.graph), *_modules(point, shapers), *_parameters(point)]
     if instruments:
         steps.append(LoadModule(module="twoway_testbed", parameters={}))
-    sysctls = personality.root_sysctls(receive_buffer_bytes)
+    most_bytes = most_buffer_bytes(point)
+    sysctls = personality.root_sysctls(most_bytes)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(point)
     for node in point.graph.nodes:
-        steps += _node_setup(point, node, receive_buffer_bytes)
+        steps += _node_setup(point, node, most_bytes)
     if point.experiment.has_ipv6:
         steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
     steps += host_names(point)
@@ -115,7 +114,7 @@ def _pools(point: Point) -> Iterable[Command]:
         yield Command(node=node, run=tuple(run.split()))
 
 
-def _node_setup(point: Point, node: str, receive_buffer_bytes: int) -> list[Step]:
+def _node_setup(point: Point, node: str, most_bytes: int | None) -> list[Step]:
     """Set one node's stack and links, then read everything back."""
     router = node in point.graph.routers
     ipv6 = point.experiment.has_ipv6 and node not in point.graph.switches
@@ -124,7 +123,8 @@ def _node_setup(point: Point, node: str, receive_buffer_bytes: int) -> list[Step
         if ipv6
         else personality.no_ipv6_sysctls()
     )
-    sysctls |= personality.node_sysctls(point.experiment.stack, receive_buffer_bytes, router=router)
+    stack = point.experiment.stack_of(node)
+    sysctls |= personality.node_sysctls(stack, most_bytes, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(
@@ -162,7 +162,7 @@ def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
 
 def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     """Set one node's addresses, neighbours and routes, with IPv4 also its links; read them back."""
-    stack, graph = point.experiment.stack, point.graph
+    stack, graph = point.experiment.stack_of(node), point.graph
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.of(node):
         if ip == 4:
@@ -200,7 +200,7 @@ def _accepts_with(point: Point, node: str) -> str | None:
     (docs/decisions/0062).
     """
     controls = {each.congestion_in_kernel for each in point.connections if each.to == node}
-    return "dctcp" if point.experiment.stack.ecn and "dctcp" in controls else None
+    return "dctcp" if point.experiment.stack_of(node).ecn and "dctcp" in controls else None
 
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
@@ -227,9 +227,9 @@ def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Ste
     if node in point.graph.hosts:
         for interface in point.graph.of(node):
             name = interface.name
-            lines.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
-            wanted.append(Readback(path=(name, "kind"), value="pfifo"))
-            wanted.append(Readback(path=(name, "options", "limit"), value=10000))
+            words, options = personality.host_qdisc(point.experiment.stack_of(node))
+            lines.append(f"qdisc replace dev {name} root handle 1: {words}")
+            wanted += [Readback(path=(name, *path), value=v) for path, v in options.items()]
     if not lines:
         return []
     return [

@@ -16,7 +16,7 @@ from twoway.contract.plan import (
 from twoway.description.datagrams import UDP_HEADER_BYTES
 from twoway.description.draws import traffic_seed
 from twoway.description.point import Point
-from twoway.plan.buffers import send_buffer_bytes
+from twoway.plan.buffers import receive_buffers, send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
 
 PROGRESS_REPORTS = 400
@@ -62,20 +62,16 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def streams(point: Point, buffer_bytes: int) -> Iterable[Program]:
-    """Send and receive connections' data: one program per host, one line per end.
-
-    Args:
-        point: the experiment.
-        buffer_bytes: SO_RCVBUF of each connection.
-    """
+def streams(point: Point) -> Iterable[Program]:
+    """Send and receive connections' data: one program per host, one line per end."""
     ends: defaultdict[str, list[str]] = defaultdict(list)
     reports: defaultdict[str, list[str]] = defaultdict(list)
+    buffers = receive_buffers(point)
     for c in point.connections:
         ends[c.from_].append(_send(point, c))
         reports[c.from_].append(f"{TRAFFIC}/{c.name}-source.json")
     for c in point.connections:
-        ends[c.to].append(_receive(c, buffer_bytes))
+        ends[c.to].append(_receive(c, buffers[c.to]))
         reports[c.to].append(f"{TRAFFIC}/{c.name}-sink.json")
     for node in ends:
         yield Program(
@@ -88,8 +84,10 @@ def streams(point: Point, buffer_bytes: int) -> Iterable[Program]:
         )
 
 
-def _receive(connection: Connection, buffer_bytes: int) -> str:
-    line = f"receive {connection.name} --port {connection.port} --receive-buffer {buffer_bytes}"
+def _receive(connection: Connection, buffer_bytes: int | None) -> str:
+    line = f"receive {connection.name} --port {connection.port}"
+    if buffer_bytes:
+        line += f" --receive-buffer {buffer_bytes}"
     return line + " --ipv6" * (ip_version(connection.destination) == 6)
 
 
@@ -99,8 +97,9 @@ def _send(point: Point, connection: Connection) -> str:
         --source-port {connection.source_port} --connect-at {connection.connect_ns}
         --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(point)}
         --congestion {connection.congestion_in_kernel}
-        --send-buffer {send_buffer_bytes(point, connection)}
     """.split()
+    if not point.experiment.stack_of(connection.from_).is_linux:
+        words += ["--send-buffer", str(send_buffer_bytes(point, connection))]
     return " ".join([*words, *(f"--{option}" for option in _source_options(point, connection))])
 
 
@@ -111,7 +110,7 @@ def _source_options(point: Point, connection: Connection) -> Iterable[str]:
         yield from flow.traffic.source_options(point.experiment.span(flow, connection.name))
     if connection.transfer_bytes is not None:
         yield f"bytes {connection.transfer_bytes}"
-    if point.experiment.stack.pacing:
+    if point.experiment.stack_of(connection.from_).pacing:
         yield "pacing"
 
 

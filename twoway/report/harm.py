@@ -111,4 +111,5 @@ def _is_alone(manifest: Manifest, connection: Connection, there: Manifest) -> bo
         and other.model_dump(exclude=_OF_ITS_PLACE) == connection.model_dump(exclude=_OF_ITS_PLACE)
         and there.profile == manifest.profile
         and there.experiment.stack == manifest.experiment.stack
+        and there.experiment.hosts == manifest.experiment.hosts
     )

@@ -31,6 +31,7 @@ from twoway.manifest import (
     Window,
 )
 from twoway.paths import ROOT
+from twoway.plan.kernels_own import changed_settings, not_proven
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
 
@@ -100,6 +101,8 @@ def build_manifest(
         connections=point.connections,
         datagrams=point.datagrams,
         programs=tuple(_programs(plan, folder)),
+        settings=changed_settings(point, plan),
+        not_proven=not_proven(point),
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,

@@ -1,0 +1,107 @@
+"""Hosts with the preset `linux` have the kernel's own defaults."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kept_runs import carry_out
+from running import ROOT, twoway, write_experiment
+
+from twoway.manifest import read_manifest
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+READER = ROOT / "tests/support/guest/read_settings.py"
+# Settings whose value the kernel draws.
+DRAWN = {"net.ipv4.tcp_fastopen_key", "net.ipv6.conf.default.stable_secret"}
+FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
+LINUX: dict[str, Any] = {
+    "schema": 1,
+    "title": "Hosts with the kernel's own defaults",
+    "topology": {"name": "two_node"},
+    "profile": "access-1mbit-up",
+    "stack": {"preset": "linux"},
+    "flows": [FLOW],
+    "duration_s": 2,
+    "warm_up_s": 1,
+}
+
+
+def reading(host: str) -> dict[str, Any]:
+    """Describe a program that reads a host's settings."""
+    command = ["python3", READER.name]
+    return {"name": f"on-{host}", "host": host, "files": [READER.name], "command": command}
+
+
+def differences(run: Path, host: str) -> dict[str, str]:
+    """Return the settings of a host that differ from those of an untouched namespace."""
+    found = json.loads((run / f"programs/on-{host}.out").read_text())
+    here, untouched = found["here"], found["untouched"]
+    assert len(untouched) > 400
+    different = {}
+    for name, value in here.items():
+        *before, _ = parts = name.split(".")
+        if before[-1:] == [f"{host}-eth0"]:  # an interface begins with the defaults, as lo does
+            parts[-2] = "lo" if "neigh" in before else "default"
+        if untouched.get(".".join(parts)) != value and name not in DRAWN:
+            different[name] = " ".join(value.split())
+    return different
+
+
+@pytest.mark.parametrize(
+    ("stack", "fields"),
+    [
+        ({}, {}),
+        (
+            {"sack": False, "ecn": True},
+            {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_dsack": "0", "net.ipv4.tcp_ecn": "1"},
+        ),
+    ],
+)
+def test_no_other_setting_differs(
+    tmp_path: Path, stack: dict[str, Any], fields: dict[str, str]
+) -> None:
+    """Of all net.* of each host those differ that the manifest lists, and those that fields set."""
+    shutil.copy(READER, tmp_path)
+    document = {**LINUX, "programs": [reading("h1"), reading("h2")]}
+    document["stack"] = {**LINUX["stack"], **stack}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    settings = [each for each in read_manifest(run).settings if each.name.startswith("net.")]
+    for host in ("h1", "h2"):
+        listed = {each.name: each.value for each in settings if host in (each.nodes or (host,))}
+        found = differences(run, host)
+        # The limit of TCP's memory is the same in every namespace.
+        assert listed.pop("net.ipv4.tcp_mem")
+        assert found.pop(f"net.ipv6.conf.{host}-eth0.mtu") == "1500"  # the device's own
+        # The guest boots with it, and an untouched namespace has it.
+        assert listed.pop("net.ipv6.conf.default.disable_ipv6") == "1"
+        assert found == listed
+        assert fields.items() <= listed.items()
+        assert all(each.why == "stack.sack" for each in settings if each.name.endswith("sack"))
+
+
+def test_the_papers_stack_is_another(tmp_path: Path) -> None:
+    """A host of `papers` beside one of `linux` has the papers' settings, and its manifest none."""
+    shutil.copy(READER, tmp_path)
+    document = {**LINUX, "programs": [reading("h1"), reading("h2")]}
+    document["hosts"] = {"h2": {"stack": {"preset": "papers", "timestamps": True}}}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    there = differences(run, "h2")
+    assert there["net.ipv4.tcp_slow_start_after_idle"] == "0"
+    assert there["net.ipv4.tcp_rmem"] == "4096 131072 33554432"
+    assert "net.ipv4.tcp_slow_start_after_idle" not in differences(run, "h1")
+    assert not [each for each in read_manifest(run).settings if "h2" in each.nodes]
+
+
+def test_the_run_says_what_no_check_proves(tmp_path: Path) -> None:
+    """A run of `linux` passes its checks, and says beside them that none proves its ACKs."""
+    path = write_experiment(tmp_path, {**LINUX, "flows": [{**FLOW, "name": "two"}]})
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    said = "not proven: which segments the hosts h2 acknowledge, and when ("
+    assert said in done.stderr
+    page = (tmp_path / "results/latest/report.html").read_text(encoding="utf-8")
+    assert said in page
+    assert page.count("<td><code>net.ipv4.tcp_mem</code></td>") == 1

@@ -1,0 +1,171 @@
+"""The preset `linux` changes no setting that no field overrides."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import problems_of, write_experiment
+from warm_command import twoway
+
+from twoway.contract.network import CONNECT_NS, START_NS
+from twoway.contract.plan import Check, Plan, Program, SetSysctls
+from twoway.plan.plan import build_plan
+from twoway.runs.points import load_point
+
+FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
+NO_CHECK = "no check proves windows and ACKs of linux"
+LINUX: dict[str, Any] = {
+    "schema": 1,
+    "title": "Hosts with the kernel's own defaults",
+    "topology": "two_node",
+    "profile": "access-1mbit-up",
+    "stack": {"preset": "linux"},
+    "flows": [FLOW],
+    "duration_s": 2,
+    "warm_up_s": 1,
+}
+
+
+def planned(folder: Path, **fields: Any) -> Plan:
+    """Plan the experiment with other fields."""
+    return build_plan(load_point(str(write_experiment(folder, {**LINUX, **fields}))))
+
+
+def sysctls(plan: Plan, node: str | None) -> dict[str, int | str]:
+    """Return the sysctls of IPv4 and of all protocols that a plan sets at a node."""
+    (step,) = (s for s in plan.setup if isinstance(s, SetSysctls) and s.node == node)
+    return {name: value for name, value in step.sysctls.items() if "ipv6" not in name}
+
+
+def lines(plan: Plan, node: str, start: str) -> list[str]:
+    """Return the lines of a node's batches that begin with a word."""
+    steps = [step for step in plan.setup if isinstance(step, Check) and step.node == node]
+    return [line for step in steps for line in step.stdin if line.startswith(start)]
+
+
+def ends(plan: Plan) -> list[str]:
+    """Return the lines of all ends of connections."""
+    programs = [program for program in plan.sources if isinstance(program, Program)]
+    return [line for program in programs for line in program.stdin]
+
+
+def test_no_sysctl_no_metric_no_buffer(tmp_path: Path) -> None:
+    """A host of `linux` gets no sysctl of TCP, no metric of a route and no size of a buffer."""
+    plan = planned(tmp_path)
+    assert sysctls(plan, "h1") == {}
+    assert sysctls(plan, "r1") == {"net.ipv4.ip_forward": 1}
+    assert sysctls(plan, None) == {"net.ipv4.tcp_mem": "4194304 4194304 4194304"}
+    route, _ = lines(plan, "h1", "route")
+    assert route.endswith("dev h1-eth0")
+    assert lines(plan, "h1", "qdisc replace") == [
+        "qdisc replace dev h1-eth0 root handle 1: pfifo_fast"
+    ]
+    assert not [line for line in ends(plan) if "-buffer" in line]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"sack": False}, "net.ipv4.tcp_sack", 0),
+        ({"rack": False}, "net.ipv4.tcp_recovery", 0),
+        ({"tail_loss_probe": False}, "net.ipv4.tcp_early_retrans", 0),
+        ({"timestamps": False}, "net.ipv4.tcp_timestamps", 0),
+        ({"ecn": True}, "net.ipv4.tcp_ecn", 1),
+        ({"pacing": True}, "net.ipv4.tcp_pacing_ca_ratio", 100),
+    ],
+)
+def test_a_field_overrides_the_preset(
+    tmp_path: Path, fields: dict[str, Any], name: str, value: int
+) -> None:
+    """A field beside the preset sets its own sysctl, and nothing else."""
+    found = sysctls(planned(tmp_path, stack={"preset": "linux", **fields}), "h1")
+    assert found[name] == value
+    assert len(found) == 2 if "sack" in fields or "pacing" in fields else 1
+
+
+def test_fields_of_routes_override_it(tmp_path: Path) -> None:
+    """Fields of routes and buffers beside the preset are set alone."""
+    stack = {"preset": "linux", "rto_min_ms": 50, "receive_buffer_bytes": 100_000}
+    plan = planned(tmp_path, stack=stack)
+    route, _ = lines(plan, "h1", "route")
+    assert route.endswith("dev h1-eth0 rto_min 50ms")
+    assert sysctls(plan, None)["net.core.rmem_max"] == 1 << 25
+    (sink,) = (line for line in ends(plan) if line.startswith("receive"))
+    assert sink.endswith("--receive-buffer 100000")
+
+
+def test_connections_begin_with_their_data(tmp_path: Path) -> None:
+    """A connection of a host of `linux` is set up as its data begin; of `papers` before."""
+    linux = load_point(str(write_experiment(tmp_path, LINUX)))
+    assert [each.connect_ns for each in linux.connections] == [START_NS]
+    papers = load_point(str(write_experiment(tmp_path, {**LINUX, "stack": {}})))
+    assert [each.connect_ns for each in papers.connections] == [CONNECT_NS]
+    flows = [{**FLOW, "connect": "before"}]
+    before = load_point(str(write_experiment(tmp_path, {**LINUX, "flows": flows})))
+    assert [each.connect_ns for each in before.connections] == [CONNECT_NS]
+
+
+def test_each_host_may_have_its_own(tmp_path: Path) -> None:
+    """A host's stack has the experiment's fields, or those of a preset of its own."""
+    hosts = {"h2": {"stack": {"preset": "papers", "rack": False}}}
+    plan = planned(tmp_path, stack={"preset": "linux", "ecn": True}, hosts=hosts)
+    assert sysctls(plan, "h1") == {"net.ipv4.tcp_ecn": 1}
+    assert sysctls(plan, "h2")["net.ipv4.tcp_recovery"] == 0
+    assert sysctls(plan, "h2")["net.ipv4.tcp_ecn"] == 0
+    assert sysctls(plan, None)["net.core.rmem_max"] == 1 << 25
+    (source, sink) = ends(plan)
+    assert "--send-buffer" not in source
+    assert "--receive-buffer" in sink
+    own = {"h2": {"stack": {"rack": False}}}
+    plan = planned(tmp_path, stack={"preset": "linux", "ecn": True}, hosts=own)
+    assert sysctls(plan, "h2") == {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_ecn": 1}
+
+
+def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
+    """Presets of all hosts and of one are axes of a sweep."""
+    axes = {
+        "tcp": {"set": ["stack.preset"], "to": ["papers", "linux"]},
+        "server": {"set": ["hosts.h2.stack.preset"], "to": ["papers", "linux"]},
+    }
+    path = write_experiment(tmp_path, {**LINUX, "stack": {}, "matrix": axes})
+    for name in ("papers", "linux"):
+        point = load_point(f"{path}@tcp={name},server=linux")
+        assert point.experiment.stack.timestamps == (name == "linux")
+        assert point.experiment.stack_of("h2").is_linux
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"stack": {"preset": "bsd"}}, "stack.preset: must be 'papers' or 'linux', got 'bsd'"),
+        ({"hosts": {"h9": {}}}, 'hosts.h9: no host "h9"; the topology has h1, h2'),
+        (
+            {"hosts": {"h2": {"stack": {"mtu_bytes": 576}}}},
+            "hosts.h2.stack.mtu_bytes: all hosts have stack.mtu_bytes (1500), got 576",
+        ),
+        (
+            {
+                "theory": "zhang",
+                "flows": [{**FLOW, "congestion": "fixed", "window_packets": 9}],
+                "predictions": [
+                    {"metric": "efficiency.one", "value": "theory", "tolerance": 1, "why": "It is."}
+                ],
+            },
+            f"stack.preset: the theory zhang needs papers: {NO_CHECK}",
+        ),
+    ],
+)
+def test_a_mistake_has_a_sentence(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+    """A preset, host or theory that does not fit is refused with file, field and value."""
+    assert problem in problems_of(str(write_experiment(tmp_path, {**LINUX, **fields})))
+
+
+def test_vet_says_once_which_files_have_no_preset(tmp_path: Path) -> None:
+    """Vet names files without a preset in one line, and what to write for Linux's."""
+    for name in ("a", "b"):
+        write_experiment(tmp_path, {**LINUX, "stack": {"acks": "delayed"}}, name)
+    write_experiment(tmp_path, LINUX, "c")
+    done = twoway("vet", "a.yml", "b.yml", "c.yml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("no stack.preset, hosts have the papers' TCP: a.yml, b.yml\n") == 1
+    assert "`stack: {preset: linux}`" in done.stderr

@@ -1,0 +1,162 @@
+"""The TCP stack of an experiment's hosts: the papers', Linux's own, or a mixture."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from twoway.contract.model import Model
+from twoway.contract.network import IpVersion
+
+MOST_RECEIVE_BUFFER_BYTES = 1 << 29
+
+Preset = Literal["papers", "linux"]
+# Values of fields in presets, where they differ from the defaults of the fields, which are the
+# papers'.
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "linux": {"timestamps": True, "acks": "delayed", "gso_max_segs": 65535}
+}
+# Fields that all hosts of an experiment share.
+_SHARED = ("ip", "mtu_bytes")
+
+
+class Stack(Model):
+    """The TCP stack's personality: a preset, and fields that override it."""
+
+    preset: Preset = Field(
+        default="papers",
+        description="`linux`: the kernel's own defaults, none overridden; `papers`: the TCP of the "
+        "papers, in exact and repeatable form (docs/limits.md, Hosts). The other fields override "
+        "it; their defaults are those of `papers`",
+    )
+    ip: IpVersion = Field(
+        default=4,
+        description="version of IP; a flow may set its own. Each host has an address of each "
+        "version: in IPv6 fd00:: and the 32 bits of the IPv4 address",
+    )
+    mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
+        default=1500, description="IP packet size limit of every interface"
+    )
+    timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
+    sack: bool = Field(default=True, description="selective acknowledgements")
+    acks: Literal["every-segment", "delayed"] = Field(
+        default="every-segment",
+        description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
+        "as Linux. In the preset `papers` ACKs are not compressed or deferred as Linux does",
+    )
+    ecn: bool = Field(
+        default=False,
+        description="connections ask for ECN: queues may mark what they would drop; without it "
+        "hosts of `linux` accept ECN that others ask for, as Linux",
+    )
+    tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
+        default=True,
+        description="probe for a lost tail after two round trips; off for the papers' TCP",
+    )
+    rack: bool = Field(
+        default=True,
+        description="detect loss by time (RACK) where there is sack; off for the papers' TCP",
+    )
+    spurious_timeout_detection: bool = Field(
+        default=True,
+        description="F-RTO: after a timeout, check whether "
+        "it was spurious before sending all again; "
+        "off for the papers' TCP",
+    )
+    pacing: bool = Field(
+        default=False,
+        description="senders spread a window over its round trip instead of sending with each ACK; "
+        "`fixed` and `tahoe` cannot",
+    )
+    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
+        default=1,
+        description="the most segments that a sender builds as one packet, which the kernel cuts "
+        "before it leaves; Linux's own is 65535",
+    )
+    rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
+        default=200,
+        description="the least that the retransmission timer adds to the round-trip time",
+    )
+    initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10,
+        description="the window with which a connection starts, in segments, unless its "
+        "congestion control sets another",
+    )
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="the largest window that a receiver offers, in full segments; by "
+        "default as its "
+        "buffer allows",
+    )
+    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=MOST_RECEIVE_BUFFER_BYTES)] | None = (
+        Field(
+            default=None,
+            description="SO_RCVBUF of sinks, which the kernel doubles; by default 16 MiB, and more "
+            "where windows or paths hold more; in `linux` the kernel tunes the buffer",
+        )
+    )
+
+    def header_bytes(self, ip: IpVersion) -> int:
+        """Count the headers of a segment: IP's, TCP's and its options."""
+        return (40 if ip == 4 else 60) + (12 if self.timestamps else 0)
+
+    def segment_bytes(self, ip: IpVersion) -> int:
+        """Count the payload of a full segment."""
+        return self.mtu_bytes - self.header_bytes(ip)
+
+    def receive_window_bytes(self, ip: IpVersion) -> int:
+        """Compute the largest window a receiver offers; 0: no limit but its buffer."""
+        return (self.receive_window_packets or 0) * self.segment_bytes(ip)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, given: Any) -> Any:
+        """Fill in the values of the preset."""
+        if not isinstance(given, dict) or not isinstance(preset := given.get("preset"), str):
+            return given
+        return {**_PRESETS.get(preset, {}), **given}
+
+    @property
+    def is_linux(self) -> bool:
+        """True if the kernel's own defaults hold where no field overrides them."""
+        return self.preset == "linux"
+
+
+class HostSettings(Model):
+    """The settings of one host."""
+
+    stack: Stack = Field(
+        default=Stack(),
+        description="its stack: a preset of its own, or fields that override the experiment's",
+    )
+
+
+def with_stacks(given: Any) -> Any:
+    """Complete the stack of each host in an experiment's document with the experiment's fields."""
+    if not isinstance(given, dict) or not isinstance(hosts := given.get("hosts"), dict):
+        return given
+    shared = given.get("stack")
+    if not isinstance(shared, dict):
+        shared = shared.model_dump() if isinstance(shared, Stack) else {}
+    completed = {host: _with_stack(each, shared) for host, each in hosts.items()}
+    return {**given, "hosts": completed}
+
+
+def _with_stack(given: Any, shared: Mapping[str, Any]) -> Any:
+    if not isinstance(given, dict) or not isinstance(own := given.get("stack", {}), dict):
+        return given
+    inherited = shared
+    if "preset" in own:
+        inherited = {name: shared[name] for name in _SHARED if name in shared}
+    return {**given, "stack": {**inherited, **own}}
+
+
+def shared_problems(stack: Stack, hosts: Mapping[str, HostSettings]) -> list[str]:
+    """List fields of hosts' stacks that all hosts must share, and that differ."""
+    return [
+        f"hosts.{host}.stack.{field}: all hosts have stack.{field} ({getattr(stack, field)}), "
+        f"got {getattr(each.stack, field)}"
+        for host, each in hosts.items()
+        for field in _SHARED
+        if getattr(each.stack, field) != getattr(stack, field)
+    ]
