@@ -60,8 +60,8 @@ def not_proven(point: Point) -> tuple[NotProven, ...]:
     windows = [c.name for c in point.connections if c.window_packets and stack_of(c.from_).is_linux]
     found = []
     if receivers:
-        what = f"which segments the hosts {', '.join(receivers)} acknowledge, and when"
-        why = "Linux delays, defers and compresses ACKs by timers that no capture shows"
+        what = f"when data have an ACK from {', '.join(receivers)}"
+        why = "Linux delays, defers and compresses ACKs"
         found.append(NotProven(what=what, why=why))
     if windows:
         what = f"that the constant windows of {', '.join(windows)} are full"
