@@ -63,7 +63,7 @@ def differences(run: Path, host: str) -> dict[str, str]:
 def test_no_other_setting_differs(
     tmp_path: Path, stack: dict[str, Any], fields: dict[str, str]
 ) -> None:
-    """Of all net.* of each host those differ that the manifest lists, and those that fields set."""
+    """Each net.* that differs on a host is in the manifest, with the field that sets it."""
     shutil.copy(READER, tmp_path)
     document = {**LINUX, "programs": [reading("h1"), reading("h2")]}
     document["stack"] = {**LINUX["stack"], **stack}

@@ -1,4 +1,4 @@
-"""What no check of a run proves, beside the checks that hold."""
+"""Properties of a run that no check proves, beside the checks that hold."""
 
 from pydantic import Field
 

@@ -10,7 +10,7 @@ from twoway.manifest import Setting
 from twoway.plan.personality import FIELDS_OF
 
 _SILENT = "a host sends no packets of its own, such as requests for an address or a router"
-_ONE_KERNEL = "one limit for all hosts of a run, of which some have larger buffers"
+_ONE_KERNEL = "one limit for all hosts of a run, and some have larger buffers"
 _CUT = "captures and queues have the packets that a wire carries"
 # Each setting, or the start of its name, and the reason for a value that is not the kernel's.
 _REASONS = {
