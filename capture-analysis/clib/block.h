@@ -8,6 +8,9 @@
 #ifndef CAPTURE_ANALYSIS_BLOCK_H
 #define CAPTURE_ANALYSIS_BLOCK_H
 
+#include <stdbool.h>
+
+#include "half.h"
 #include "kind.h"
 #include "track.h"
 
@@ -41,6 +44,22 @@ static inline bool block_is_ack(const struct ca_block *block, size_t row)
 static inline bool block_is_data(const struct ca_block *block, size_t row)
 {
 	return block->tracked.kind[row] >= KIND_NEW_DATA && block->tracked.kind[row] <= KIND_PROBE;
+}
+
+/* Whether a packet acknowledges: a pure ACK, data or a FIN that carry an ACK, but no handshake. */
+static inline bool block_acknowledges(const struct ca_block *block, size_t row)
+{
+	uint8_t kind = block->tracked.kind[row];
+	uint16_t flags = block->packets.flags[row] & (FLAG_SYN | FLAG_FIN | FLAG_RST);
+
+	return block->tracked.ack_bytes[row] >= 0 && kind != KIND_COPY &&
+	       (kind != KIND_CONTROL || flags == FLAG_FIN);
+}
+
+/* The direction of the data that a packet acknowledges. */
+static inline size_t block_acknowledged(const struct ca_block *block, size_t row)
+{
+	return ((size_t)block->packets.flow[row] << 1 | block->packets.half[row]) ^ 1;
 }
 
 static inline size_t block_direction(const struct ca_block *block, size_t row)

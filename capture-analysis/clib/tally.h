@@ -5,6 +5,18 @@
 
 #include "block.h"
 
+/* The zero windows that a direction's receiver announced; one lasts as far as it is seen. */
+struct ca_shut {
+	int64_t windows;	/* their number */
+	int64_t ns, longest_ns;
+	int64_t whole_ns;	/* time for which the window is known */
+	int64_t this_ns;	/* the length of the last one so far */
+	int64_t gap_ns;		/* time with a window of 0 since the last data */
+	int64_t acked;		/* highest acknowledgement number so far, */
+	int64_t until_ns;	/* and its latest time */
+	int64_t opened;		/* 1: the window is open, after a zero window or none */
+};
+
 /* A number for each direction, KINDS and 2 where it says so; laid out as _SUMS in tally.py. */
 struct ca_tally {
 	int64_t (*kinds)[KINDS];
@@ -24,6 +36,8 @@ struct ca_tally {
 	int64_t *first_ack_ns;
 	int64_t *last_ns;
 	int64_t *last_ack_ns;
+	int64_t *answer_ns;
+	struct ca_shut *shut;
 };
 
 /* Takes a block; `tally` has numbers for all its directions. */

@@ -5,29 +5,19 @@ import numpy as np
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notebook, Places
 from capture_analysis.columns import IntArray
-from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.facts import NEAR, Facts
-from capture_analysis.facts.lanes import LaneArray, Previous, starts_of
+from capture_analysis.facts.blocks import Block, View
+from capture_analysis.facts.facts import NEAR
+from capture_analysis.facts.lanes import Previous, starts_of
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
-from capture_analysis.metrics.transfer_limits import (
-    ACKS,
-    CAUSES,
-    CONGESTION,
-    LEAST_DELTA_NS,
-    RECEIVER,
-    RECOVERY,
-    TransferLimits,
-    Waits,
-    acks_for_window,
-)
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind, Repair
+from capture_analysis.waiting_times import CONGESTION, WaitingTimes
 
 # Multiples of the shortest round trip: a queue stands from the first on, and is empty below the
 # second.
 _QUEUE, _NO_QUEUE = 1.2, 1.1
 # Time without data counts as idle from this share of the round trip on.
-_IDLE = 0.5
+_IDLE, _LEAST_IDLE_NS = 0.5, 1_000_000
 
 
 class Finder:
@@ -112,49 +102,22 @@ class Waiting:
     """Finds times without data of at least _IDLE round trips, with their main cause."""
 
     def __init__(self, notes: Notebook) -> None:
-        self._notes, self._limits, self._sent = notes, TransferLimits(), Previous()
-        # Time since the last data: a column for each cause, then two whose cause the next data
-        # decides. The last column has the time for which ACKs were held.
-        self._open = LaneArray(np.add, 0, CAUSES + 2)
+        self._notes, self._times, self._sent = notes, WaitingTimes(near=True), Previous()
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        waits = self._limits.waits(block)
-        if waits is None:
+        if not self._times.takes_any(block):
             return
-        view, rows = waits.view, np.arange(len(waits.ns))
-        spent = np.zeros((len(rows), CAUSES + 2), dtype=np.int64)
-        # A cause of -1 selects the column before the last.
-        spent[rows, np.where(waits.cause < 0, CAUSES, waits.cause)] = waits.ns - waits.held_ns
-        held = np.where(waits.cause == RECEIVER, ACKS, CAUSES + 1)
-        spent[rows, held] += waits.held_ns
-        closes = waits.is_data.copy()
-        closes[view.ends] = True
-        last = np.flatnonzero(closes)
-        first = np.append(0, last[:-1] + 1)
-        sums = np.add.reduceat(spent, first)
-        sums[np.searchsorted(first, view.starts)] += self._open.at(view.directions)
-        final, is_data = np.searchsorted(last, view.ends), waits.is_data[last]
-        self._open.replace(view.directions, sums[final] * ~is_data[final, None])
-        self._note(waits, last[is_data], sums[is_data], block.facts)
-
-    def _note(self, waits: Waits, rows: IntArray, spent: IntArray, facts: Facts) -> None:
-        each, by_next = np.arange(len(rows)), waits.by_next[rows]
-        spent[each, by_next] += spent[:, CAUSES]
-        spent[each, acks_for_window(by_next)] += spent[:, CAUSES + 1]
-        again = np.flatnonzero(waits.again[rows])
-        spent[again, RECOVERY] += spent[again, RECEIVER]
-        spent[again, RECEIVER] = 0
-        idle_ns, cause = spent[:, :CAUSES].sum(axis=1), spent[:, :CAUSES].argmax(axis=1)
-        direction = waits.view.direction[rows]
+        idle_ns, cause = self._times.add_waits(block)
+        facts, data = block.facts, View(block, np.flatnonzero(idle_ns >= 0))
+        idle_ns, cause, direction = idle_ns[data.rows], cause[data.rows], data.direction
         unknown = (cause == CONGESTION) & (facts.window_shift[direction] < 0)
         cause[unknown] = SOME_WINDOW
         # Without a round trip the minimum is NaN, and no time is idle.
-        least_ns = np.maximum(_IDLE * facts.round_trip_ns, LEAST_DELTA_NS)[direction]
+        least_ns = np.maximum(_IDLE * facts.round_trip_ns, _LEAST_IDLE_NS)[direction]
         idle = np.flatnonzero(idle_ns >= least_ns)
-        frame, time_ns = waits.view["frame"][rows], waits.view["time_ns"][rows]
-        starts = np.flatnonzero(starts_of(direction))
-        sent = self._sent.of(direction[starts], starts, frame)
+        frame, time_ns = data["frame"], data["time_ns"]
+        sent = self._sent.of(data.directions, data.starts, frame)
         places = Places(direction[idle], frame[idle], sent[idle], time_ns[idle])
         self._notes.add(Note.IDLE, places, idle_ns[idle], cause[idle])
 

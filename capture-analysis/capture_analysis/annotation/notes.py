@@ -10,20 +10,22 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.columns import IntArray
-from capture_analysis.metrics.transfer_limits import (
+from capture_analysis.tracking import Repair
+from capture_analysis.waiting_times import (
     ACKS,
     APPLICATION,
     BUFFER,
     CAUSES,
     CONGESTION,
+    PAUSE,
     RECEIVER,
     RECOVERY,
+    SHUT,
 )
-from capture_analysis.tracking import Repair
 
 # Each note takes 32 bytes, and twice that while they are sorted.
 MOST_NOTES = 4_000_000
-# A cause besides those of transfer_limits: without a handshake the receiver's window is unknown.
+# A cause besides those of waiting_times: without a handshake the receiver's window is unknown.
 SOME_WINDOW = CAUSES
 # A value besides those of Repair: the packet filled a hole, either late or sent again.
 LATE = len(Repair)
@@ -35,6 +37,8 @@ _WAITS = {
     CONGESTION: "the congestion window was full",
     ACKS: "ACKs were held on their path",
     BUFFER: "the send buffer was empty",
+    SHUT: "the receiver's window was shut (zero window)",
+    PAUSE: "the application had nothing to send",
     SOME_WINDOW: "a window was full",
 }
 _REPAIRS = {
@@ -55,7 +59,7 @@ class Note(IntEnum):
     BUNCH = 0
     """On the first ACK: number of ACKs; data packets directly before them."""
     IDLE = 1
-    """On the data that ends it: ns; a cause of transfer_limits, or SOME_WINDOW."""
+    """On the data that ends it: ns; a cause of waiting_times, or SOME_WINDOW."""
     AGAIN = 2
     """On data that was sent before: a value of Repair, NONE if unknown, or LATE; 0."""
     QUEUE = 3

@@ -66,14 +66,16 @@ class Walk:
 class Chains:
     """Rows of four numbers that directions take and free, linked by the last number.
 
-    Laid out as struct ca_all_coming in clib/afar.h, and as struct ca_all_holes in
+    Laid out as struct ca_all_coming in clib/limits.h, and as struct ca_all_holes in
     clib/receiving.h.
     """
 
     def __init__(self) -> None:
         self._rows, self._free, self._taken = np.zeros((0, 4), dtype=np.int64), -1, 0
 
-    def walk(self, block: "Block", function: str, directions: int, sums: int, most: int) -> None:
+    def walk(
+        self, block: "Block", function: str, directions: int, sums: int, most: int, *rest: object
+    ) -> None:
         """Call a function of the library with sums, rows, and room for `most` more rows."""
         rows = len(self._rows)
         if rows - self._taken < most:
@@ -82,7 +84,7 @@ class Chains:
             more[-1, -1] = self._free
             self._rows, self._free = np.concatenate((self._rows, more)), rows
         chains = _Chains(self._rows.ctypes.data, self._free)
-        self._taken += block.walk.add(function, directions, ctypes.byref(chains), sums)
+        self._taken += block.walk.add(function, directions, ctypes.byref(chains), sums, *rest)
         self._free = chains.free
 
 

@@ -1,11 +1,19 @@
-"""Goodput: new payload over its time.
+"""Goodput: new payload over the time in which it was sent.
 
-    goodput = 8 * (new payload after the first segment's) / (last - first data - pauses)
+    goodput = 8 * (new payload) / (last data - begin - pauses)
 
-Unit Mbit/s. The first segment's payload is left out because its transmission time is, too. A pause
-is a gap of a second or more with nothing outstanding: the application had nothing to send. RFC
-2647, 3.17, defines goodput alike, but with the pauses. In a run of the testbed it is the payload
-that arrived in the steady window over the flow's own sending time in that window.
+Unit Mbit/s. The time begins with the direction's first data, and the first segment's payload is
+then left out because its transmission time is, too; or, if these data answer the other end's, with
+the other end's first data: the time that the answer takes belongs to it. A pause is a time of a
+second or more with nothing outstanding and an open window, in which neither end owes the other an
+answer: the end that opened the connection asks, and the other answers. `answer_longest` is the
+longest time from the other end's last data to the next data of this direction: of a server, how
+long it took to answer; of a client, how long it took to ask again. RFC 2647, 3.17, defines goodput
+alike, but with the pauses. In a run of the testbed it is the payload that arrived in the steady
+window over the flow's own sending time in that window.
+
+Data that all came within one round trip have no goodput: their pace is that of a burst, and not of
+the path.
 
 Vantage: any. Packets that the capture lost (`unseen`) are missing; data that was sent again before
 the tap and lost behind it counts once, whether it arrived or not.
@@ -18,19 +26,25 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
-from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
 TOO_FEW = "fewer than two data segments"
-
+ONE_BURST = "all of its data came within one round trip: too short to tell"
+NO_ANSWER = "no data that follow the other end's"
 
 GOODPUT = Definition(
     "goodput", "Mbit/s", "payload that was not seen before, over the time of sending"
 )
 PAYLOAD = Definition("payload", "bytes", "payload that was not seen before")
-DATA_TIME = Definition("data_time", "s", "time from the first data to the last, pauses left out")
+DATA_TIME = Definition("data_time", "s", "time in which data was sent, pauses left out")
 PAUSES = Definition(
-    "pauses", "s", "total time of gaps of a second or more with nothing outstanding"
+    "pauses",
+    "s",
+    "total time of a second or more at once with nothing outstanding, and no answer owed",
+)
+ANSWER_LONGEST = Definition(
+    "answer_longest", "s", "longest time from the other end's last data to the next data"
 )
 
 
@@ -44,21 +58,36 @@ class Goodput(FromOne):
         PAYLOAD,
         DATA_TIME,
         PAUSES,
+        ANSWER_LONGEST,
     )
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        active_ns = tally.active_ns(direction)
+        life_ns, payload = _life_ns(direction, tally), int(tally.new_payload.of(direction))
+        if tally.first_ns.of(direction) <= tally.first_ns.of(direction ^ 1):
+            payload -= int(tally.first_new.of(direction))
+        goodput: Value = 8e3 * payload / life_ns if life_ns else TOO_FEW
+        if life_ns < facts.round_trip_ns[direction] and life_ns:
+            goodput = ONE_BURST
+        answer_ns = tally.answer_ns.of(direction)
         return {
-            GOODPUT: goodput_bit(direction, tally) / 1e6 if active_ns else TOO_FEW,
+            GOODPUT: goodput,
             PAYLOAD: tally.new_payload.of(direction),
-            DATA_TIME: active_ns / 1e9,
+            DATA_TIME: life_ns / 1e9,
             PAUSES: tally.pause_ns.of(direction) / 1e9,
+            ANSWER_LONGEST: answer_ns / 1e9 if answer_ns >= 0 else NO_ANSWER,
         }
 
 
+def _life_ns(direction: int, tally: Tally) -> int:
+    """Return the time of a direction's data, with that until its answer; 0 for a single packet."""
+    asked_ns, first_ns = (int(tally.first_ns.of(each)) for each in (direction ^ 1, direction))
+    active_ns = tally.active_ns(direction)
+    return active_ns + max(first_ns - asked_ns, 0) if active_ns else 0
+
+
 def goodput_bit(direction: int, tally: Tally) -> float:
-    """Compute the goodput in bit/s; NaN if it is undefined."""
+    """Compute the payload's rate from the first data to the last, bit/s; NaN if undefined."""
     active_ns = tally.active_ns(direction)
     if not active_ns:
         return float("nan")

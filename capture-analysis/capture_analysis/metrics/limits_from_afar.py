@@ -6,13 +6,18 @@ variation. With ACKs delayed by that much, packets are in the order in which the
 The time from one to the next has the first cause that holds:
 
     recovery        data is missing below the data seen
+    zero window     the receiver announces a window of 0
     receive window  a full segment more would exceed the window that the receiver announced
+    pause           nothing is outstanding for a second or more
+    application     nothing is outstanding; or the next data answers the other end's: these
+                    acknowledged everything, and a loop lies between
     sender          otherwise: the sender held back, by its congestion window or because its
                     application had nothing to send; only a capture near the sender distinguishes
                     these
 
-Self-check: the shares sum to 1. If queues add more to the loop than the tenth, full windows look
-like a sender that holds back. Without the handshake the scale of windows is unknown.
+Self-check: the shares, that of pauses included, sum to 1. If queues add more to the loop than the
+tenth, full windows look like a sender that holds back. Without the handshake the scale of windows
+is unknown.
 
 Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """
@@ -20,21 +25,24 @@ Vantage: beyond a tenth of the round trip from the data's sender, with packets o
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
-from capture_analysis.facts.lanes import LaneArray
-from capture_analysis.facts.walk import Chains
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN, NO_TIME
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.waiting_times import (
+    APPLICATION,
+    CONGESTION,
+    PAUSE,
+    RECEIVER,
+    RECOVERY,
+    SHUT,
+    WaitingTimes,
+)
 
-RECOVERY, RECEIVER, SENDER = range(3)
-CAUSES = 3
-_KEPT = 7  # length of struct ca_afar in clib/afar.h
 NOT_FAR = "captured near the data's sender, or at an unknown place"
 
 AFAR_RECOVERY = Definition(
@@ -44,6 +52,25 @@ AFAR_RECEIVE_WINDOW = Definition(
     "afar_receive_window",
     "1",
     "share of time in which the announced window was full when ACKs reached the sender",
+    most=1,
+)
+AFAR_ZERO_WINDOW = Definition(
+    "afar_zero_window",
+    "1",
+    "share of time in which the announced window was 0 when ACKs reached the sender",
+    most=1,
+)
+AFAR_APPLICATION = Definition(
+    "afar_application",
+    "1",
+    "share of time in which the sender had nothing to send: nothing was outstanding, or it waited "
+    "for the other end's data",
+    most=1,
+)
+AFAR_PAUSE = Definition(
+    "afar_pause",
+    "1",
+    "share of time in pauses: a second or more with nothing outstanding and an open window",
     most=1,
 )
 AFAR_SENDER = Definition(
@@ -62,31 +89,28 @@ class LimitsFromAfar(FromOne):
     per_direction: ClassVar[Sequence[Definition]] = (
         AFAR_RECOVERY,
         AFAR_RECEIVE_WINDOW,
+        AFAR_ZERO_WINDOW,
+        AFAR_APPLICATION,
         AFAR_SENDER,
+        AFAR_PAUSE,
     )
 
     def __init__(self) -> None:
-        self._ns = LaneArray(np.add, 0, CAUSES)
-        self._kept = LaneArray(np.maximum, -1, _KEPT)
-        self._coming = Chains()  # ACKs between tap and sender
+        self._times = WaitingTimes(near=False)
 
     @override
     def add(self, block: Block) -> None:
-        """Take the next packets; in C (clib/afar.c)."""
-        if (block.facts.tap_at > NEAR).any():
-            directions, acks = block.walk.directions, int(block.is_ack.sum())
-            kept, spent = self._kept.address(directions), self._ns.address(directions)
-            self._coming.walk(block, "ca_afar_add", kept, spent, acks)
+        self._times.add(block)
 
     @override
     def merge(self, other: Self) -> None:
-        self._ns.merge(other._ns)
+        self._times.merge(other._times)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] > NEAR:
             return dict.fromkeys(self.per_direction, NOT_FAR)
-        spent = [int(n) for n in self._ns.of(direction)]
+        spent = self._times.by_cause(direction)
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
@@ -94,5 +118,8 @@ class LimitsFromAfar(FromOne):
         return {
             AFAR_RECOVERY: shares[RECOVERY],
             AFAR_RECEIVE_WINDOW: shares[RECEIVER] if scaled else NO_SCALE_SEEN,
-            AFAR_SENDER: shares[SENDER] if scaled else NO_SCALE_SEEN,
+            AFAR_ZERO_WINDOW: shares[SHUT],
+            AFAR_APPLICATION: shares[APPLICATION],
+            AFAR_SENDER: shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            AFAR_PAUSE: shares[PAUSE],
         }

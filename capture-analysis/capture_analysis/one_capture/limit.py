@@ -1,11 +1,12 @@
 """The limit of a transfer: one cause, its share of the time, and a sentence.
 
-Shares are over the time in which the connection sends: pauses of the application (goodput) are
-named apart. A link is full if the connections of the capture take nearly all of a measured or given
-rate. Otherwise a queue on the path limits, if it stands nearly always while data waits for ACKs
-(standing_queue): a link is full on the path of the data or of its ACKs. Otherwise the cause with
-the longest waits limits (transfer_limits; beyond the sender limits_from_afar). A cause that looks
-like a full link is named only if the capture would show a full link.
+Shares are over the time in which the connection sends: the metrics' shares divide all of its time,
+and pauses of the application, one part of it, are named apart. A link is full if the connections of
+the capture take nearly all of a measured or given rate. Otherwise a queue on the path limits, if it
+stands nearly always while data waits for ACKs (standing_queue): a link is full on the path of the
+data or of its ACKs. Otherwise the cause with the longest waits limits (transfer_limits; beyond the
+sender limits_from_afar). A cause that looks like a full link is named only if the capture would
+show a full link.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 # A link is full at this share of its rate.
 FULL = 0.9
 CANNOT_TELL = "cannot tell"
+# A cause that holds for more of the time than this is the longest, whatever else is unknown.
+MOST_OF_IT = 0.5
 LINK, QUEUE = "link", "queue"
 # Each cause and the words for it, by the metric of its share.
 CAUSES = {
@@ -23,11 +26,14 @@ CAUSES = {
     "limited_congestion_window": ("congestion window", "its congestion window is full"),
     "limited_ack_compression": ("ACK compression", "ACKs are held on their path, and then bunched"),
     "limited_send_buffer": ("send buffer", "its send buffer is empty"),
+    "limited_zero_window": ("zero window", "the receiver's window is shut (zero window)"),
 }
 # Causes, words and metrics if the sender is far from the tap.
 CAUSES_AFAR = {
     "afar_recovery": CAUSES["limited_recovery"],
     "afar_receive_window": CAUSES["limited_receive_window"],
+    "afar_zero_window": CAUSES["limited_zero_window"],
+    "afar_application": CAUSES["limited_application"],
     "afar_sender": (
         "sender",
         "its congestion window is full or its application has nothing to send",
@@ -35,8 +41,7 @@ CAUSES_AFAR = {
 }
 # Causes whose waits end with ACKs, which a queue on the path delays.
 _WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compression"}
-# Causes whose shares include the pauses.
-_IDLES = {"application", "sender"}
+_PAUSES = "limited_pause", "afar_pause"
 # Causes that look like a full link if neither its rate nor its queue is seen.
 _HIDES_A_QUEUE = {"congestion window", "sender"}
 _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
@@ -110,7 +115,11 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
     longest = max(shares, key=lambda name: shares[name], default="")
     # The share of an undefined cause may be larger.
     if not longest or shares[longest] < 1 - sum(shares.values()):
-        reasons = (values.get(name) for name in (*CAUSES, *causes))
+        reasons = (values.get(name) for name in causes)
+        shut = _number(values, "zero_window_share") or 0.0
+        if shut > MOST_OF_IT:
+            cause, what = CAUSES["limited_zero_window"]
+            return Limit(cause, shut, f"For {_percent(shut)} of the time, {what}.")
         why = next((each for each in reasons if isinstance(each, str)), "it was not measured")
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     cause, what = causes[longest]
@@ -127,13 +136,13 @@ def _seen(values: Numbers) -> bool:
 
 def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:
     """Yield the share of each known cause, pauses left out."""
-    pauses, active = (_number(values, name) or 0.0 for name in ("pauses", "data_time"))
-    whole = pauses + active
+    paused = next((found for name in _PAUSES if (found := _number(values, name)) is not None), 0.0)
+    if paused == 1 or not _number(values, "data_time"):
+        return
     for name in causes:
         share = _number(values, name)
-        if share is not None and active:
-            waited = share * whole - (pauses if causes[name][0] in _IDLES else 0.0)
-            yield name, min(max(waited / active, 0.0), 1.0)
+        if share is not None:
+            yield name, share / (1 - paused)
 
 
 def _paused(values: Numbers) -> str:

@@ -36,8 +36,11 @@ _SUMS = (
     "first_ack_ns",
     "last_ns",
     "last_ack_ns",
+    "answer_ns",
+    "shut",
 )
 _Tally = ctypes.c_void_p * len(_SUMS)
+_SHUT = 9  # length of struct ca_shut
 
 
 class Tally:
@@ -57,7 +60,11 @@ class Tally:
         syns: SYN and SYN-ACK packets.
         unseen: payload that was acknowledged and not seen, and ACKs that were the first to
             acknowledge such payload.
-        pause_ns: sum of the application's pauses, see PAUSE_NS.
+        pause_ns: sum of the application's pauses, see PAUSE_NS: with nothing outstanding and an
+            open window. The half that opened the connection asks: its wait for the answer, and the
+            other's time before the answer, are no pauses of the other.
+        answer_ns: longest time from the opposite direction's last data to its own; -1 if none.
+        shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.
     """
 
     def __init__(self) -> None:
@@ -76,6 +83,8 @@ class Tally:
         self.first_ack_ns = LaneArray(np.minimum, NEVER)
         self.last_ns = LaneArray(np.maximum, -1)
         self.last_ack_ns = LaneArray(np.maximum, -1)
+        self.answer_ns = LaneArray(np.maximum, -1)
+        self.shut = LaneArray(np.add, 0, _SHUT)
 
     def add(self, block: "Block") -> None:
         """Take the next packets; in C (clib/tally.c)."""

@@ -18,6 +18,8 @@ _SOURCES = {
     "link acks": "the pace of all acknowledgements on the link",
     "opposite": "the opposite way",
 }
+# Shorter times before an answer are not named.
+_LONG_ANSWER_S = 0.5
 _WAITED_FOR = {
     "application": "its application",
     "recovery": "the repair of losses",
@@ -25,6 +27,8 @@ _WAITED_FOR = {
     "congestion_window": "its congestion window",
     "ack_compression": "ACKs held on their path",
     "send_buffer": "its send buffer",
+    "zero_window": "a zero window",
+    "pause": "pauses",
 }
 _SENT_AGAIN = (
     ("fast", "because ACKs reported a gap"),
@@ -150,12 +154,29 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def limit(metrics: Metrics, vantage: str) -> Iterator[str]:
-    """Say in one or two sentences what limits the transfer, and what its receiver shows."""
+    """Say in a few sentences what limits the transfer, and what its receiver shows."""
     values = numbers(metrics)
     yield limit_of(values).sentence
     added = queueing(values) if vantage == _SENDER else receiver_sentence(values)
-    if added:
-        yield added
+    yield from filter(None, (_shut(metrics), _answers(metrics), added))
+
+
+def _shut(metrics: Metrics) -> str:
+    """Name the zero windows, which are seen from any place."""
+    windows, longest = value(metrics, "zero_windows"), value(metrics, "zero_window_longest")
+    if not windows:
+        return ""
+    times = "once" if windows == 1 else f"{number(windows)} times"
+    whole = f"{number(value(metrics, 'zero_window_time'))} s in all, " if windows > 1 else ""
+    return f"Its receiver announced a zero window {times}: {whole}the longest {number(longest)} s."
+
+
+def _answers(metrics: Metrics) -> str:
+    """Name a long time before an answer."""
+    longest = value(metrics, "answer_longest")
+    if longest is None or longest < _LONG_ANSWER_S:
+        return ""
+    return f"The longest time from the other end's data to its next data is {number(longest)} s."
 
 
 def _limits_of_transfer(metrics: Metrics, vantage: str) -> Iterator[str]:
@@ -164,7 +185,7 @@ def _limits_of_transfer(metrics: Metrics, vantage: str) -> Iterator[str]:
     if value(metrics, "limited_application") is not None:
         most_first = sorted(shares, key=lambda what: -shares[what])
         told = [f"{percent(shares[what])} {what}" for what in most_first if shares[what] >= 0.005]
-        yield f"All its time, idle time included: {', '.join(told)}."
+        yield f"All its time, pauses included: {', '.join(told)}."
     handshake, again = value(metrics, "handshake_rtt"), value(metrics, "retransmissions")
     if handshake is not None:
         yield f"The handshake took a round trip of {number(handshake)} ms."

@@ -9,10 +9,10 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "../afar.h"
 #include "../bytes.h"
 #include "../frame.h"
 #include "../half.h"
+#include "../limits.h"
 #include "../receiving.h"
 #include "../standing.h"
 #include "../tally.h"
@@ -21,20 +21,21 @@
 #define BYTES_OF_A_DIRECTION 4
 #define BYTES_OF_A_PACKET 8
 #define PIECE_ROWS_MAX 7
-#define SUMS 17
+#define SUMS 18
 
 /* The tap's place: near the sender, in the middle, near the receiver, unknown. */
 static const double PLACES[] = { 0, 0.5, 1, NAN };
 
 /* The functions' states. */
 struct kept {
-	struct ca_afar afar[DIRECTIONS];
-	int64_t spent_ns[DIRECTIONS][AFAR_CAUSES];
+	struct ca_waits waits[2][DIRECTIONS];
+	struct ca_spent spent[2][DIRECTIONS];
 	struct ca_standing standing[DIRECTIONS];
 	int64_t kinds[DIRECTIONS][KINDS];
 	int64_t sums[SUMS][DIRECTIONS][2];
 	struct ca_receiving receiving[DIRECTIONS];
 	struct ca_received received[DIRECTIONS];
+	struct ca_shut shut[DIRECTIONS];
 	int64_t coming, holes;
 };
 
@@ -109,6 +110,7 @@ static struct ca_tally tally_of(struct kept *kept)
 	return (struct ca_tally){
 		kept->kinds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7],
 		sums[8], sums[9], kept->sums[10], sums[11], sums[12], sums[13], sums[14], sums[15],
+		sums[16], kept->shut,
 	};
 }
 
@@ -128,6 +130,22 @@ static void check_holes(const struct kept *kept, const struct ca_hole *rows)
 	check(all == kept->holes);
 }
 
+/* The causes divide all of the time. */
+static void check_spent(const struct ca_spent *spent)
+{
+	int64_t all_ns = 0;
+
+	for (size_t cause = 0; cause < CAUSES; cause++) {
+		check(spent->cause_ns[cause] >= 0);
+		all_ns += spent->cause_ns[cause];
+	}
+	for (size_t open = 0; open < OPENS; open++) {
+		check(spent->open_ns[open] >= 0);
+		all_ns += spent->open_ns[open];
+	}
+	check(all_ns == spent->whole_ns);
+}
+
 static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 {
 	struct ca_all_coming coming = { table_allocate(block->rows * sizeof(*coming.rows)), -1 };
@@ -135,7 +153,7 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 	struct ca_tally tally = tally_of(kept);
 
 	memset(kept, 0, sizeof(*kept));
-	memset(kept->afar, -1, sizeof(kept->afar));
+	memset(kept->waits, -1, sizeof(kept->waits));
 	memset(kept->receiving, -1, sizeof(kept->receiving));
 	for (size_t at = 0; at < block->rows; at++) {
 		coming.rows[at].next = coming.free;
@@ -146,7 +164,9 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 		size_t left = block->rows - row;
 		struct ca_block rest = part(block, row, left < piece ? left : piece);
 
-		kept->coming += ca_afar_add(&rest, kept->afar, &coming, kept->spent_ns);
+		ca_limits_add(&rest, kept->waits[1], &coming, kept->spent[1], true, NULL);
+		kept->coming +=
+			ca_limits_add(&rest, kept->waits[0], &coming, kept->spent[0], false, NULL);
 		kept->holes += ca_receiving_add(&rest, kept->receiving, &holes, kept->received);
 		ca_standing_add(&rest, kept->standing);
 		ca_tally_add(&rest, &tally);
@@ -194,6 +214,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(whole.coming >= 0 && (size_t)whole.coming <= block.rows);
 	for (size_t at = 0; at < DIRECTIONS; at++) {
 		const struct ca_received *sums = &whole.received[at];
+
+		check_spent(&whole.spent[0][at]);
+		check_spent(&whole.spent[1][at]);
+		check(whole.shut[at].longest_ns <= whole.shut[at].ns);
+		check(whole.shut[at].ns <= whole.shut[at].whole_ns);
 
 		check(sums->delayed <= sums->timed);
 		check(0 <= sums->shut_ns && sums->shut_ns <= sums->whole_ns);

@@ -8,10 +8,10 @@ import pytest
 from capture_analysis.annotation.finding import Finder
 from capture_analysis.annotation.notes import Note, Notes, say
 from capture_analysis.columns import Packets
-from capture_analysis.metrics.transfer_limits import RECEIVER
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.single import Given, blocks, measure
 from capture_analysis.tracking import Tracker
+from capture_analysis.waiting_times import RECEIVER
 from measured_captures import ColumnCapture, values
 from simulated_path import Connection, Link, Simulation
 

@@ -20,6 +20,8 @@ SHARES = (
     "limited_congestion_window",
     "limited_ack_compression",
     "limited_send_buffer",
+    "limited_zero_window",
+    "limited_pause",
 )
 
 
@@ -62,7 +64,7 @@ def test_receive_window() -> None:
 
 
 def test_nothing_outstanding() -> None:
-    """With nothing outstanding, the application limits, or a closed window does."""
+    """With nothing outstanding, the application pauses, unless the window is shut."""
     capture = captured(segments=200)
     data = capture.whole.payload_bytes > 0
     last = int(np.flatnonzero(data)[-1])
@@ -74,9 +76,13 @@ def test_nothing_outstanding() -> None:
     whole.ip_id[-2:] += 1000
     whole.window[-2] = 50_000
     whole.ts_value[-2] += 60_000
-    assert limits(capture).limited_application > 0.98
+    found = limits(capture)
+    assert found.limited_pause > 0.98
+    assert found.limited_application < 0.01
     whole.window[-3] = 0
-    assert limits(capture).limited_receive_window > 0.98
+    found = limits(capture)
+    assert found.limited_zero_window > 0.98
+    assert found.limited_pause == 0
 
 
 def test_sparse_writer_is_limited_by_application() -> None:
@@ -166,7 +172,7 @@ def test_limits_equal_a_count_by_packet() -> None:
         capture.whole.window[:] = window
         found = limits(capture)
         shares = [getattr(found, name) for name in SHARES]
-        assert shares == pytest.approx([*by_hand(capture), 0, 0])
+        assert shares == pytest.approx([*by_hand(capture), 0, 0, 0, 0])
         assert found.limited_recovery > 0.1
     assert limits(captured()).limited_recovery == 0
 

@@ -9,7 +9,8 @@ from capture_analysis.one_capture.single import measure
 from simulated_path import Connection, Link, Simulation
 
 WAITS: dict[str, Any] = {
-    "limited_application": 0.5,
+    "limited_application": 0.0,
+    "limited_pause": 0.5,
     "limited_recovery": 0.1,
     "limited_receive_window": 0.3,
     "limited_congestion_window": 0.05,
@@ -22,7 +23,7 @@ WAITS: dict[str, Any] = {
 
 
 def test_pauses_limit_nothing() -> None:
-    """Pauses are left out: the cause's share is of the remaining time."""
+    """Pauses are a part of their own: the cause's share is of the remaining time."""
     found = limit_of(WAITS)
     assert found.cause == "receive window"
     assert found.share == pytest.approx(0.6)
@@ -49,9 +50,9 @@ def test_sentence_on_a_full_link() -> None:
 @pytest.mark.parametrize("cause", ["limited_recovery", "limited_ack_compression"])
 def test_longest_wait_limits(cause: str) -> None:
     """The cause with the largest share is named."""
-    found = limit_of(WAITS | {cause: 0.5})
+    found = limit_of(WAITS | {"limited_receive_window": 0.05, cause: 0.35})
     assert found.cause in {"recovery", "ACK compression"}
-    assert found.share == pytest.approx(1)
+    assert found.share == pytest.approx(0.7)
 
 
 def test_link_shared_with_others_is_full() -> None:
@@ -105,7 +106,7 @@ def test_what_a_full_link_looks_like(cause: str) -> None:
 
 def test_pauses_of_a_sender_far_away() -> None:
     """The share of a sender that holds back does not include pauses."""
-    values = {"afar_sender": 0.9, "data_time": 10.0, "pauses": 10.0, "link_use": 0.1}
+    values = {"afar_sender": 0.4, "afar_pause": 0.5, "data_time": 10.0, "link_use": 0.1}
     assert limit_of(values).share == pytest.approx(0.8)
 
 
@@ -123,14 +124,13 @@ def test_known_rate_replaces_the_least_one() -> None:
     [
         pytest.param({"receive_window": 0.25}, 0.5, id="as large as the unknown part"),
         pytest.param({"receive_window": 0.24}, None, id="less than the unknown part"),
-        pytest.param({"receive_window": 0.3, "application": 0.1}, 0.6, id="longer pauses"),
-        pytest.param({"receive_window": 0.75}, 1, id="more than all the time"),
+        pytest.param({"receive_window": 0.3, "application": 0.1}, 0.6, id="all known"),
     ],
 )
 def test_share_of_the_time_that_sends(shares: dict[str, float], told: float | None) -> None:
-    """A share is from 0 to 1, and named if the unknown part cannot exceed it."""
+    """A share is named if the unknown part cannot exceed it."""
     values = {f"limited_{name}": share for name, share in shares.items()}
-    assert limit_of(values | {"data_time": 20.0, "pauses": 20.0}).share == told
+    assert limit_of(values | {"data_time": 20.0, "limited_pause": 0.5}).share == told
 
 
 def test_no_time_that_sends() -> None:
@@ -140,7 +140,7 @@ def test_no_time_that_sends() -> None:
 
 def test_unknown_shares() -> None:
     """If causes without a value may have the largest share, no cause is named."""
-    windows = ("receive_window", "congestion_window", "send_buffer")
+    windows = ("recovery", "receive_window", "congestion_window", "send_buffer")
     unknown = dict.fromkeys((f"limited_{each}" for each in windows), "no handshake")
     found = limit_of(WAITS | unknown)
     assert found.cause == CANNOT_TELL

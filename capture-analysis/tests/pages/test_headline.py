@@ -129,7 +129,7 @@ def test_limits_are_told() -> None:
     )
     assert dict(headline(found, SENDER))["What limits the transfer?"] == (
         "For 50 % of the time in which it sends, the receiver's window is full. "
-        "All its time, idle time included: 50 % the receiver's window, 20 % its application, "
+        "All its time, pauses included: 50 % the receiver's window, 20 % its application, "
         "19.9 % its congestion window, 10 % ACKs held on their path. "
         "The handshake took a round trip of 16.8 ms. "
         "Segments sent again: 12 (9 because ACKs reported a gap, 3 after a time-out). "

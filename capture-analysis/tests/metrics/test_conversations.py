@@ -1,0 +1,233 @@
+"""The limits of conversations, written packet by packet, near their sender and far from it."""
+
+from types import SimpleNamespace
+
+import pytest
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN
+from capture_analysis.facts.blocks import Block
+from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.single import measure
+from capture_analysis.tracking import Tracker
+from capture_analysis.waiting_times import WaitingTimes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from measured_captures import values
+from reference.limits import CAUSES, times_by_cause
+from scripted import MSS, Script
+
+MS = 1000
+PLACES = {"client": 20 * MS, "server": 0, "middle": 10 * MS}
+
+
+def rpc(
+    place: str, turns: int = 100, lost: int = -1, window: int = 65_000, fin: bool = False
+) -> Script:
+    """Make a client that asks every 40 ms, and whose ACKs ride on the next question.
+
+    Args:
+        place: of the tap, on a path with a round trip of 20 ms.
+        turns: questions.
+        lost: the question that is sent again after 250 ms; -1: none.
+        window: bytes that both ends announce.
+        fin: True to let the last ACK ride on a FIN.
+    """
+    to_server = PLACES[place]
+    script, now = Script(20 * MS, to_server, window), 100 * MS
+    for turn in range(turns):
+        first = script.data(0, now, 200)
+        if turn == lost:
+            now += 250 * MS
+            script.repeat(0, now, first, 200)
+        script.hears(1)
+        # The server takes 10 ms, the client as long.
+        now += to_server + 10 * MS
+        script.data(1, now, 300)
+        script.hears(0)
+        now += 20 * MS - to_server + 10 * MS
+    script.ack(0, now, **({"flags": FLAG_FIN | FLAG_ACK} if fin else {}))
+    return script
+
+
+def limits(script: Script, half: int = 0) -> SimpleNamespace:
+    """Return the quantities of a half's data."""
+    return values(measure(script.captured()), half)
+
+
+def shares(found: SimpleNamespace, cause: str) -> float:
+    """Return the share of a cause, from whichever place it is seen."""
+    each = getattr(found, f"limited_{cause}"), getattr(found, f"afar_{cause}", 0.0)
+    return next(share for share in each if isinstance(share, float))
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_conversation_waits_for_its_application(place: str, half: int) -> None:
+    """Where ACKs ride on answers, the application limits, wherever the capture was made."""
+    found = limits(rpc(place), half)
+    assert limit_of(vars(found)).cause == "application"
+    assert shares(found, "application") > 0.99
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_repair_ends_with_the_ack_that_rides_on_an_answer(place: str) -> None:
+    """One question of a hundred sent again is a repair of a quarter second, and no longer."""
+    found = limits(rpc(place, lost=20))
+    assert 0.25 / 4.5 < shares(found, "recovery") < 0.31 / 4.2
+    assert limit_of(vars(found)).cause == "application"
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_window_moves_with_the_acks_that_ride_on_data(place: str, half: int) -> None:
+    """A window of 4 kB is never full if each turn has 300 bytes, whatever was sent before."""
+    found = limits(rpc(place, window=4096), half)
+    assert shares(found, "receive_window") == 0
+    assert limit_of(vars(found)).cause == "application"
+
+
+def test_an_ack_rides_on_a_fin() -> None:
+    """A FIN that acknowledges the last repair ends it: no later time is a repair."""
+    script = rpc("client", turns=20, lost=19, fin=True)
+    end = script.packets[-1]["time_ns"] // 1000
+    script.hears(1)
+    script.send(1, end + 400 * MS, script.next[1], ack=script.heard[1], flags=FLAG_FIN, window=100)
+    found = limits(script)
+    assert shares(found, "recovery") < 0.35 / 1.2
+
+
+def sent_at(times_us: list[int], round_trip_us: int) -> Script:
+    """Make a sender of segments at some times, each with its ACK, seen near the sender."""
+    script = Script(round_trip_us, round_trip_us)
+    sent, acked = [(at, 0) for at in times_us], [(at + round_trip_us, 1) for at in times_us]
+    for at, half in sorted(sent + acked):
+        if half:
+            script.heard[1] += MSS
+            script.ack(1, at)
+        else:
+            script.data(0, at, MSS, flags=0)
+    return script
+
+
+def paced(gap_us: int) -> Script:
+    """Make an application that writes a segment at a pace of its own."""
+    return sent_at([100 * MS + number * gap_us for number in range(1000)], 22 * MS)
+
+
+@pytest.mark.parametrize("gap_us", [900, 2 * MS, 2500, 3 * MS, 4 * MS, 7 * MS])
+def test_an_application_with_a_pace_is_no_congestion_window(gap_us: int) -> None:
+    """A pace whose flight never grows, without a loss, is the application's at any gap."""
+    found = limits(paced(gap_us))
+    assert found.limited_application > 0.85
+    assert found.limited_congestion_window < 0.15
+
+
+def test_a_window_that_grows_is_no_application() -> None:
+    """A sender whose paced flight grows with its ACKs waits for its congestion window."""
+    times = [
+        100 * MS + 40 * MS * turn + number * 40 * MS // (20 + turn)
+        for turn in range(20)
+        for number in range(20 + turn)
+    ]
+    assert limits(sent_at(times, 40 * MS)).limited_congestion_window > 0.8
+
+
+def shut(place_us: int, *, scale_seen: bool = True, probes: bool = True) -> Script:
+    """Make a transfer of which the receiver shuts its window for 4 s, and then for 0.5 s."""
+    script, now = Script(20 * MS, place_us), 100 * MS
+    for shut_us in (4_000 * MS, 500 * MS):
+        for _ in range(10):
+            script.data(0, now, MSS)
+            script.hears(1)
+            now += place_us
+            script.ack(1, now)
+            now += 20 * MS - place_us
+        script.data(0, now, MSS)
+        script.hears(1)
+        now += place_us
+        script.ack(1, now, window=0)
+        if probes:
+            script.send(0, now + 250 * MS, script.next[0] - 1, ack=1, window=65_000)
+            script.ack(1, now + 250 * MS + place_us, window=0)
+        now += shut_us
+        script.ack(1, now, window=40_000)
+        now += 20 * MS - place_us
+    script.data(0, now, MSS)
+    script.hears(1)
+    script.ack(1, now + place_us)
+    if not scale_seen:
+        del script.packets[:3]
+    return script
+
+
+@pytest.mark.parametrize("probes", [True, False])
+@pytest.mark.parametrize("place_us", [20 * MS, 10 * MS, 0])
+def test_a_shut_window_is_a_cause_and_no_pause(place_us: int, *, probes: bool) -> None:
+    """A window of 0 limits the transfer for as long as it is shut, wherever it is seen."""
+    found = limits(shut(place_us, probes=probes))
+    limit = limit_of(vars(found))
+    assert limit.cause == "zero window"
+    assert limit.share == pytest.approx(4.5 / 4.97, abs=0.02)
+    assert shares(found, "pause") == 0
+    assert found.pauses == 0
+    assert "idle" not in limit.sentence
+
+
+NS = st.sampled_from([0, 50_000, 900_000, 4_000_000, 30_000_000, 600_000_000, 2 * 10**9, -(10**6)])
+EVENTS = st.lists(
+    st.tuples(
+        NS,
+        st.integers(0, 1),
+        st.sampled_from(["data", "data", "data", "ack", "ack", "again", "probe", "fin"]),
+        st.sampled_from([1, 200, MSS]),
+        st.sampled_from([0, 300, 3000, 60_000]),
+        st.booleans(),
+    ),
+    min_size=5,
+    max_size=60,
+)
+
+
+def random_script(events: list[tuple[int, int, str, int, int, bool]], to_half_1_us: int) -> Script:
+    """Make any conversation, in which each end may hear all or nothing before it speaks."""
+    script, now_ns = Script(20 * MS, to_half_1_us), 50_000_000
+    for step_ns, half, what, size, window, hears in events:
+        now_ns = max(now_ns + step_ns, 0)
+        script.window[half] = window
+        if hears:
+            script.hears(half)
+        flags = {"flags": FLAG_ACK | (8 if size == 200 else 0)}
+        if what == "data":
+            script.data(half, 0, size, **flags)
+        elif what == "again":
+            script.repeat(half, 0, max(script.next[half] - size, 1), size)
+        elif what == "probe":
+            script.send(half, 0, script.next[half] - 1, ack=script.heard[half], window=window)
+        else:
+            script.ack(half, 0, **({"flags": FLAG_FIN | FLAG_ACK} if what == "fin" else {}))
+        script.packets[-1] |= {
+            "time_ns": now_ns,
+            "marks": 1,
+            "ts_value": now_ns // 1_000_000 + half,
+        }
+    return script
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS, st.sampled_from([20 * MS, 19 * MS, 10 * MS, 0]))
+def test_causes_divide_all_of_the_time(
+    events: list[tuple[int, int, str, int, int, bool]], to_half_1_us: int
+) -> None:
+    """Of any packets, C and Python find the same causes, and their times sum to all of the time."""
+    capture = random_script(events, to_half_1_us).captured()
+    tracked = Tracker().track(capture.whole, capture.flows)
+    facts = measure(capture).facts
+    block = Block(capture.whole, tracked, facts)
+    for near in (True, False):
+        times = WaitingTimes(near=near)
+        times.add(block)
+        for direction in (0, 1):
+            if near == bool(facts.tap_at[direction] <= 0.1) and facts.tap_at[direction] >= 0:
+                by_hand = times_by_cause(capture.whole, tracked, facts, direction)
+                assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
+                    zip(CAUSES, by_hand, strict=True)
+                )
