@@ -114,6 +114,8 @@ void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally)
 			tally->syns[direction] += (block->packets.flags[row] & FLAG_SYN) != 0;
 		if (block_acknowledges(block, row))
 			add_window(block, row, &tally->shut[block_acknowledged(block, row)]);
+		if (tracked->acked_bytes[row])
+			tally->acked_ns[block_acknowledged(block, row)] = block->packets.time_ns[row];
 		if (tracked->unseen_bytes[row]) {
 			int64_t *unseen = tally->unseen[block_acknowledged(block, row)];
 

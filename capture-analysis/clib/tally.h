@@ -37,6 +37,7 @@ struct ca_tally {
 	int64_t *last_ns;
 	int64_t *last_ack_ns;
 	int64_t *answer_ns;
+	int64_t *acked_ns;
 	struct ca_shut *shut;
 };
 

@@ -5,10 +5,11 @@ path, rate of the bottleneck, goodput, share of segments sent again, the limit o
 ("link": it is full; "queue": one stands on the path; "sender": its congestion window or its
 application), and whether the ACKs are compressed. Near the data's receiver the round trip is the
 receiver's own delay, and is marked; the handshake's round trip is that of the path. The rate is "="
-given, "~" measured, or "?" a guess, of one digit. Near the data's receiver a column says what is
-seen there: segments lost before the tap and sent again, segments out of order, delayed ACKs, a shut
-window; or "nothing" of these (metrics: receiving). ACKs are compressed, spaced, bunched (by the
-path or by the receiver), or it cannot be told (metrics: compression_verdict).
+given, "~" measured, "?" a guess, of one digit, or ">" at least that, which was delivered. Near the
+data's receiver a column says what is seen there: segments lost before the tap and sent again,
+segments out of order, delayed ACKs, a shut window; or "nothing" of these (metrics: receiving). ACKs
+are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told (metrics:
+compression_verdict).
 """
 
 import argparse
@@ -31,7 +32,7 @@ from capture_analysis.one_capture.document import (
     warnings,
 )
 from capture_analysis.one_capture.from_one import Value
-from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.limit import SHORT, limit_of
 from capture_analysis.one_capture.receiver import receiver_words
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture
@@ -107,7 +108,13 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
         _text(values[RTT_MIN], "{:.3f} ms"),
         direction_word(*payload),
         tap,
-        bottleneck(float(facts.rate_bit[main]), Evidence(int(facts.rate_evidence[main]))),
+        bottleneck(
+            float(facts.rate_bit[main]),
+            Evidence(int(facts.rate_evidence[main])),
+            0.0
+            if isinstance(goodput, str)
+            else _least_bit(float(facts.delivered_bit[main]), goodput),
+        ),
         "-" if isinstance(goodput, str) else amount(1e6 * goodput, "bit/s"),
         _text(values[RETRANSMITTED], "{:.3%}"),
         limit_of(named).cause,
@@ -146,8 +153,15 @@ def direction_word(forward: int, backward: int) -> str:
     ]
 
 
-def bottleneck(rate_bit: float, evidence: Evidence) -> str:
-    """Format a rate with its evidence: "=" given, "~" measured, "?" guessed."""
+def _least_bit(delivered_bit: float, goodput_mbit: float) -> float:
+    """Return the rate that the link carries at least; 0 if the transfer is too short to tell."""
+    return delivered_bit if delivered_bit >= SHORT * goodput_mbit * 1e6 else 0.0
+
+
+def bottleneck(rate_bit: float, evidence: Evidence, least_bit: float = 0.0) -> str:
+    """Format a rate with its evidence: "=" given, "~" measured, "?" guessed, ">" at least."""
+    if np.isnan(rate_bit) and least_bit > 0:
+        return ">" + amount(least_bit, "bit/s", 1)
     mark = {Evidence.GIVEN: "=", Evidence.MEASURED: "~", Evidence.GUESSED: "?"}.get(evidence, "")
     digits = 1 if evidence == Evidence.GUESSED else 3
     return "-" if np.isnan(rate_bit) else mark + amount(rate_bit, "bit/s", digits)

@@ -32,7 +32,7 @@ LINK_SOURCES = RateSource.GIVEN, RateSource.LINK_DATA, RateSource.LINK_ACKS
 
 
 class Delivered:
-    """The most that each direction, and all directions of one side together, delivered in a window.
+    """The most that each direction, and all directions of a link together, delivered in a window.
 
     Args:
         facts: the facts of the connections on which the windows depend.
@@ -47,8 +47,9 @@ class Delivered:
         # acknowledged.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
-        # Bytes of each side's frames, then bytes of each side's payload that were acknowledged.
-        self._together = BinnedSums(4, shift)
+        # Bytes of each link's frames, then bytes of each link's payload that were acknowledged.
+        self._links = facts.links
+        self._together = BinnedSums(2 * self._links, shift)
 
     def add(self, block: "Block") -> None:
         """Take the next packets."""
@@ -79,7 +80,10 @@ class Delivered:
         so_far[first] += np.where(before[:, 0] == window[first], before[:, 1], 0)
         self._last[which].replace(view.directions, np.stack((window[last], so_far[last]), axis=1))
         self._most[which].add_rows(lane, so_far)
-        self._together.add(facts.side[lane] + 2 * which, window << shift, total)
+        link = facts.link[lane]
+        some = link >= 0
+        rows = link + self._links * which, window << shift, total
+        self._together.add(*(each if some.all() else each[some] for each in rows))
 
     def merge(self, other: "Delivered") -> None:
         """Add the deliveries of other connections."""
@@ -97,15 +101,15 @@ class Delivered:
         bits, all_bits, first = self._bits(facts)
         most = bits * np.stack([each.at(rows) for each in self._most]) - first
         alone = _lesser(all_bits, most / (1 << facts.delivery_shift))
-        together = self._together.most().reshape(2, 2)
-        sums = np.zeros((2, 2))
-        for side in (0, 1):
-            mine = facts.side == side
-            sums[:, side] = all_bits[:, mine].sum(axis=1)
+        together = self._together.most().reshape(2, -1)
+        sums = np.zeros(together.shape)
+        for link in range(self._links):
+            mine = facts.link == link
+            sums[:, link] = all_bits[:, mine].sum(axis=1)
             acked = max(int(self._all[1].at(rows[mine]).sum()), 1)
-            together[:, side] *= 8, sums[1, side] / acked
-            together[:, side] -= first[:, mine].max(axis=1, initial=0) / self._together.width_ns
-        return alone, _lesser(sums, together)[facts.side]
+            together[:, link] *= 8, sums[1, link] / acked
+            together[:, link] -= first[:, mine].max(axis=1, initial=0) / self._together.width_ns
+        return alone, np.append(_lesser(sums, together), 0)[facts.link]
 
     def whole_bit(self, facts: Facts, active_ns: IntArray) -> FloatArray:
         """Return each direction's delivery over its time without pauses, bit/s, (directions,).
@@ -179,7 +183,7 @@ def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bo
         one_pair: True if all connections have the same two hosts.
     """
     alone, together = delivered.least_bit(facts)
-    shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair
+    shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair | (facts.link >= 2)
     least_bit = np.where(shared, np.maximum(alone, together), alone)
     facts = replace(facts, delivered_bit=least_bit)
     contradicted = MOST_UTILISATION * facts.rate_bit < least_bit

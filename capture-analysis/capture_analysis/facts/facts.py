@@ -109,6 +109,8 @@ class Facts:
         ticks: number of ticks seen to pass.
         clock_ns: resolution of the capture's clock, the same for all.
         side: the side of the tap, 0 or 1, with the data's sender.
+        link: number of the link that the direction's data shares with those of other directions;
+            -1 if nothing shows that it shares any (shared_links.py).
     """
 
     segment_bytes: IntArray
@@ -135,6 +137,7 @@ class Facts:
     ticks: IntArray
     clock_ns: IntArray
     side: IntArray
+    link: IntArray
 
     @classmethod
     def unknown(cls, directions: int) -> "Facts":
@@ -146,7 +149,7 @@ class Facts:
             else np.zeros(directions, np.float64 if f.type is FloatArray else np.int64)
             for f in fields(cls)
         }
-        columns["window_shift"][:] = -1
+        columns["window_shift"][:] = columns["link"][:] = -1
         columns["delivery_shift"][:] = LEAST_SHIFT
         return cls(**columns)
 
@@ -171,6 +174,11 @@ class Facts:
     def origin(self) -> IntArray:
         """End of the path, 0 or 1, from which each direction's data is sent."""
         return self.side
+
+    @cached_property
+    def links(self) -> int:
+        """Number of links that have a number, at least those of both sides."""
+        return max(int(self.link.max(initial=-1)) + 1, 2)
 
     @cached_property
     def ack_rate_bit(self) -> FloatArray:

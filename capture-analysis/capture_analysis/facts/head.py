@@ -10,7 +10,8 @@ from capture_analysis.facts.clock_resolution import clock_resolution_ns
 from capture_analysis.facts.delivered import delivery_shifts
 from capture_analysis.facts.facts import MIN_SAMPLES, Evidence, Facts, FloatArray, RateSource
 from capture_analysis.facts.links import rates
-from capture_analysis.facts.sides import Sides, one_pair
+from capture_analysis.facts.shared_links import shared_links
+from capture_analysis.facts.sides import Sides, one_pair, paths
 from capture_analysis.facts.tap import round_trip_change_ns, tap
 from capture_analysis.flow_table import NO_SCALE, FlowTable
 
@@ -54,6 +55,7 @@ class FactFinder:
             handshake_ns=found.handshake_ns,
             clock_ns=np.full(len(side), clock_resolution_ns(head.packets.time_ns)),
         )
+        facts = replace(facts, link=shared_links(head.with_facts(facts), facts, paths(flows)))
         self.facts = self._with_given(rates(head, _ticks(head, facts), one_pair(flows)))
 
     def cover(self, flows: FlowTable) -> Facts:

@@ -22,6 +22,7 @@ from capture_analysis.facts.rates import Modes, modes
 _PEAK = 0.5
 # A mode with a smaller share of the gaps is not even a guess.
 _LEAST_SHARE = 0.05
+_PSH = 8
 # A connection with this share of a link's data counts as alone on it.
 _ALONE = 0.8
 # Least number of clock ticks in a segment's transmission, for a rate within a tenth.
@@ -93,13 +94,15 @@ class _Choice:
         delivered.add(head)
         self._alone_bit, together = delivered.least_bit(facts)
         self._shared_bit = np.maximum(self._alone_bit, together)
-        self._own_bit = self._shared_bit if one_pair else self._alone_bit
+        same_hosts = one_pair | (facts.link >= 2)
+        self._own_bit = np.where(same_hosts, self._shared_bit, self._alone_bit)
         # Independent applications keep a common pace only if a link imposes it.
         packets = np.zeros(len(facts), dtype=np.int64)
         packets[head.data.directions] = head.data.counts
-        whole, most = np.bincount(facts.side, packets, 2), np.zeros(2)
-        np.maximum.at(most, facts.side, packets)
-        self._many = (most < _ALONE * whole)[facts.side]
+        most = np.zeros(facts.links + 1)
+        whole = np.bincount(facts.link + 1, packets, len(most))
+        np.maximum.at(most, facts.link + 1, packets)
+        self._many = (most < _ALONE * whole)[facts.link + 1] & (facts.link >= 0)
 
     def best(self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
         """Replace a rate by another source's with more evidence, or with more gaps that agree.
@@ -110,7 +113,7 @@ class _Choice:
         for source, found in sources.items():
             shared = source in LINK_SOURCES
             paced = found.paused | (shared & self._many)
-            measured = found.true & paced & ~self._doubted(source, found)
+            measured = found.true & found.trains & paced & ~self._doubted(source, found)
             evidence = np.where(measured, Evidence.MEASURED, Evidence.GUESSED)
             better = found.share > facts.rate_share
             if shared:
@@ -119,7 +122,7 @@ class _Choice:
             better &= evidence >= facts.rate_evidence
             better |= evidence > facts.rate_evidence
             least_bit = self._shared_bit if shared else self._own_bit
-            better &= usable & (found.share >= _LEAST_SHARE)
+            better &= usable & (found.share >= _LEAST_SHARE) & ~found.flat
             better &= MOST_UTILISATION * found.rate_bit >= least_bit
             facts = replace(
                 facts,
@@ -143,8 +146,8 @@ class _Choice:
         odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
         if source in LINK_SOURCES:
             odd, frame_bytes = odd.copy(), frame_bytes.copy()
-            for side in (0, 1):
-                mine = facts.side == side
+            for link in np.unique(facts.link):
+                mine = facts.link == link
                 sends = mine & (facts.segment_bytes > 0)
                 odd[mine] = facts.small[sends].all() or facts.merged[sends].any()
                 frame_bytes[mine] = frame_bytes[mine].max(initial=0)
@@ -174,7 +177,17 @@ class _Choice:
 
 def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
     """Find the modes of the gaps between each direction's own packets."""
-    return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
+    return modes(view.direction, bits, view["gap_ns"], len(facts), peak, _in_trains(view))
+
+
+def _in_trains(data: View) -> BoolArray:
+    """Mark data that were sent together: those before had no PSH, or are still outstanding.
+
+    Pure ACKs have no PSH, and are all marked.
+    """
+    pushed = np.concatenate(([False], (data["flags"][:-1] & _PSH) != 0))
+    found: BoolArray = ~pushed | (data["in_flight_bytes"] > data["payload_bytes"])
+    return found
 
 
 def _of_link(
@@ -192,12 +205,14 @@ def _of_link(
     Returns: columns by direction (2 * flow + half).
     """
     facts, order = head.facts, view.places
-    side = facts.side.take(view.direction.take(order))
+    link = facts.link.take(view.direction.take(order))
     time_ns = head.packets.time_ns.take(view.rows.take(order))
     gap_ns = np.full(len(order), -1)
-    for each in (0, 1):
-        mine = np.flatnonzero(side == each)
-        gap_ns[mine[1:]] = np.diff(time_ns[mine])
+    by_link = np.argsort(link, kind="stable")
+    same = np.diff(link[by_link]) == 0
+    gap_ns[by_link[1:]] = np.where(same, np.diff(time_ns[by_link]), -1)
+    gap_ns[link < 0] = -1
     close = gap_ns <= np.broadcast_to(shortest_ns, len(order))[order]
-    link = modes(side, bits.take(order) * ~close, gap_ns, 2, peak)
-    return Modes(*(column[facts.side] for column in vars(link).values()))
+    bits, train = bits.take(order) * ~close, _in_trains(view)[order]
+    found = modes(link + 1, bits, gap_ns, facts.links + 1, peak, train)
+    return Modes(*(column[facts.link + 1] for column in vars(found).values()))

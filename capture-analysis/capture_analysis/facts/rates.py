@@ -21,6 +21,10 @@ _NEIGHBOURHOOD, _MODE_SHARE = 0.2, 0.5
 # A pace with fewer pauses may be the application's; a pause lasts at least this multiple of the
 # pace.
 _PAUSES, _PAUSE = 3, 2.0
+# A packet is small up to this share of the usual size; this number of them shows a rule.
+_SMALL, _FEW = 0.5, 5
+# Gaps of packets that were sent together, for a rate that no packets of another size show.
+_TRAIN_GAPS = 10
 # Number of gaps in a row that are alike by more than chance.
 EVEN = 16
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
@@ -37,6 +41,10 @@ class Modes:
         share: share of the gaps that lie within AGREES of that rate.
         gaps: number of gaps.
         true: True for a true mode, which random gaps hardly show.
+        flat: True if small packets come at the gaps of large ones: no link makes such gaps, whose
+            time for a packet grows with its size.
+        trains: True if small packets come at that rate, too, or if packets that agree with it were
+            sent together.
         paused: True if there were pauses, so that the mode is not just the mean.
         other_pace: share of the time in which packets came evenly at a slower pace, EVEN in a row.
     """
@@ -45,12 +53,19 @@ class Modes:
     share: FloatArray
     gaps: IntArray
     true: BoolArray
+    flat: BoolArray
+    trains: BoolArray
     paused: BoolArray
     other_pace: FloatArray
 
 
-def modes(
-    group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak: FloatArray | float
+def modes(  # noqa: PLR0917 - columns of one table
+    group: IntArray,
+    bits: FloatArray,
+    gap_ns: IntArray,
+    groups: int,
+    peak: FloatArray | float,
+    train: BoolArray | None = None,
 ) -> Modes:
     """Find the mode of bits / gap for each group.
 
@@ -64,9 +79,12 @@ def modes(
         peak: accept the lowest rate with at least this share of the gaps of the highest peak. 1
             after the bottleneck, where no gap is shorter than a transmission; less for ACKs, and
             for data before the bottleneck. One for all groups or one for each.
+        train: shape (n,), False for a packet that its application may have sent by itself; None:
+            there is none.
     """
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
-    group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
+    train = np.ones(len(usable), dtype=np.bool_) if train is None else train
+    group, bits, gap_ns, train = (each.compress(usable) for each in (group, bits, gap_ns, train))
     time_ns = np.bincount(group, weights=gap_ns, minlength=groups)
     mean = np.bincount(group, weights=bits, minlength=groups) * 1e9 / np.maximum(time_ns, 1)
     gaps = np.bincount(group, minlength=groups)
@@ -75,10 +93,9 @@ def modes(
     fast = np.flatnonzero(
         (rate >= _BELOW_MEAN * mean.take(group)) & (gaps.take(group) >= MIN_SAMPLES)
     )
-    none = np.zeros((2, groups), dtype=np.bool_)
-    result = Modes(
-        np.full(groups, np.nan), np.zeros(groups), gaps, none[0], none[1], np.zeros(groups)
-    )
+    none = np.zeros((4, groups), dtype=np.bool_)
+    unknown, share, pace = np.full(groups, np.nan), np.zeros(groups), np.zeros(groups)
+    result = Modes(unknown, share, gaps, none[0], none[1], none[2], none[3], pace)
     if not len(fast):
         return result
     bins, counts = occurrences(key.take(fast))
@@ -101,10 +118,34 @@ def modes(
     result.true[:] = result.share >= _LEAST_SHARE + _CHANCE / np.sqrt(np.maximum(gaps, 1))
     result.true[:] &= agreeing >= _MODE_SHARE * around
     result.paused[:] = pauses >= _PAUSES
+    _test_sizes(result, group, bits, gap_ns, away <= AGREES * _BINS, train)
     slower = away > _NEIGHBOURHOOD * _BINS
     even_ns = np.bincount(group, weights=gap_ns * _evenly(key, group, slower), minlength=groups)
     result.other_pace[:] = even_ns / np.maximum(time_ns, 1)
     return result
+
+
+def _test_sizes(  # noqa: PLR0917 - columns of one table
+    result: Modes,
+    group: IntArray,
+    bits: FloatArray,
+    gap_ns: IntArray,
+    agrees: BoolArray,
+    train: BoolArray,
+) -> None:
+    """Compare the gaps of small packets with those of the packets that agree with the mode."""
+    groups = len(result.gaps)
+
+    def count(which: BoolArray) -> FloatArray:
+        return np.bincount(group, which, groups).astype(np.float64)
+
+    usual = np.bincount(group, bits * agrees, groups) / np.maximum(count(agrees), 1)
+    small = bits <= _SMALL * usual.take(group)
+    alike = gap_ns * result.rate_bit.take(group) / (1e9 * np.maximum(usual.take(group), 1))
+    same_gap = count(small & (np.abs(alike - 1) <= 2 * AGREES))
+    result.flat[:] = (same_gap >= _FEW) & (2 * same_gap >= count(small))
+    at_rate = count(small & agrees)
+    result.trains[:] = (at_rate >= _FEW) | (count(agrees & train) >= _TRAIN_GAPS)
 
 
 def _evenly(key: IntArray, group: IntArray, slower: BoolArray) -> BoolArray:

@@ -72,6 +72,15 @@ def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
     return list(zip(*ends, strict=True))
 
 
+def paths(flows: FlowTable) -> IntArray:
+    """Return the number of each direction's ordered pair of hosts, (2 * flows,)."""
+    ends = np.stack((flows.rows["source"], flows.rows["destination"]), axis=1)
+    both = np.stack((ends, ends[:, ::-1]), axis=1).reshape(2 * len(flows), 32)
+    keys = np.ascontiguousarray(both).view("V32").ravel()
+    found: IntArray = np.unique(keys, return_inverse=True)[1].reshape(-1)
+    return found
+
+
 def one_pair(flows: FlowTable) -> bool:
     """Tell whether all connections are between the same two hosts."""
     ends = np.stack((flows.rows["source"], flows.rows["destination"]), axis=1)

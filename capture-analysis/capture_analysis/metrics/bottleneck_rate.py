@@ -3,22 +3,27 @@
     given      by the user (--rate-mbit)
     measured   a true mode of the gaps between packets; nothing in the capture contradicts it
     guessed    a weaker mode, or the rate of the opposite direction
-    none       no mode, or the capture contradicts it
+    none       no mode, or the capture contradicts it; the path carries at least `delivered_peak`
 
 A rate is the mode of size / gap: of data if the tap is behind the bottleneck; of ACKs if it is
 before the bottleneck, because ACKs come as their data arrived. Gaps are taken within one direction,
-or among all connections in one direction, because they share the link. Data shows the rate of the
-narrowest link *before* the tap, ACKs show that of the whole path.
+or among all connections in one direction that share the link: those between the same two hosts, and
+those between others whose packets follow each other at a pace that is a true mode, too. Data shows
+the rate of the narrowest link *before* the tap, ACKs show that of the whole path.
 
 A mode is **true** if at least a share of 0.1 + 2 / sqrt(n) of all n gaps lies within 5 % of it, and
 if these are at least half of the gaps within 20 % of it. Among samples of random gaps (exponential,
-uniform, lognormal, Pareto) at most 1 in 1000 has one (`tests/facts/test_false_alarms.py`). The rate
-is still a guess if there were fewer than three pauses of twice the pace, unless several connections
-share the link (a pace without a pause may be the application's); if a segment lasts fewer than ten
-clock ticks; if segments are small or merged by an offload; if all connections in one direction
-delivered more together, so that it may be a share of their link; or, for a rate from ACKs, if they
-delivered less than a quarter of it, so that it may be the rate of the ACKs' own link. A guess of
-more than ten times the delivery is discarded: it is the pace within an aggregate.
+uniform, lognormal, Pareto) at most 1 in 1000 has one (`tests/facts/test_false_alarms.py`). No rate
+comes from gaps that do not grow with the packet: if half of the small packets, at most half as
+large as the others, come at the others' gap, an application keeps that pace. The rate is a guess
+unless small packets come at it, too, or ten gaps lie between packets that were sent together: the
+first had no PSH, or was still outstanding. It is still a guess if there were fewer than three
+pauses of twice the pace, unless several connections share the link (a pace without a pause may be
+the application's); if a segment lasts fewer than ten clock ticks; if segments are small or merged
+by an offload; if all connections in one direction delivered more together, so that it may be a
+share of their link; or, for a rate from ACKs, if they delivered less than a quarter of it, so that
+it may be the rate of the ACKs' own link. A guess of more than ten times the delivery is discarded:
+it is the pace within an aggregate.
 
 **Self-check:** no link is slower than its delivery. A rate is **contradicted** if over a window of
 time more than 1.05 of it was delivered, by the direction or, if they share the link, by all

@@ -1,16 +1,17 @@
 """Goodput: new payload over the time in which it was sent.
 
-    goodput = 8 * (new payload) / (last data - begin - pauses)
+    goodput = 8 * (new payload) / (end - begin - pauses)
 
 Unit Mbit/s. The time begins with the direction's first data, and the first segment's payload is
 then left out because its transmission time is, too; or, if these data answer the other end's, with
-the other end's first data: the time that the answer takes belongs to it. A pause is a time of a
-second or more with nothing outstanding and an open window, in which neither end owes the other an
-answer: the end that opened the connection asks, and the other answers. `answer_longest` is the
-longest time from the other end's last data to the next data of this direction: of a server, how
-long it took to answer; of a client, how long it took to ask again. RFC 2647, 3.17, defines goodput
-alike, but with the pauses. In a run of the testbed it is the payload that arrived in the steady
-window over the flow's own sending time in that window.
+the other end's first data: the time that the answer takes belongs to it. It ends with the last
+data, or, near the data's sender, which may send into a queue faster than the path carries, with the
+last ACK of new data. A pause is a time of a second or more with nothing outstanding and an open
+window, in which neither end owes the other an answer: the end that opened the connection asks, and
+the other answers. `answer_longest` is the longest time from the other end's last data to the next
+data of this direction: of a server, how long it took to answer; of a client, how long it took to
+ask again. RFC 2647, 3.17, defines goodput alike, but with the pauses. In a run of the testbed it is
+the payload that arrived in the steady window over the flow's own sending time in that window.
 
 Data that all came within one round trip have no goodput: their pace is that of a burst, and not of
 the path.
@@ -25,7 +26,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import Facts
+from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -64,7 +65,11 @@ class Goodput(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         life_ns, payload = _life_ns(direction, tally), int(tally.new_payload.of(direction))
-        if tally.first_ns.of(direction) <= tally.first_ns.of(direction ^ 1):
+        answers = tally.first_ns.of(direction ^ 1) < tally.first_ns.of(direction)
+        late_ns = int(tally.acked_ns.of(direction) - tally.last_ns.of(direction))
+        if life_ns and facts.tap_at[direction] <= NEAR and late_ns > 0:
+            life_ns += late_ns
+        elif not answers:
             payload -= int(tally.first_new.of(direction))
         goodput: Value = 8e3 * payload / life_ns if life_ns else TOO_FEW
         if life_ns < facts.round_trip_ns[direction] and life_ns:

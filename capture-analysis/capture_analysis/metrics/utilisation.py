@@ -97,13 +97,16 @@ class LinkShare(FromOne):
 def _bits(direction: int, tally: Tally, facts: Facts) -> float:
     """Compute the rate of all connections that share a direction's link, bit/s.
 
-    Connections share it if their data goes in the same direction at the same rate; their time is
-    from the first data of any to the last, without the pauses of the one that pauses least. If
-    the link cannot have carried that, they did not pause together, and all the time counts.
+    Connections share it if their data goes in the same direction over the same link (shared_links);
+    their time is from the first data of any to the last, without the pauses of the one that pauses
+    least. If the link cannot have carried that, they did not pause together, and all the time
+    counts.
     """
+    is_own = np.arange(len(facts)) == direction
     rows = np.flatnonzero(
         (facts.origin == facts.origin[direction])
         & (facts.rate_bit == facts.rate_bit[direction])
+        & ((facts.link == facts.link[direction]) & (facts.link >= 0) | is_own)
         & (facts.segment_bytes > 0)
     )
     sent = tally.data_frame_bytes.at(rows).sum() + tally.ack_frame_bytes.at(rows ^ 1).sum()

@@ -17,6 +17,8 @@ FULL = 0.9
 CANNOT_TELL = "cannot tell"
 # A cause that holds for more of the time than this is the longest, whatever else is unknown.
 MOST_OF_IT = 0.5
+# A peak of delivery below this share of the goodput says nothing of the link.
+SHORT = 0.5
 LINK, QUEUE = "link", "queue"
 # Each cause and the words for it, by the metric of its share.
 CAUSES = {
@@ -152,11 +154,11 @@ def _paused(values: Numbers) -> str:
 
 def _least(values: Numbers) -> str:
     """Write the delivery, for a link of unknown rate."""
-    goodput, rate = _number(values, "goodput"), _number(values, "bottleneck_rate")
-    if goodput is None or rate is not None:
+    peak, rate = _number(values, "delivered_peak"), _number(values, "bottleneck_rate")
+    # A transfer that is short for the peak's window has a peak far below its goodput.
+    if not peak or rate is not None or peak < SHORT * (_number(values, "goodput") or 0.0):
         return ""
-    time = _short(_number(values, "data_time") or 0.0)
-    return f" It delivered {_short(goodput)} Mbit/s for {time} s: its link carries at least that."
+    return f" Its link carries at least {_short(peak)} Mbit/s, which it delivered."
 
 
 def _number(values: Numbers, name: str) -> float | None:

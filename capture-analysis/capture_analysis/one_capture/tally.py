@@ -37,6 +37,7 @@ _SUMS = (
     "last_ns",
     "last_ack_ns",
     "answer_ns",
+    "acked_ns",
     "shut",
 )
 _Tally = ctypes.c_void_p * len(_SUMS)
@@ -64,6 +65,7 @@ class Tally:
             open window. The half that opened the connection asks: its wait for the answer, and the
             other's time before the answer, are no pauses of the other.
         answer_ns: longest time from the opposite direction's last data to its own; -1 if none.
+        acked_ns: time of the last packet that was the first to acknowledge data; -1 if none.
         shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.
     """
 
@@ -84,6 +86,7 @@ class Tally:
         self.last_ns = LaneArray(np.maximum, -1)
         self.last_ack_ns = LaneArray(np.maximum, -1)
         self.answer_ns = LaneArray(np.maximum, -1)
+        self.acked_ns = LaneArray(np.maximum, -1)
         self.shut = LaneArray(np.add, 0, _SHUT)
 
     def add(self, block: "Block") -> None:

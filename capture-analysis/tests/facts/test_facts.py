@@ -22,6 +22,7 @@ from measured_captures import (
     capture_of,
     compressed,
 )
+from scripted import Script
 from simulated_path import Connection, Link, Simulation
 
 
@@ -283,3 +284,30 @@ def test_measured_rates_are_no_slower_than_their_connections(
     facts = measure(capture_of(first, later)).facts
     assert facts.rate_bit[[0, 2]] == pytest.approx(RATE_BIT)
     assert facts.rate_evidence[[0, 2]].tolist() == [Evidence.MEASURED, Evidence.GUESSED]
+
+
+def talk(sizes: list[int], gap_us: int | None = None) -> Facts:
+    """Return the facts at the receiver of writes, at one gap or as a link of 10 Mbit/s spaces."""
+    script, now = Script(500, 500), 10_000
+    for number, size in enumerate(sizes):
+        now += gap_us or round((size + 54) * 0.8)
+        now += 50_000 * (number % 12 == 0)
+        script.data(1, now, size)
+        script.hears(0)
+        script.ack(0, now + 20)
+    return measure(script.captured()).facts
+
+
+def test_gaps_that_do_not_grow_with_the_packet_are_no_links() -> None:
+    """Small and large writes at one gap give no rate, and at their transmission times they do."""
+    sizes = [1460, 1460, 40, 1460] * 60
+    found = talk(sizes, gap_us=10_000)
+    assert np.isnan(found.rate_bit[1])
+    found = talk(sizes)
+    assert found.rate_bit[1] == pytest.approx(10e6, rel=0.02)
+    assert found.rate_evidence[1] == Evidence.MEASURED
+
+
+def test_writes_of_one_size_at_one_gap_measure_no_link() -> None:
+    """Full segments that an application pushes one by one, all acknowledged, are a guess."""
+    assert talk([1460] * 240, gap_us=10_000).rate_evidence[1] <= Evidence.GUESSED

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.facts.facts import Evidence
-from capture_analysis.metrics.goodput import ONE_BURST
 from capture_analysis.metrics.utilisation import TOO_SHORT
 from capture_analysis.one_capture.evidence import (
     AT_RECEIVER,
@@ -250,12 +249,12 @@ def test_in_flight() -> None:
 
 
 def test_burst_into_a_queue() -> None:
-    """Data sent into a queue in one burst gives no share of a link, and no goodput."""
+    """Data sent into a queue in one burst has no share of a link, and a goodput below its rate."""
     burst = compressed(cycles=1, window=40, bunch=0, sends=False)
     burst.data_ns = burst.data_ns[0] + np.arange(len(burst.data_ns)) * 1000
     found = of(burst)
     assert found.link_share == found.efficiency == TOO_SHORT
-    assert found.goodput == ONE_BURST
+    assert found.goodput < 100
 
 
 def test_handshake_sent_again() -> None:
