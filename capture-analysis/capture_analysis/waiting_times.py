@@ -7,7 +7,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.facts.walk import Chains
 
 # In the order of enum ca_cause in clib/limits.h. Away from the sender CONGESTION is a sender that

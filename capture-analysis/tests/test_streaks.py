@@ -3,7 +3,7 @@
 from itertools import groupby
 
 import numpy as np
-from capture_analysis.facts.lanes import LaneArray, Previous, occurrences
+from capture_analysis.facts.running_totals import LaneArray, Previous, occurrences
 from capture_analysis.streaks import StreakFinder, Streaks
 from hypothesis import given
 from hypothesis import strategies as st

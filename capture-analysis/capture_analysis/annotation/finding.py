@@ -7,7 +7,7 @@ from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notebook,
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.blocks import Block, View
 from capture_analysis.facts.facts import NEAR
-from capture_analysis.facts.lanes import Previous, starts_of
+from capture_analysis.facts.running_totals import Previous, starts_of
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind, Repair

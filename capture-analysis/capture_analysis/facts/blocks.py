@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES, COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.facts.facts import Facts, FloatArray, Number
-from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.running_totals import Previous
 from capture_analysis.facts.walk import Walk
 from capture_analysis.gather import by_lane, gather
 from capture_analysis.tracking import Kind, Tracked

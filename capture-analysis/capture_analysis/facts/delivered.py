@@ -16,7 +16,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.busy_series import BinnedSums
 from capture_analysis.facts.facts import LEAST_SHIFT, Facts, FloatArray, RateSource
-from capture_analysis.facts.lanes import LaneArray, starts_of
+from capture_analysis.facts.running_totals import LaneArray, starts_of
 
 if TYPE_CHECKING:
     from capture_analysis.facts.blocks import Block, View

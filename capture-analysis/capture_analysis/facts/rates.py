@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.facts.facts import AGREES, MIN_SAMPLES, FloatArray
-from capture_analysis.facts.lanes import occurrences
+from capture_analysis.facts.running_totals import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000

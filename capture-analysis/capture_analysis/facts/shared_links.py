@@ -15,27 +15,27 @@ from capture_analysis.facts.rates import modes
 # Paths of several connections that get a number of their own, those with most packets first.
 _MOST_PATHS = 16
 # A path shares a link if this number of its packets follow others at the link's pace, and this
-# share of what is common.
+# share of the usual.
 _LEAST_PACKETS, _LEAST_SHARE = 5, 0.5
 
 
 def shared_links(head: Block, facts: Facts, path: IntArray) -> IntArray:
     """Give each direction the number of its link, shape (directions,).
 
-    It is its side, 0 or 1, for a link that all paths of the side share, 2 or more for a path of
+    It is its origin, 0 or 1, for a link that all paths from there share, 2 or more for a path of
     several connections, and -1 if nothing shows that others share the link.
 
     Args:
         head: the first packets.
-        facts: sizes, and the sides of the tap.
+        facts: sizes, and the origin of each direction.
         path: shape (directions,), number of each direction's ordered pair of hosts.
     """
     link = np.full(len(path), -1)
     carries = facts.segment_bytes > 0
-    for side in (0, 1):
-        mine = facts.side == side
+    for end in (0, 1):
+        mine = facts.origin == end
         if len(np.unique(path[mine & carries])) <= 1:
-            link[mine] = side
+            link[mine] = end
     if (link >= 0).all():
         return link
     together = np.zeros(len(path), dtype=np.bool_)
@@ -45,7 +45,7 @@ def shared_links(head: Block, facts: Facts, path: IntArray) -> IntArray:
         (head.acks, 8 * head.acks["acked_bytes"] * head.acks.spread(frame_share)),
     ):
         together |= _following(view, np.asarray(bits, np.float64), head, path)
-    link = np.where((link < 0) & together, facts.side, link)
+    link = np.where((link < 0) & together, facts.origin, link)
     return _by_path(link, path, head)
 
 
@@ -53,21 +53,21 @@ def _following(view: View, bits: FloatArray, head: Block, path: IntArray) -> Boo
     """Mark directions whose packets follow those of other paths at a common pace."""
     order, facts = view.places, head.facts
     direction = view.direction.take(order)
-    side, time_ns = facts.side[direction], head.packets.time_ns.take(view.rows.take(order))
+    end, time_ns = facts.origin[direction], head.packets.time_ns.take(view.rows.take(order))
     gap_ns = np.full(len(order), -1)
     for each in (0, 1):
-        mine = np.flatnonzero(side == each)
+        mine = np.flatnonzero(end == each)
         other = np.diff(path[direction[mine]]) != 0
         gap_ns[mine[1:]] = np.where(other, np.diff(time_ns[mine]), -1)
     bits = bits.take(order)
-    link = modes(side, bits, gap_ns, 2, 1)
-    usable = (gap_ns > 0) & (bits > 0) & link.true[side]
-    rate_bit = link.rate_bit[side]
+    link = modes(end, bits, gap_ns, 2, 1)
+    usable = (gap_ns > 0) & (bits > 0) & link.true[end]
+    rate_bit = link.rate_bit[end]
     away = np.abs(np.log(np.where(usable, bits * 1e9 / np.maximum(gap_ns, 1) / rate_bit, 2)))
     size = int(path.max(initial=-1)) + 1
     followed = np.bincount(path[direction], usable, size)
     close = np.bincount(path[direction], usable & (away <= AGREES), size)
-    least = np.maximum(_LEAST_SHARE * link.share[facts.side] * followed[path], _LEAST_PACKETS)
+    least = np.maximum(_LEAST_SHARE * link.share[facts.origin] * followed[path], _LEAST_PACKETS)
     found: BoolArray = close[path] >= least
     return found
 

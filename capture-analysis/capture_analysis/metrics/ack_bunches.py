@@ -23,7 +23,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.evidence import missing_ack_rate
 from capture_analysis.one_capture.from_one import FromOne, Values

@@ -25,7 +25,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts, RateSource
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values

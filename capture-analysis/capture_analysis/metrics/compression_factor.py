@@ -24,7 +24,7 @@ from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, fac
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts, FloatArray
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
 from capture_analysis.one_capture.evidence import NO_ACK_RATE, missing_evidence, missing_rate

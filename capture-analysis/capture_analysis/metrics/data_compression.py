@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
-from capture_analysis.facts.lanes import LaneArray, Previous
+from capture_analysis.facts.running_totals import LaneArray, Previous
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.streaks import StreakFinder, Streaks

@@ -16,7 +16,7 @@ from capture_analysis.columns import Mark
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_events import CAPTURE_RESOLUTION_NS, NO_TICKS
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK

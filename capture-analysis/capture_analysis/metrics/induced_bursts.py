@@ -20,7 +20,7 @@ from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.evidence import missing_ack_rate

@@ -20,7 +20,7 @@ from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epoc
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
-from capture_analysis.facts.lanes import LaneArray, occurrences
+from capture_analysis.facts.running_totals import LaneArray, occurrences
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind

@@ -30,7 +30,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.facts.walk import Chains
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture.evidence import NO_PLACE

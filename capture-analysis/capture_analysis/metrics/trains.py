@@ -21,7 +21,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import AGREES, Facts
-from capture_analysis.facts.lanes import Previous, starts_of
+from capture_analysis.facts.running_totals import Previous, starts_of
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values

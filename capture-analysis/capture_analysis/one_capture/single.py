@@ -14,7 +14,7 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.delivered import Delivered, tested
 from capture_analysis.facts.facts import HEAD_PACKETS, Facts
 from capture_analysis.facts.head import FactFinder
-from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.running_totals import Previous
 from capture_analysis.facts.sides import one_pair
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed

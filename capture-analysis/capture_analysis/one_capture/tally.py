@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.facts.lanes import LaneArray
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.tracking import Kind
 
 if TYPE_CHECKING:

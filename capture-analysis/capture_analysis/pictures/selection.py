@@ -15,7 +15,7 @@ from capture_analysis.annotation.finding import Finder
 from capture_analysis.columns import Packets, concatenate
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import Facts
-from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.running_totals import Previous
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.metrics.compression_factor import bound
 from capture_analysis.one_capture.single import Measured

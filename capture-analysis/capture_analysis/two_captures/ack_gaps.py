@@ -7,7 +7,7 @@ import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.running_totals import Previous
 from capture_analysis.two_captures.packets_between import View
 
 

@@ -64,7 +64,7 @@ def test_a_link_to_several_hosts_is_shared(place: Place) -> None:
 
 
 def test_one_of_three_paths_has_another_link() -> None:
-    """Of three clients, two share a link, and the third has the rate of its own."""
+    """Two of three clients share a link, and the third has a rate of its own."""
     capture = merged(download(20e6, "far", 1, 2), download(3e6, "far", 3, begin_ns=1_234_567))
     found = facts(capture)
     assert found.rate_bit[::2].tolist() == pytest.approx([20e6, 20e6, 3e6], rel=0.01)

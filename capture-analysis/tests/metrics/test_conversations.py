@@ -48,9 +48,9 @@ def rpc(
     return script
 
 
-def limits(script: Script, half: int = 0) -> SimpleNamespace:
-    """Return the quantities of a half's data."""
-    return values(measure(script.captured()), half)
+def limits(script: Script, end: int = 0) -> SimpleNamespace:
+    """Return the quantities of a end's data."""
+    return values(measure(script.captured()), end)
 
 
 def shares(found: SimpleNamespace, cause: str) -> float:
@@ -59,11 +59,11 @@ def shares(found: SimpleNamespace, cause: str) -> float:
     return next(share for share in each if isinstance(share, float))
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("end", [0, 1])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_conversation_waits_for_its_application(place: str, half: int) -> None:
-    """Where ACKs ride on answers, the application limits, wherever the capture was made."""
-    found = limits(rpc(place), half)
+def test_a_conversation_waits_for_its_application(place: str, end: int) -> None:
+    """If ACKs ride on answers, the application limits, wherever the capture was made."""
+    found = limits(rpc(place), end)
     assert limit_of(vars(found)).cause == "application"
     assert shares(found, "application") > 0.99
 
@@ -76,11 +76,11 @@ def test_a_repair_ends_with_the_ack_that_rides_on_an_answer(place: str) -> None:
     assert limit_of(vars(found)).cause == "application"
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("end", [0, 1])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_window_moves_with_the_acks_that_ride_on_data(place: str, half: int) -> None:
+def test_a_window_moves_with_the_acks_that_ride_on_data(place: str, end: int) -> None:
     """A window of 4 kB is never full if each turn has 300 bytes, whatever was sent before."""
-    found = limits(rpc(place, window=4096), half)
+    found = limits(rpc(place, window=4096), end)
     assert shares(found, "receive_window") == 0
     assert limit_of(vars(found)).cause == "application"
 
@@ -99,8 +99,8 @@ def sent_at(times_us: list[int], round_trip_us: int) -> Script:
     """Make a sender of segments at some times, each with its ACK, seen near the sender."""
     script = Script(round_trip_us, round_trip_us)
     sent, acked = [(at, 0) for at in times_us], [(at + round_trip_us, 1) for at in times_us]
-    for at, half in sorted(sent + acked):
-        if half:
+    for at, end in sorted(sent + acked):
+        if end:
             script.heard[1] += MSS
             script.ack(1, at)
         else:
@@ -132,7 +132,7 @@ def test_a_window_that_grows_is_no_application() -> None:
 
 
 def shut(place_us: int, *, scale_seen: bool = True, probes: bool = True) -> Script:
-    """Make a transfer of which the receiver shuts its window for 4 s, and then for 0.5 s."""
+    """Make a transfer whose receiver shuts its window for 4 s, and then for 0.5 s."""
     script, now = Script(20 * MS, place_us), 100 * MS
     for shut_us in (4_000 * MS, 500 * MS):
         for _ in range(10):
@@ -187,27 +187,27 @@ EVENTS = st.lists(
 )
 
 
-def random_script(events: list[tuple[int, int, str, int, int, bool]], to_half_1_us: int) -> Script:
+def random_script(events: list[tuple[int, int, str, int, int, bool]], to_server_us: int) -> Script:
     """Make any conversation, in which each end may hear all or nothing before it speaks."""
-    script, now_ns = Script(20 * MS, to_half_1_us), 50_000_000
-    for step_ns, half, what, size, window, hears in events:
+    script, now_ns = Script(20 * MS, to_server_us), 50_000_000
+    for step_ns, end, what, size, window, hears in events:
         now_ns = max(now_ns + step_ns, 0)
-        script.window[half] = window
+        script.window[end] = window
         if hears:
-            script.hears(half)
+            script.hears(end)
         flags = {"flags": FLAG_ACK | (8 if size == 200 else 0)}
         if what == "data":
-            script.data(half, 0, size, **flags)
+            script.data(end, 0, size, **flags)
         elif what == "again":
-            script.repeat(half, 0, max(script.next[half] - size, 1), size)
+            script.repeat(end, 0, max(script.next[end] - size, 1), size)
         elif what == "probe":
-            script.send(half, 0, script.next[half] - 1, ack=script.heard[half], window=window)
+            script.send(end, 0, script.next[end] - 1, ack=script.heard[end], window=window)
         else:
-            script.ack(half, 0, **({"flags": FLAG_FIN | FLAG_ACK} if what == "fin" else {}))
+            script.ack(end, 0, **({"flags": FLAG_FIN | FLAG_ACK} if what == "fin" else {}))
         script.packets[-1] |= {
             "time_ns": now_ns,
             "marks": 1,
-            "ts_value": now_ns // 1_000_000 + half,
+            "ts_value": now_ns // 1_000_000 + end,
         }
     return script
 
@@ -215,10 +215,10 @@ def random_script(events: list[tuple[int, int, str, int, int, bool]], to_half_1_
 @settings(max_examples=150, deadline=None)
 @given(EVENTS, st.sampled_from([20 * MS, 19 * MS, 10 * MS, 0]))
 def test_causes_divide_all_of_the_time(
-    events: list[tuple[int, int, str, int, int, bool]], to_half_1_us: int
+    events: list[tuple[int, int, str, int, int, bool]], to_server_us: int
 ) -> None:
-    """Of any packets, C and Python find the same causes, and their times sum to all of the time."""
-    capture = random_script(events, to_half_1_us).captured()
+    """C and Python find the same causes in any packets, and their times sum to all of the time."""
+    capture = random_script(events, to_server_us).captured()
     tracked = Tracker().track(capture.whole, capture.flows)
     facts = measure(capture).facts
     block = Block(capture.whole, tracked, facts)
@@ -227,7 +227,7 @@ def test_causes_divide_all_of_the_time(
         times.add(block)
         for direction in (0, 1):
             if near == bool(facts.tap_at[direction] <= 0.1) and facts.tap_at[direction] >= 0:
-                by_hand = times_by_cause(capture.whole, tracked, facts, direction)
+                by_hand = times_by_cause(block, direction)
                 assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
                     zip(CAUSES, by_hand, strict=True)
                 )

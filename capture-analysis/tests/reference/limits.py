@@ -4,6 +4,7 @@ from collections import deque
 
 import numpy as np
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, Mark, Packets
+from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.tracking import Kind, Tracked
 
@@ -16,16 +17,15 @@ _DATA = range(Kind.NEW_DATA, Kind.PROBE + 1)
 _ACKS = range(Kind.ACK, Kind.OLD_ACK + 1)
 
 
-def times_by_cause(packets: Packets, tracked: Tracked, facts: Facts, direction: int) -> list[int]:
+def times_by_cause(block: Block, direction: int) -> list[int]:
     """Return a direction's time by cause, ns, in the order of CAUSES."""
-    sender = _Sender(facts, direction)
+    packets, tracked, sender = block.packets, block.tracked, _Sender(block.facts, direction)
+    acknowledged = block.acknowledging(np.arange(len(packets)))
     for row in range(len(packets)):
-        own = 2 * int(packets.flow[row]) + int(packets.half[row])
-        kind, time_ns = int(tracked.kind[row]), int(packets.time_ns[row])
-        if own == direction and kind in _DATA:
-            sender.arrive(time_ns)
+        if acknowledged[row] ^ 1 == direction and int(tracked.kind[row]) in _DATA:
+            sender.arrive(int(packets.time_ns[row]))
             sender.data(packets, tracked, row)
-        if own ^ 1 == direction and _acknowledges(packets, tracked, row):
+        if acknowledged[row] == direction and _acknowledges(packets, tracked, row):
             sender.ack(packets, tracked, row)
     return sender.finished()
 
@@ -38,7 +38,7 @@ def _acknowledges(packets: Packets, tracked: Tracked, row: int) -> bool:
 
 
 class _Sender:
-    """What a sender has sent and heard, and the time since its last data by what passed."""
+    """Follow a sender: its data, its ACKs, and the time since its last data by what passed."""
 
     def __init__(self, facts: Facts, direction: int) -> None:
         self.answers = direction % 2 == 1

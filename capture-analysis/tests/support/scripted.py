@@ -1,7 +1,7 @@
 """Captures written packet by packet, whose truth is known by construction.
 
-A script has the packets of one connection as its tap sees them; half 0 opens it. Both ends keep
-their numbers, so that a line of a test has a time, a half and what is special.
+A script has the packets of one connection as its tap sees them; end 0, the client, opens it. Both
+ends keep their numbers, so that a line of a test has a time, an end and what is special.
 """
 
 from typing import Any
@@ -21,40 +21,40 @@ class Script(Conversation):
 
     Args:
         round_trip_us: of the path.
-        to_half_1_us: the part of it from the tap to half 1 and back.
+        to_server_us: the part of it from the tap to the server and back.
         window: bytes that each end announces.
     """
 
-    def __init__(self, round_trip_us: int, to_half_1_us: int, window: int = 65_000) -> None:
+    def __init__(self, round_trip_us: int, to_server_us: int, window: int = 65_000) -> None:
         super().__init__()
         self.next, self.heard, self.window = [1, 1], [1, 1], [window, window]
         self.send(0, 0, 0, flags=FLAG_SYN)
-        self.send(1, to_half_1_us, 0, ack=1, flags=FLAG_SYN)
+        self.send(1, to_server_us, 0, ack=1, flags=FLAG_SYN)
         self.send(0, round_trip_us, 1, ack=1, window=window)
 
-    def data(self, half: int, at_us: int, payload: int, **more: Any) -> int:
-        """Send new data with an ACK of all that this half has heard; return its first byte."""
-        first = self.next[half]
-        self.next[half] += payload
-        self._say(half, at_us, first, payload, **more)
+    def data(self, end: int, at_us: int, payload: int, **more: Any) -> int:
+        """Send new data with an ACK of all that this end has heard; return its first byte."""
+        first = self.next[end]
+        self.next[end] += payload
+        self._say(end, at_us, first, payload, **more)
         return first
 
-    def repeat(self, half: int, at_us: int, first: int, payload: int) -> None:
+    def repeat(self, end: int, at_us: int, first: int, payload: int) -> None:
         """Send data again."""
-        self._say(half, at_us, first, payload)
+        self._say(end, at_us, first, payload)
 
-    def ack(self, half: int, at_us: int, **more: Any) -> None:
-        """Send a pure ACK of all that this half has heard."""
-        self._say(half, at_us, self.next[half], 0, **more)
+    def ack(self, end: int, at_us: int, **more: Any) -> None:
+        """Send a pure ACK of all that this end has heard."""
+        self._say(end, at_us, self.next[end], 0, **more)
 
-    def hears(self, half: int) -> None:
-        """Let a half receive everything that the other has sent."""
-        self.heard[half] = self.next[1 - half]
+    def hears(self, end: int) -> None:
+        """Let a end receive everything that the other has sent."""
+        self.heard[end] = self.next[1 - end]
 
-    def _say(self, half: int, at_us: int, seq: int, payload: int, **more: Any) -> None:
+    def _say(self, end: int, at_us: int, seq: int, payload: int, **more: Any) -> None:
         flags = more.pop("flags", PSH if payload else 0)
-        what = {"window": self.window[half], "flags": flags | FLAG_ACK} | more
-        self.send(half, at_us, seq, payload, ack=self.heard[half], **what)
+        what = {"window": self.window[end], "flags": flags | FLAG_ACK} | more
+        self.send(end, at_us, seq, payload, ack=self.heard[end], **what)
 
     def captured(self) -> ColumnCapture:
         """Return the packets in time order, with their connection."""
