@@ -13,10 +13,9 @@ UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
 SHELL      := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-PYTEST     := $(BIN)/pytest --numprocesses auto --no-loadscope-reorder
-LAYERS     := unit guest long sanitized newest smp lab distros image
-# Marks of tests that are of none of the layers that `make test` without LAYER has.
-ELSEWHERE  := sanitized or newest or long or lab or smp
+PYTEST     := $(BIN)/pytest --numprocesses auto --no-loadscope-reorder --durations 5
+# Those below; pyproject.toml lists the marks of tests.
+LAYERS     := $(shell sed -n 's/^layer-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 .DEFAULT_GOAL := help
 
 $(if $(filter-out $(LAYERS),$(LAYER)),$(error LAYER: must be one of $(LAYERS), got $(LAYER)))
@@ -78,24 +77,17 @@ doctor: env ## what this machine can do, and what is missing
 	@$(BIN)/twoway doctor
 
 ##@ Check
-unit: layer-unit ## the quick loop: what needs no guest, no kernel and little time
+unit: .venv/.synced ## 45 s: what needs no guest, no kernel and little time
+	@$(PYTEST) --quiet --ignore tests/guest -m "not guest and not slow"
 
-test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## what must hold, on the real kernel and in a real browser; LAYER=... for one of those below
+test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 5 minutes: what must hold, on the real kernel and in a real browser; LAYER=... for one of those below
 	@$(if $(LAYER),:,$(PYTEST))
 
-check: lint lint-kernel docs test $(addprefix layer-,long sanitized smp lab) ## lint, documents and every test but fuzzing; hours
+check: lint lint-kernel docs test $(addprefix layer-,long sanitized newest smp lab) ## hours: lint, documents, and every test but fuzzing and those that need root
 
-#: LAYER=unit       as `make unit`
-layer-unit: .venv/.synced
-	@$(PYTEST) --quiet --ignore tests/guest -m "not guest and not slow and not ($(ELSEWHERE))"
-
-#: LAYER=guest      what needs the guest
-layer-guest: setup test-packages notebook-env
-	@$(PYTEST) -m "guest and not ($(ELSEWHERE))"
-
-#: LAYER=long       the playbooks, over SSH, on hosts made of namespaces; workers that die; builds for Debian's kernels
+#: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; other kernels; 4 times the examples
 layer-long: setup test-packages
-	@$(PYTEST) -m "long and not sanitized"
+	@EXAMPLES=200 $(PYTEST) -m "(long or hypothesis) and not sanitized"
 
 #: LAYER=sanitized  the modules under KASAN, lockdep and others; fuzz; KUnit (SHORT=1: what is soon over)
 layer-sanitized: env test-packages
@@ -138,11 +130,12 @@ mutation: env ## change the code that measures and judges, and report changes no
 torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
 	@PYTHONPATH=tests/support:tests/support/guest $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
 
-lint: env test-packages ## style, types, layers, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
+lint: env test-packages ## style, types, layers, every experiment, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
+	@$(BIN)/twoway vet > /dev/null
 	@$(BIN)/twoway predict --check
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/{dtm,tdc} playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production

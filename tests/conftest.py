@@ -11,14 +11,17 @@ from documents import complaints, finished_runs
 from hypothesis import settings
 from kept_runs import remove_old_runs
 from running import SMALL, write_experiment
+from whereabouts import pytest_configure  # noqa: F401 - the hook
 
 from twoway.guest.cache import Guest, find_guest
 from twoway.guest.source import Flavour
 
 # Hundreds of tests run `twoway`, and a machine may limit it to one compilation.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# No test asserts a time: on a loaded machine Hypothesis's example may take any time.
-settings.register_profile("any machine", deadline=None)
+# No test asserts a time: on a loaded machine an example of Hypothesis may take any time.
+settings.register_profile(
+    "any machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "50"))
+)
 settings.load_profile("any machine")
 
 _HERE = Path(__file__).parent
@@ -32,11 +35,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         remove_old_runs()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests with the fixture `guest` as `guest`; order the files."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests with the fixture `guest` as `guest`, and those of a LAYER as slow; order files."""
+    layers = {line.partition(":")[0] for line in config.getini("markers") if "LAYER=" in line}
     for item in items:
         if "guest" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
+        if any(mark.name in layers for mark in item.iter_markers()):
+            item.add_marker("slow")
     items.sort(key=_rank)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from running import SWEPT, twoway, write_experiment
 
-pytestmark = pytest.mark.usefixtures("guest")
+pytestmark = [pytest.mark.usefixtures("guest"), pytest.mark.long]
 
 WINDOWS = [8, 10, 12, 14]
 # A point leaves 0.6 MiB; four points exceed the room beyond the 64 MiB that must stay free.

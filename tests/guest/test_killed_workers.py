@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from running import ROOT, SWEPT, WINDOWS, write_experiment
 
-pytestmark = pytest.mark.usefixtures("guest")
+pytestmark = [pytest.mark.usefixtures("guest"), pytest.mark.long]
 
 VICTIM = "small@window=8"
 KEPT = [f"small@window={window}" for window in WINDOWS[3:]]

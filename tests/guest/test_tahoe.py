@@ -45,16 +45,21 @@ def test_trace_is_the_models(traces: dict[str, Trace], name: str) -> None:
     assert got == ModelPath(SCENARIOS[name]).run()
 
 
-@pytest.mark.parametrize("name", RANDOM)
-def test_random_losses(traces: dict[str, Trace], name: str) -> None:
+def test_random_losses(traces: dict[str, Trace]) -> None:
     """For random losses, segments and thresholds equal those of the paper's sender.
 
     cwnd differs: after a timeout the stack counts duplicates of segments sent since. That lowers
     the reported window, but changes nothing that is sent.
     """
-    got = [(step["event"], step["ack"], step["sent"], step["ssthresh"]) for step in traces[name]]
-    model = ModelPath(SCENARIOS[name]).run()
-    assert got == [(event, ack, sent, ssthresh) for event, ack, sent, _, ssthresh in model]
+    differ = []
+    for name in RANDOM:
+        got = [
+            (each["event"], each["ack"], each["sent"], each["ssthresh"]) for each in traces[name]
+        ]
+        model = ModelPath(SCENARIOS[name]).run()
+        if got != [(event, ack, sent, ssthresh) for event, ack, sent, _, ssthresh in model]:
+            differ.append(name)
+    assert differ == []
 
 
 def test_second_loss_of_a_window(traces: dict[str, Trace]) -> None:

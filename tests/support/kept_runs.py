@@ -88,7 +88,7 @@ def carry_out(
 ) -> Path:
     """Run an experiment into a results folder, or copy its kept run; return the run's folder.
 
-    A test of what carries runs out calls `run_experiment` or the command itself.
+    A test of the runner itself calls `run_experiment` or the command.
 
     Args:
         experiment: its name or file, or a point.

@@ -3,8 +3,8 @@
 import json
 import re
 import subprocess
+import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import results_page
@@ -28,12 +28,12 @@ _NUMBER = rf"(\d+|{'|'.join(_WORDS)})"
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("name", TRACKED)
-def test_links_lead_to_files(name: str) -> None:
+def test_links_lead_to_files() -> None:
     """Each relative link of a document leads to a file of the repository."""
-    path = ROOT / name
-    targets = _LINK.findall(path.read_text(encoding="utf-8"))
-    assert [t for t in targets if not (path.parent / t).exists()] == []
+    documents = [ROOT / name for name in TRACKED]
+    links = [(path, to) for path in documents for to in _LINK.findall(path.read_text("utf-8"))]
+    assert links
+    assert [f"{path}: {to}" for path, to in links if not (path.parent / to).exists()] == []
 
 
 def test_notebooks_are_committed_without_outputs() -> None:
@@ -46,17 +46,19 @@ def test_notebooks_are_committed_without_outputs() -> None:
         assert ran == [], path
 
 
-@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
-def test_decisions_are_complete_and_indexed(path: Path) -> None:
+def test_decisions_are_complete_and_indexed() -> None:
     """A decision has date, status and sections in order, and its title is in the index."""
-    text = path.read_text(encoding="utf-8")
-    assert re.search(r"^- Date: \d{4}-\d\d-\d\d", text, re.MULTILINE)
-    assert "\n- Status: " in text
-    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert sections in (form := ["Context", "Measurement", "Choice"], [*form, "Consequences"])
-    title = text.partition("\n")[0].removeprefix("# ")
-    index = (path.parent / "README.md").read_text(encoding="utf-8")
-    assert f"| [{path.stem[:4]}]({path.name}) | {title} |" in index
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+    assert DECISIONS
+    for path in DECISIONS:
+        text = path.read_text(encoding="utf-8")
+        assert re.search(r"^- Date: \d{4}-\d\d-\d\d", text, re.MULTILINE), path
+        assert "\n- Status: " in text, path
+        sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+        form = ["Context", "Measurement", "Choice"]
+        assert sections in (form, [*form, "Consequences"]), path
+        title = text.partition("\n")[0].removeprefix("# ")
+        assert f"| [{path.stem[:4]}]({path.name}) | {title} |" in index, path
 
 
 def test_decision_numbers() -> None:
@@ -114,14 +116,22 @@ def test_make_help_lists_every_target() -> None:
 
 def test_make_help_lists_every_layer_of_tests() -> None:
     """`make help` lists each LAYER that `make test` takes; any other is an error."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (layers,) = re.findall(r"^LAYERS +:= (.*)$", makefile, re.MULTILINE)
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert re.findall(r"^    LAYER=(\S+)", said.stdout, re.MULTILINE) == layers.split()
+    layers = re.findall(r"^    LAYER=(\S+)", said.stdout, re.MULTILINE)
+    assert {"long", "smp", "lab"} < {*layers}
     other = subprocess.run(
         ["make", "test", "LAYER=other"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert f"LAYER: must be one of {layers}, got other." in other.stderr
+    assert f"LAYER: must be one of {' '.join(layers)}, got other." in other.stderr
+
+
+def test_every_mark_of_a_layer_is_left_out_by_default() -> None:
+    """`make test` leaves out each mark that pyproject.toml gives a LAYER, and the LAYER exists."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    layers = re.findall(r"LAYER=(\w+)\)", "\n".join(settings["markers"]))
+    assert f"-m '{' and '.join(f'not {mark}' for mark in layers)}'" in settings["addopts"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [mark for mark in layers if f"\nlayer-{mark}: " not in makefile] == []
 
 
 def test_readme_names_the_main_command_and_its_tests() -> None:

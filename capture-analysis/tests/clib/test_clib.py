@@ -123,6 +123,7 @@ def test_no_memory(tmp_path: Path) -> None:
     succeed(tmp_path / "no-memory")
 
 
+@pytest.mark.long
 def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
     """For whole and truncated files nothing unwritten is read, and nothing leaks."""
     need("valgrind")
@@ -132,6 +133,7 @@ def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
     succeed(*VALGRIND, tmp_path / "parse-plain", "-t", paths[1], paths[3])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_valgrind_of_what_follows_parsing(objects: Path, target: str) -> None:
     """On random inputs tracking, counting and matching read nothing unwritten, and leak nothing."""
@@ -141,6 +143,7 @@ def test_valgrind_of_what_follows_parsing(objects: Path, target: str) -> None:
     succeed(*VALGRIND, program, str(VALGRIND_INPUTS))
 
 
+@pytest.mark.long
 def test_corpus_and_mutations_parse_alike(objects: Path, tmp_path: Path) -> None:
     """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
     make(tmp_path, f"{tmp_path}/seeds")
@@ -149,6 +152,7 @@ def test_corpus_and_mutations_parse_alike(objects: Path, tmp_path: Path) -> None
     fuzz(objects, tmp_path, "parser", found, tmp_path / "seeds")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz_without_a_corpus(objects: Path, tmp_path: Path, target: str) -> None:
     """Thousands of inputs stay in bounds and give the same results in any pieces and order."""

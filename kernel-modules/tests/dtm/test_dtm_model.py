@@ -884,7 +884,7 @@ def _random_operation(
             link.arrive(channel, now, 1500)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="is being run there")
 def test_no_test_here_reads_or_writes_beside_its_memory() -> None:
     """All tests of this file pass in a process with the address sanitizer."""

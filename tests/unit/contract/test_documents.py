@@ -36,12 +36,16 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", all_ids())
-def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
+def test_a_description_comes_back_from_its_file(tmp_path: Path) -> None:
     """The description of an experiment in a run's folder reads back unchanged, in any sweep."""
-    described = describe(load_point(point_names(name)[-1]))
-    described.write(tmp_path / EXPERIMENT)
-    assert Described.read(tmp_path / EXPERIMENT).model_dump_json() == described.model_dump_json()
+    changed = []
+    for name in all_ids():
+        described = describe(load_point(point_names(name)[-1]))
+        described.write(tmp_path / EXPERIMENT)
+        read = Described.read(tmp_path / EXPERIMENT)
+        if read.model_dump_json() != described.model_dump_json():
+            changed.append(name)
+    assert changed == []
 
 
 def test_every_step_has_a_kind() -> None:

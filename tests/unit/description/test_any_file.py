@@ -22,10 +22,11 @@ from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
 pytestmark = pytest.mark.slow
-# EXAMPLES=10000 searches for an hour; without it the same few examples run every day.
+# EXAMPLES=10000 searches for an hour; up to 200, as LAYER=long has, are the same every time.
+EXAMPLES = int(os.environ.get("EXAMPLES", "50"))
 SETTINGS = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "200")),
-    derandomize="EXAMPLES" not in os.environ,
+    max_examples=EXAMPLES,
+    derandomize=EXAMPLES <= 200,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -222,13 +222,6 @@ def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     assert "neither a finished run" in done.stderr
 
 
-@pytest.mark.slow
-def test_every_experiment_in_the_tree_is_sound() -> None:
-    """`twoway vet` accepts all shipped experiments."""
-    done = twoway("vet")
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
