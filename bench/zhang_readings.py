@@ -35,7 +35,7 @@ def outcome(name: str, slow_start: str, timer: str, buffer: int) -> dict[str, fl
     point = load_point(name)
     setup = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
     links = {
-        direction: replace(link, buffer_packets=buffer) if link.buffer_packets == 20 else link
+        direction: link.with_fields(queue_packets=buffer) if link.buffer_packets == 20 else link
         for direction, link in setup.links.items()
     }
     modules = {"tcp_tahoe": {"slow_start": slow_start, "timer": timer}}

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Framing
+from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow
 from twoway.contract.statements import Claim, Prediction
 from twoway.description.experiment import Experiment, Profile
 from twoway.description.graph import Graph
 from twoway.description.matrix import AxisValues
 from twoway.description.statements import Computed, Predicted, full_run, said_at
 from twoway.errors import SpecError
-from twoway.links.direction import Direction
+from twoway.links.element import Link
 from twoway.messages import meant
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.registry import known_theories, predict, printed, tests_testbed
 
 
@@ -125,7 +125,7 @@ def setup_of(
     """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
-        links={name: _link(direction, experiment) for name, direction in queues.items()},
+        links={name: _bottleneck(direction, experiment) for name, direction in queues.items()},
         connections=tuple(connections),
         segment_bytes=experiment.stack.segment_bytes(experiment.stack.ip),
         acks_every_segment=experiment.stack.acks == "every-segment",
@@ -141,18 +141,13 @@ def setup_of(
     )
 
 
-def _link(direction: Direction, experiment: Experiment) -> Link:
+def _bottleneck(direction: Link, experiment: Experiment) -> Bottleneck:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
     data = direction.link_bytes(stack.mtu_bytes + ETHERNET_BYTES)
     ack = direction.link_bytes(stack.header_bytes(stack.ip) + ETHERNET_BYTES)
-    return Link(
-        rate_bit=rate_bit,
-        delay_ns=direction.delay_ns,
-        buffer_packets=direction.queue_packets,
+    return Bottleneck(
+        link=direction,
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes(stack.ip) / data,
-        framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
-        elements=direction.elements,
-        mark_above_s=direction.mark_above_ms / 1e3,
     )

@@ -1,11 +1,11 @@
 """The input of all theories: links and connections."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
-from twoway.contract.network import Connection, DatagramFlow, Framing
-from twoway.links.element import Elements
+from twoway.contract.network import Connection, DatagramFlow
+from twoway.links.element import Elements, Link
 from twoway.links.half_duplex import Medium
 
 # The theory for links whose directions share a medium; it is the only one.
@@ -14,30 +14,49 @@ _Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
-class Link:
-    """One direction's bottleneck.
+class Bottleneck:
+    """A link and the times that an experiment's packets take on it.
 
     Attributes:
-        rate_bit: rate, bit/s; for a DTM channel the rate at the start of traffic.
-        delay_ns: propagation delay.
-        buffer_packets: limit of the queue, the packet in service included.
+        link: one direction of a link.
         data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
         payload_share: payload of a full segment over its size on the link.
-        framing: what the link adds to a frame.
-        elements: the other elements of the link.
-        mark_above_s: the wait above which the queue marks each packet; 0: none.
     """
 
-    rate_bit: float
-    delay_ns: int
-    buffer_packets: int
+    link: Link = field(hash=False)
     data_s: float
     ack_s: float
     payload_share: float
-    framing: Framing = field(default_factory=Framing)
-    elements: Elements = field(default=Elements(), hash=False)
-    mark_above_s: float = 0
+
+    def with_fields(self, **fields: Any) -> Self:
+        """Copy it with other fields of the link, as a profile has them; the times stay."""
+        return replace(self, link=self.link.model_copy(update=fields))
+
+    @property
+    def rate_bit(self) -> float:
+        """The rate, bit/s; for a DTM channel the rate at the start of traffic."""
+        return self.link.start_mbit * 1e6
+
+    @property
+    def delay_ns(self) -> int:
+        """The propagation delay, ns; the longest if it changes."""
+        return self.link.delay_ns
+
+    @property
+    def buffer_packets(self) -> int:
+        """The queue's limit, the packet in service included."""
+        return self.link.queue_packets
+
+    @property
+    def elements(self) -> Elements:
+        """The link's elements besides rate, queue and delay."""
+        return self.link.elements
+
+    @property
+    def mark_above_s(self) -> float:
+        """The wait above which the queue marks each packet, s; 0: none."""
+        return self.link.mark_above_ms / 1e3
 
 
 @dataclass(frozen=True)
@@ -45,7 +64,7 @@ class Setup:
     """An experiment's parameters.
 
     Attributes:
-        links: links by queue name.
+        links: bottlenecks by queue name.
         connections: connections in the experiment's order.
         segment_bytes: payload of a full segment.
         acks_every_segment: True without delayed ACKs.
@@ -60,7 +79,7 @@ class Setup:
         medium: the medium that both directions of each link share; None: each has its own.
     """
 
-    links: Mapping[str, Link]
+    links: Mapping[str, Bottleneck]
     connections: tuple[Connection, ...]
     segment_bytes: int
     acks_every_segment: bool

@@ -1,8 +1,10 @@
-"""Connections and UDP flows for code that reads neither their addresses nor their taps."""
+"""Connections, UDP flows and links for code that reads no addresses and no taps."""
 
 from typing import Any
 
 from twoway.contract.network import CONNECT_NS, START_NS, Connection, DatagramFlow
+from twoway.links.direction import Direction
+from twoway.theory.network import Bottleneck
 
 NOWHERE: dict[str, Any] = {
     "from_": "h1",
@@ -47,3 +49,11 @@ def datagram_flow(name: str, direction: str, rate_mbit: float, **fields: Any) ->
     steady = {"packet_bytes": 1000, "poisson": False, "mean_on_s": None, "mean_off_s": None}
     named = {"name": name, "directions": (direction,), "rate_mbit": rate_mbit, "stop_ns": START_NS}
     return DatagramFlow.model_validate(NOWHERE | steady | named | fields)
+
+
+def bottleneck(
+    rate_bit: float, delay_ns: int, packets: int, data_s: float, ack_s: float, *, share: float
+) -> Bottleneck:
+    """Make a link with a rate, a delay and a queue, and the times of its packets."""
+    fields = {"rate_mbit": rate_bit / 1e6, "delay_ms": delay_ns / 1e6, "queue_packets": packets}
+    return Bottleneck(Direction.model_validate(fields), data_s, ack_s, share)

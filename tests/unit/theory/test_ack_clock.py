@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from twoway.description.predictions import setup_of
-from twoway.links.element import Elements
 from twoway.links.rate import Rate
 from twoway.runs.points import load_point
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.predictions.ack_clock import predict
 
 
-def _rate(link: Link) -> dict[str, Any]:
+def _rate(link: Bottleneck) -> dict[str, Any]:
     given = link.elements.find(Rate)
     assert given
     return given.model_dump()
@@ -23,11 +22,9 @@ def _setup(name: str, **rate: Any) -> Setup:
     point = load_point(name)
     found = setup_of(point.experiment, point.profile, point.graph, point.connections)
     back = found.links["reverse"]
-    elements = Elements([Rate.model_validate({**_rate(back), **rate})])
-    changed = replace(back, elements=elements)
+    changed = back.with_fields(rate=Rate.model_validate({**_rate(back), **rate}))
     if "grants" in rate:
-        rate_bit = rate["grants"]["bytes"] * 8e3 / rate["grants"]["every_ms"]
-        changed = replace(changed, rate_bit=rate_bit, ack_s=40 * 8 / rate_bit)
+        changed = replace(changed, ack_s=40 * 8 / changed.rate_bit)
     return replace(found, links={**found.links, "reverse": changed})
 
 

@@ -40,7 +40,7 @@ def test_other_networks_are_refused() -> None:
     """Networks of two connections, other controls or a small CUBIC buffer are refused."""
     setup = _setup("control=cubic,line=fast")
     there, (flow,) = setup.links["forward"], setup.connections
-    short = {**setup.links, "forward": replace(there, buffer_packets=19)}
+    short = {**setup.links, "forward": there.with_fields(queue_packets=19)}
     reno = flow.model_copy(update={"congestion": "reno"})
     refused = {
         "is about one connection, not 2": replace(setup, connections=(flow, flow)),
@@ -50,5 +50,5 @@ def test_other_networks_are_refused() -> None:
     for problem, other in refused.items():
         with pytest.raises(ValueError, match=problem):
             predict(other)
-    just = {**setup.links, "forward": replace(there, buffer_packets=20)}
+    just = {**setup.links, "forward": there.with_fields(queue_packets=20)}
     assert predict(replace(setup, links=just))

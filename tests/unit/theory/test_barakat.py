@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from connections import connection
+from connections import bottleneck, connection
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from twoway.theory.barakat import (
     slowing,
     uniform_chain,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.registry import predict
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
@@ -246,9 +246,11 @@ def test_delivery_of_each_phase_ends_with_its_packets() -> None:
 def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
     """Make figure 2's path; a queue's limit is B plus one, for the packet in transmission."""
 
-    def link(mbit: float, delay_s: float, limit: int) -> Link:
+    def link(mbit: float, delay_s: float, limit: int) -> Bottleneck:
         rate = mbit * 1e6
-        return Link(rate, round(delay_s * 1e9), limit, PACKET_BIT / rate, 320 / rate, 472 / 512)
+        return bottleneck(
+            rate, round(delay_s * 1e9), limit, PACKET_BIT / rate, 320 / rate, share=472 / 512
+        )
 
     links = {"main": link(1.5, 0.28, 51), "return": link(1000, 0.28, 1000)}
     names: tuple[str, ...] = ("main",)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from twoway.description.predictions import setup_of
-from twoway.links.element import Elements
 from twoway.links.loss import Loss
 from twoway.runs.points import load_point
 from twoway.theory.network import Setup
@@ -65,8 +64,9 @@ def test_other_networks_are_refused() -> None:
     """Setups with random losses, other controls, delayed ACKs or full links are refused."""
     setup = _setup("control=cubic,lost=10000-far")
     there, (flow,) = setup.links["forward"], setup.connections
-    by_chance = replace(there, elements=Elements([Loss(percent=1)]))
-    slow = replace(there, data_s=10 * there.data_s, rate_bit=there.rate_bit / 10)
+    by_chance = there.with_fields(loss=Loss(percent=1))
+    tenth = there.with_fields(rate_mbit=there.rate_bit / 1e7)
+    slow = replace(tenth, data_s=10 * there.data_s)
     refused = {
         "flow loses no data by count": replace(setup, links={**setup.links, "forward": by_chance}),
         "flow fills the link": replace(setup, links={**setup.links, "forward": slow}),

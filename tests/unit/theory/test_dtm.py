@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from connections import connection
+from connections import bottleneck, connection
 from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from twoway.contract.network import START_NS
 from twoway.links.dtm import Channel
-from twoway.links.element import Elements
 from twoway.theory.dtm import (
     SLOT_BIT,
     Allocator,
@@ -23,7 +22,7 @@ from twoway.theory.dtm import (
     slots_for,
     whole_slots,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.registry import predict, printed
 
@@ -179,14 +178,16 @@ def _setup(limit: int, congestion: str, dtm: Channel, delay_s: float = 0.025) ->
     """Make dtm-fig4's path: 5 Mbit/s, then the channel, with delays, packets of 1040 bytes."""
     bit = 1040 * 8
 
-    def link(mbit: float, delay_s: float, packets: int) -> Link:
+    def link(mbit: float, delay_s: float, packets: int) -> Bottleneck:
         rate = mbit * 1e6
-        return Link(rate, round(delay_s * 1e9), packets, bit / rate, 320 / rate, 1000 / 1040)
+        return bottleneck(
+            rate, round(delay_s * 1e9), packets, bit / rate, 320 / rate, share=1000 / 1040
+        )
 
     links = {
         "access": link(10, 0, 1000),
         "bottleneck": link(5, 0, limit),
-        "channel": replace(link(dtm.slots * 0.512, delay_s, 100), elements=Elements([dtm])),
+        "channel": link(dtm.slots * 0.512, delay_s, 100).with_fields(dtm=dtm),
         "return": link(0.512, delay_s, 1000),
     }
     way = ("access", "bottleneck", "channel")
@@ -198,10 +199,9 @@ def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
     """Make two channels of a pool of 20 slots, with two slots each at first, and some owned."""
     dtm = _channel(slots=2, pool="bus", owned_slots=owned)
     rate = 2 * SLOT_BIT
-    node = Link(
-        rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, elements=Elements([dtm])
-    )
-    back = Link(1e8, 20_000_000, 1000, 12000 / 1e8, 320 / 1e8, 1460 / 1500)
+    node = bottleneck(rate, 20_000_000, 100, 12000 / rate, 320 / rate, share=1460 / 1500)
+    node = node.with_fields(dtm=dtm)
+    back = bottleneck(1e8, 20_000_000, 1000, 12000 / 1e8, 320 / 1e8, share=1460 / 1500)
     flows = [
         connection(
             name,
@@ -325,6 +325,6 @@ def test_refuses_what_has_no_closed_form() -> None:
     other = setup.connections[0].model_copy(update={"name": "other"})
     with pytest.raises(ValueError, match="flow, other share one"):
         predict("dtm", replace(setup, connections=(*setup.connections, other)))
-    plain = {name: replace(link, elements=Elements()) for name, link in setup.links.items()}
+    plain = {name: link.with_fields(dtm=None) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="one DTM channel, got none"):
         predict("dtm", replace(setup, links=plain))

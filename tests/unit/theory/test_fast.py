@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from connections import connection, datagram_flow
+from connections import bottleneck, connection, datagram_flow
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from twoway.theory.fast import (
     persistent_congestion,
     slope,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict
 
@@ -237,9 +237,11 @@ def test_one_way_has_no_bunches_to_meet() -> None:
     assert bunched(settled, flows, (10e6, 10e6), 1.0) is settled
 
 
-def _link(mbit: float, delay_s: float) -> Link:
+def _link(mbit: float, delay_s: float) -> Bottleneck:
     rate = mbit * 1e6
-    return Link(rate, round(delay_s * 1e9), 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
+    return bottleneck(
+        rate, round(delay_s * 1e9), 10_000, DATA_BIT / rate, ACK_BIT / rate, share=0.96
+    )
 
 
 def _connection(name: str, direction: str, alpha: int | None, **fields: Any) -> Connection:
@@ -249,7 +251,7 @@ def _connection(name: str, direction: str, alpha: int | None, **fields: Any) -> 
     )
 
 
-def _setup(links: dict[str, Link], connections: list[Connection], base_us: int) -> Setup:
+def _setup(links: dict[str, Bottleneck], connections: list[Connection], base_us: int) -> Setup:
     modules = {"tcp_fast": {"base_rtt_us": base_us}} if base_us else {}
     return Setup(links, tuple(connections), 960, True, 5, 15, modules, {})
 

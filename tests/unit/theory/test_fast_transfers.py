@@ -4,12 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
-from connections import connection
+from connections import bottleneck, connection
 
 from twoway.theory.fast import Direction
 from twoway.theory.fast_markov import Arrivals, fractions
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Setup
 from twoway.theory.registry import predict
 
 FORWARD, BACKWARD = Direction
@@ -72,8 +72,11 @@ def test_long_series_has_the_chains_fractions() -> None:
 
 
 def _setup(*sizes: int) -> Setup:
-    link = Link(1e6, 4_000_000, 10_000, 0.008, 0.00032, 0.96)
-    links = {"forward": link, "reverse": replace(link, rate_bit=2e6, data_s=0.004, ack_s=0.00016)}
+    link = bottleneck(1e6, 4_000_000, 10_000, 0.008, 0.00032, share=0.96)
+    links = {
+        "forward": link,
+        "reverse": bottleneck(2e6, 4_000_000, 10_000, 0.004, 0.00016, share=0.96),
+    }
     ways = {"right-1": ("forward", "reverse"), "left-1": ("reverse", "forward")}
     connections = (
         connection(name, (direction,), (back,), "fast", alpha_packets=10, transfer_bytes=size)

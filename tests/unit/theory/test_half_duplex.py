@@ -61,7 +61,7 @@ def test_the_model_meets_the_closed_form_at_a_common_start(
         replace(
             setup,
             medium=Medium(gap_us * 1000, 1),
-            links={n: replace(e, delay_ns=round(delay_ms * 1e6)) for n, e in setup.links.items()},
+            links={n: e.with_fields(delay_ms=delay_ms) for n, e in setup.links.items()},
             connections=tuple(
                 c.model_copy(update={"window_packets": window}) for c in setup.connections
             ),
@@ -123,6 +123,6 @@ def test_other_theories_have_no_shared_medium() -> None:
 def test_windows_that_queues_do_not_hold() -> None:
     """Windows larger than a queue are not predicted, because packets are dropped."""
     setup = _setup(ONE_WAY)
-    links = {name: replace(link, buffer_packets=59) for name, link in setup.links.items()}
+    links = {name: link.with_fields(queue_packets=59) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="windows of 60 packets overflow a queue"):
         predict("half_duplex", replace(setup, links=links))

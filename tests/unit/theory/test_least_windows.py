@@ -37,7 +37,7 @@ def test_the_others_have_what_is_left_of_the_trunk(racks: Setup) -> None:
 
 def test_without_a_wait_in_the_trunk_shares_differ_by_the_paths(racks: Setup) -> None:
     """With a trunk that marks at once, S1 and S3 are 17 us apart, of 430."""
-    trunk = replace(racks.links["trunk"], mark_above_s=1e-9)
+    trunk = racks.links["trunk"].with_fields(mark_above_ms=1e-6)
     found = predict(replace(racks, links={**racks.links, "trunk": trunk}))
     assert found["throughput.s1-1"] == pytest.approx(49.12, abs=0.005)
 
@@ -46,7 +46,7 @@ def test_other_networks_are_refused(racks: Setup) -> None:
     """Other controls, a port that few flows leave below its threshold, and no marks are refused."""
     few = tuple(c for c in racks.connections if c.direction == "trunk" or c.name == "s3-1")
     cubic = racks.connections[0].model_copy(update={"congestion": "cubic"})
-    unmarked = replace(racks.links["port"], mark_above_s=0)
+    unmarked = racks.links["port"].with_fields(mark_above_ms=0)
     refused = {
         "DCTCP alone, not s1-1": replace(racks, connections=(cubic, *racks.connections[1:])),
         "filled by least windows, got 0": replace(racks, connections=few),

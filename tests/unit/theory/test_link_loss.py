@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from twoway.description.predictions import setup_of
-from twoway.links.element import Elements
 from twoway.links.loss import Loss
 from twoway.runs.points import load_point
 from twoway.theory.network import Setup
@@ -23,7 +22,7 @@ def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -
     """A link that loses by count or by a schedule has no deviation from a share."""
     setup = _setup("link-loss@control=reno,burst=1,seed=1")
     assert predict(setup)["link_loss_deviation.flow"] == 0
-    link = replace(setup.links["forward"], elements=Elements([Loss.model_validate(loss)]))
+    link = setup.links["forward"].with_fields(loss=Loss.model_validate(loss))
     with pytest.raises(ValueError, match="forward loses no constant share of packets by chance"):
         predict(replace(setup, links={**setup.links, "forward": link}))
 

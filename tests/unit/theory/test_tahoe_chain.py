@@ -4,13 +4,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from connections import connection
+from connections import bottleneck, connection
 
 from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
 from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe_chain
 from twoway.theory.registry import predict, printed
 from twoway.theory.tahoe_chain import Hop, simulate
@@ -58,10 +58,12 @@ def _chain(congestion: str = "tahoe_rto") -> Setup:
     names = [*(f"node{i}" for i in (1, 2, 3)), "bottleneck"]
     rates = [2.625, 2.25, 1.875, 1.5]
     links = {
-        name: Link(rate * 1e6, 0, 21 if rate == 1.5 else 18, PACKET_BITS / rate / 1e6, 0, 0.92)
+        name: bottleneck(
+            rate * 1e6, 0, 21 if rate == 1.5 else 18, PACKET_BITS / rate / 1e6, 0, share=0.92
+        )
         for name, rate in zip(names, rates, strict=True)
     }
-    links["return"] = Link(10e6, 551_672_000, 1000, PACKET_BITS / 10e6, 32e-6, 0.92)
+    links["return"] = bottleneck(10e6, 551_672_000, 1000, PACKET_BITS / 10e6, 32e-6, share=0.92)
     flow = connection("flow", tuple(names), ("return",), congestion)
     return Setup(links, (flow,), 472, True, 100, 270, {}, {})
 

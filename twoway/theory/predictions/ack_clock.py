@@ -19,7 +19,7 @@ from capture_analysis.columns import IntArray
 from twoway.links.element import RatedQueue
 from twoway.links.rate import Rate
 from twoway.links.timetable import Timetable
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 
 NAME = "ack_clock"
 # Number of arrival times of the first ACK that are tried, within the time of a segment.
@@ -63,13 +63,13 @@ def predict(setup: Setup) -> dict[str, float]:
     return found
 
 
-def _leaves(table: Timetable, back: Link, sent_ns: IntArray) -> IntArray:
+def _leaves(table: Timetable, back: Bottleneck, sent_ns: IntArray) -> IntArray:
     sizes = np.full(len(sent_ns), round(back.ack_s * back.rate_bit / 8))
     return table.leaves(0, sent_ns, sizes)
 
 
 def _bunches(
-    name: str, table: Timetable, back: Link, sent_ns: IntArray, data_ns: int
+    name: str, table: Timetable, back: Bottleneck, sent_ns: IntArray, data_ns: int
 ) -> dict[str, float]:
     """Find the largest bunch and the median factor of ACKs that come `data_ns` apart."""
     largest, factors = set(), []

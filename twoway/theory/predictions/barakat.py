@@ -13,7 +13,7 @@ from twoway.theory.barakat import (
     loss_window,
     slowing,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 # Linux's retransmission timer is a steady round trip plus this value, the default of `rto_min_ms`.
@@ -82,7 +82,7 @@ def overflow_window(setup: Setup, flow: Connection) -> float:
     return loss_window(min(filling_bursts(nodes, bottleneck)))
 
 
-def _node(link: Link) -> Node:
+def _node(link: Bottleneck) -> Node:
     return Node(1 / link.data_s, link.buffer_packets - 1)
 
 

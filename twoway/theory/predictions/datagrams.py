@@ -31,7 +31,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 def _alone(flow: DatagramFlow, setup: Setup) -> dict[str, float]:
     link = setup.links[flow.directions[0]]
-    size = link.framing.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
+    size = link.link.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
     service_s = size * 8 / link.rate_bit
     load = service_s * flow.rate_mbit * 1e6 / (flow.packet_bytes * 8)
     if not flow.poisson:

@@ -13,7 +13,7 @@ from twoway.theory.fast import (
     equilibrium,
     persistent_congestion,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 
 
 class Crossing(NamedTuple):
@@ -101,14 +101,14 @@ def printed(setup: Setup) -> dict[str, float]:
     return forms
 
 
-def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
+def _knows_base(flows: list[Connection], base_us: int, links: list[Bottleneck]) -> bool:
     """Tell whether base RTTs are propagation alone, without queueing."""
     if base_us:
         return base_us == round(1e6 * _propagation_s(links))
     return len({each.start_s for each in flows}) == 1
 
 
-def _propagation_s(links: Iterable[Link]) -> float:
+def _propagation_s(links: Iterable[Bottleneck]) -> float:
     return sum(link.delay_ns for link in links) / 1e9
 
 
@@ -134,7 +134,7 @@ def _udp(setup: Setup) -> Iterable[Crossing]:
         if len(flow.directions) != 1:
             raise ValueError(f"is about one link; {flow.name} passes several queues")
         (name,) = flow.directions
-        size = setup.links[name].framing.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
+        size = setup.links[name].link.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
         yield Crossing(name, flow.rate_mbit * 1e6 * size / flow.packet_bytes, has_acks=False)
 
 
@@ -153,7 +153,7 @@ def _directions(setup: Setup) -> tuple[str, str]:
     return names
 
 
-def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> Flow:
+def _flow(connection: Connection, names: tuple[str, str], links: list[Bottleneck]) -> Flow:
     direction = Direction(names.index(connection.direction))
     data, acks = links[direction], links[direction.opposite]
     assert connection.alpha_packets is not None
@@ -171,7 +171,7 @@ def _crossing_bit(crossing: list[Crossing], direction: str) -> float:
 
 
 def _free(
-    crossing: list[Crossing], names: tuple[str, str], links: list[Link]
+    crossing: list[Crossing], names: tuple[str, str], links: list[Bottleneck]
 ) -> tuple[float, float]:
     """Compute the capacity that constant rates leave, bit/s.
 

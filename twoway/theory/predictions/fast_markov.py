@@ -8,7 +8,7 @@ drawn.
 from functools import cache
 
 from twoway.theory.fast_markov import Arrivals, Fractions, fractions
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 
 # Enough for figure 5 up to a load of 0.8: compared with 140 no fraction differs by more than
 # 0.0002.
@@ -45,8 +45,8 @@ def predict(setup: Setup) -> dict[str, float]:
 def _solved(
     forward: tuple[float, ...],
     backward: tuple[float, ...],
-    forward_link: Link,
-    backward_link: Link,
+    forward_link: Bottleneck,
+    backward_link: Bottleneck,
     duration_s: float,
 ) -> Fractions:
     """Solve the chain for the offered loads of some transfers, bit."""

@@ -22,7 +22,7 @@ from twoway.theory.kalampoukas import (
     printed_queue_bound,
     printed_queues,
 )
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.packet_model import Outcome, Sender, simulate
 
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
@@ -216,7 +216,7 @@ def _check(connections: list[Connection], back: str) -> None:
         raise ValueError("connections of one direction must open together")
 
 
-def _sender(link: Link, direction: str, connections: list[Connection]) -> Sender:
+def _sender(link: Bottleneck, direction: str, connections: list[Connection]) -> Sender:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
         raise ValueError(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from twoway.links.dtm import Channel
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.predictions import kalampoukas
 
 _ANY_PHASE = ("efficiency", "throughput", "goodput", "utilisation", "busy_period_cycle")
@@ -60,10 +60,11 @@ def _steady(setup: Setup) -> Setup:
     )
 
 
-def _last_rate(link: Link) -> Link:
+def _last_rate(link: Bottleneck) -> Bottleneck:
     channel = link.elements.find(Channel)
     if not channel or not channel.trace:
         return link
-    rate_bit = channel.trace.steps[-1].slots * channel.slot_bit
-    slower = link.rate_bit / rate_bit
-    return replace(link, rate_bit=rate_bit, data_s=link.data_s * slower, ack_s=link.ack_s * slower)
+    last = channel.model_copy(update={"slots": channel.trace.steps[-1].slots, "trace": None})
+    changed = link.with_fields(dtm=last)
+    slower = link.rate_bit / changed.rate_bit
+    return replace(changed, data_s=link.data_s * slower, ack_s=link.ack_s * slower)

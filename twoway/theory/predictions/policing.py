@@ -27,7 +27,7 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"the queue {name} has no policer before it")
     interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     sent_ns = np.arange(flow.start_ns, flow.stop_ns, interval_ns)
-    if link.framing.link_bytes(size) * 8e9 / link.rate_bit >= interval_ns:
+    if link.link.link_bytes(size) * 8e9 / link.rate_bit >= interval_ns:
         raise ValueError(f"{flow.name} has a rate above the link's")
     steady = sent_ns >= START_NS + setup.warm_up_s * 1e9
     refused = policer.bucket.refuses(sent_ns, np.full(len(sent_ns), size))

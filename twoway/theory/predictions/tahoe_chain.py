@@ -10,7 +10,7 @@ from typing import Any
 
 from twoway.contract.network import Connection
 from twoway.theory import tables
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.predictions import barakat
 from twoway.theory.tahoe_chain import Course, Hop, simulate
 
@@ -94,7 +94,7 @@ def _hops(setup: Setup, flow: Connection) -> list[Hop]:
     return [_hop(setup.links[name]) for name in flow.directions]
 
 
-def _hop(link: Link) -> Hop:
+def _hop(link: Bottleneck) -> Hop:
     """Make a hop whose transmission times are cut to whole ns, as netem's."""
     size_bytes = round(link.data_s * link.rate_bit / 8)
     return Hop(size_bytes * 1_000_000_000 // (int(link.rate_bit) // 8), link.buffer_packets)

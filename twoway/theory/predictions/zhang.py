@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from twoway.theory import tables
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.tahoe.setting import outcome_of
 from twoway.theory.tahoe.setting import parameters as parameters_of
 from twoway.theory.zhang import one_way_queue, out_of_phase, out_of_phase_peaks, pipe
@@ -67,6 +67,6 @@ def compute(setup: Setup) -> dict[str, float]:
     return outcome_of(setup).metrics()
 
 
-def _pipe(link: Link) -> Fraction:
+def _pipe(link: Bottleneck) -> Fraction:
     """Compute P, from the transmission time of a packet."""
     return pipe(Fraction(1), Fraction(link.delay_ns, 10**9), Fraction(str(link.data_s)))

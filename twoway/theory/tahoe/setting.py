@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twoway.contract.network import Connection as Flow
-from twoway.theory.network import Link as Bottleneck
-from twoway.theory.network import Setup
+from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.tahoe.network import Connection, Link, Network
 from twoway.theory.tahoe.outcome import Outcome
 from twoway.theory.tahoe.receiver import Receiver
