@@ -289,12 +289,15 @@ class Interface(Record):
 
 
 class Setting(Record):
-    """A setting that a run changes where the kernel's own defaults hold."""
+    """A sysctl of the experiment's file, or what a run changes beside the kernel's own defaults."""
 
     nodes: tuple[FileName, ...] = Field(description="the nodes; none: the whole kernel")
     name: str = Field(description="the sysctl, or the offload of interfaces")
     value: str = Field(description="its value")
     why: str = Field(description="the reason, or the field of the experiment's file")
+    instead_of: str | None = Field(
+        default=None, description="the preset's or another field's value, over which it wins"
+    )
 
 
 class HostClock(Record):
@@ -344,7 +347,8 @@ class Manifest(Described, Machines, Origin):
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
     settings: tuple[Setting, ...] = Field(
         default=(),
-        description="what the run changes where the kernel's own defaults hold (preset `linux`)",
+        description="sysctls of the experiment's file, and what else the run changes where the "
+        "kernel's own defaults hold (preset `linux`)",
     )
     not_proven: tuple[NotProven, ...] = Field(default=(), description="what no check proves")
     captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")

@@ -44,7 +44,14 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         metrics = json.loads((folder / METRICS).read_text("utf-8"))
         print(json.dumps(metrics | {"verdicts": document.model_dump(mode="json")}, indent=1))
     _print_verdicts(document)
-    for each in read_manifest(folder).not_proven:
+    manifest = read_manifest(folder)
+    for won in (each for each in manifest.settings if each.instead_of is not None):
+        nodes = ", ".join(won.nodes)
+        say(
+            f"{won.why}.{won.name}: {won.value} at {nodes}, instead of {won.instead_of}",
+            markup=False,
+        )
+    for each in manifest.not_proven:
         say(each.sentence, markup=False)
     if not as_json:
         _print_flows(folder)

@@ -4,7 +4,7 @@ Units are part of each field's name. Unknown keys are errors, and all errors of 
 reported at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -18,7 +18,7 @@ from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
 from twoway.description.matrix import Axis
 from twoway.description.programs import HostProgram
-from twoway.description.stack import HostSettings, Stack, with_stacks
+from twoway.description.stack import HostSettings, RouterSettings, Stack, with_stacks
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.description.traffic.registry import kinds
 from twoway.description.traffic.traffic import Span, Traffic
@@ -201,6 +201,9 @@ class Experiment(Model):
     hosts: dict[Name, HostSettings] = Field(
         default={}, description="settings of single hosts, by the host's name"
     )
+    routers: dict[Name, RouterSettings] = Field(
+        default={}, description="settings of single routers, by the router's name"
+    )
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
         default=[], description="TCP connections of our own sources and sinks"
     )
@@ -284,6 +287,12 @@ class Experiment(Model):
     def stack_of(self, node: str) -> Stack:
         """Return a node's stack; that of routers and switches is the experiment's."""
         return self.hosts[node].stack if node in self.hosts else self.stack
+
+    def sysctls_of(self, node: str, *, router: bool) -> Mapping[str, int | str]:
+        """Return the sysctls that the file gives a node."""
+        if not router:
+            return self.stack_of(node).sysctls
+        return self.routers[node].sysctls if node in self.routers else {}
 
     @property
     def stacks(self) -> list[Stack]:

@@ -226,7 +226,8 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Value]) -> di
 
 
 def _set(document: dict[str, Any], path: str, value: Value) -> None:
-    *parents, last = path.split(".")
+    above, mark, sysctl = path.partition(".sysctls.")  # whose names have dots
+    *parents, last = [*above.split("."), "sysctls", sysctl] if mark else path.split(".")
     place: Any = document
     for depth, step in enumerate(parents):
         if isinstance(place, list):  # flows

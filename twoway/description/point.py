@@ -283,7 +283,7 @@ def make_point(
     graph = profile = None
     try:
         graph = load_topology(topology_path, experiment.topology.parameters)
-        document = experiment.model_dump(by_alias=True, include={*_HOSTS, "hosts"})
+        document = experiment.model_dump(by_alias=True, include={*_HOSTS, "hosts", "routers"})
         problems += [f"{where}: {p}" for p in _unknown_hosts(document, graph)]
     except SpecError as error:
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
@@ -357,6 +357,12 @@ def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
         f'{where}: no host "{shown(host)}"; the topology has {known}'
         for where, host in _hosts(document)
         if host not in graph.hosts
+    ]
+    own = document.get("routers")
+    problems += [
+        f'routers.{name}: no router "{shown(name)}"; the topology has {", ".join(graph.routers)}'
+        for name in (own if isinstance(own, dict) else ())
+        if name not in graph.routers
     ]
     for kind in ("flows", "datagrams"):
         problems += [

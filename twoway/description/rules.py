@@ -23,6 +23,7 @@ from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
 from twoway.description.stack import MOST_RECEIVE_BUFFER_BYTES, Stack, shared_problems
 from twoway.description.statement_rules import statement_problems
+from twoway.description.sysctls import sysctl_problems
 from twoway.description.traffic.registry import kinds
 from twoway.links.aqm import ActiveQueue
 from twoway.links.element import Link
@@ -112,6 +113,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     problems += _ip_problems(experiment)
     problems += shared_problems(experiment.stack, experiment.hosts)
     problems += _theory_problems(experiment)
+    problems += _sysctl_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)
     count = 0
     for flow in experiment.flows if not problems else ():
@@ -143,6 +145,18 @@ def _theory_problems(experiment: Experiment) -> list[str]:
         return []
     why = "no check proves windows and ACKs of linux"
     return [f"{linux[-1]}.preset: the theory {of_tcp[0]} needs papers: {why}"]
+
+
+def _sysctl_problems(experiment: Experiment) -> list[str]:
+    """List sysctls that the guest's kernel refuses; of other kernels no list is known."""
+    if experiment.kernel not in (None, "guest"):
+        return []
+    given = {"stack.sysctls": experiment.stack.sysctls}
+    for host, each in experiment.hosts.items():
+        own = each.stack.sysctls.items() - experiment.stack.sysctls.items()
+        given[f"hosts.{host}.stack.sysctls"] = dict(sorted(own))
+    given |= {f"routers.{name}.sysctls": each.sysctls for name, each in experiment.routers.items()}
+    return [problem for field, of in given.items() for problem in sysctl_problems(field, of)]
 
 
 def _ip_problems(experiment: Experiment) -> list[str]:

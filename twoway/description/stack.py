@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from twoway.contract.model import Model
 from twoway.contract.network import IpVersion
+from twoway.description.sysctls import Sysctls
 
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
 
@@ -96,6 +97,12 @@ class Stack(Model):
         )
     )
 
+    sysctls: Sysctls = Field(
+        default={},
+        description="sysctls of hosts by name, such as net.ipv4.tcp_retries2; they win over the "
+        "preset and over other fields",
+    )
+
     def header_bytes(self, ip: IpVersion) -> int:
         """Count the headers of a segment: IP's, TCP's and its options."""
         return (40 if ip == 4 else 60) + (12 if self.timestamps else 0)
@@ -120,6 +127,12 @@ class Stack(Model):
     def is_linux(self) -> bool:
         """True if the kernel's own defaults hold where no field overrides them."""
         return self.preset == "linux"
+
+
+class RouterSettings(Model):
+    """The settings of one router."""
+
+    sysctls: Sysctls = Field(default={}, description="its sysctls by name")
 
 
 class HostSettings(Model):
@@ -147,8 +160,12 @@ def _with_stack(given: Any, shared: Mapping[str, Any]) -> Any:
         return given
     inherited = shared
     if "preset" in own:
-        inherited = {name: shared[name] for name in _SHARED if name in shared}
-    return {**given, "stack": {**inherited, **own}}
+        inherited = {name: shared[name] for name in (*_SHARED, "sysctls") if name in shared}
+    stack = {**inherited, **own}
+    both = [each.get("sysctls", {}) for each in (inherited, own)]
+    if all(isinstance(each, dict) for each in both):
+        stack["sysctls"] = {**both[0], **both[1]}
+    return {**given, "stack": stack}
 
 
 def shared_problems(stack: Stack, hosts: Mapping[str, HostSettings]) -> list[str]:

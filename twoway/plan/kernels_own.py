@@ -1,13 +1,13 @@
 """Hosts with the kernel's own defaults: what a run changes there, and what it does not prove."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from twoway.contract.not_proven import NotProven
 from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
 from twoway.description.point import Point
 from twoway.manifest import Setting
-from twoway.plan.personality import FIELDS_OF
+from twoway.plan.buffers import most_buffer_bytes
+from twoway.plan.personality import FIELDS_OF, node_sysctls
 
 _SILENT = "a host sends no packets of its own, such as requests for an address or a router"
 _ONE_KERNEL = "one limit for all hosts of a run, and some have larger buffers"
@@ -25,26 +25,36 @@ _REASONS = {
 
 
 def changed_settings(point: Point, plan: Plan) -> tuple[Setting, ...]:
-    """List the settings that the plan changes where the kernel's own defaults hold."""
-    nodes: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    """List sysctls of the file, and what else the plan changes beside the kernel's own defaults."""
+    found: dict[tuple[str, ...], Setting] = {}
     for step in plan.setup:
-        for name, value in _changes(point, step):
-            nodes[name, str(value)] |= {step.node: None} if step.node else {}
-    return tuple(
-        Setting(nodes=tuple(of), name=name, value=value, why=_reason(name))
-        for (name, value), of in nodes.items()
-    )
+        for each in _changes(point, step):
+            key = (each.name, each.value, each.why, str(each.instead_of))
+            nodes = found[key].nodes if key in found else ()
+            found[key] = each.model_copy(update={"nodes": (*nodes, *each.nodes)})
+    return tuple(found.values())
 
 
-def _changes(point: Point, step: Step) -> Iterable[tuple[str, int | str]]:
-    """List the settings that a step changes on nodes with the kernel's own defaults."""
+def _changes(point: Point, step: Step) -> Iterable[Setting]:
+    """List the sysctls of the file in a step, and all others on a node of `linux`."""
     experiment, node = point.experiment, step.node
     stacks = experiment.stacks if node is None else [experiment.stack_of(node)]
-    if not any(stack.is_linux for stack in stacks):
-        return ()
-    if isinstance(step, SetOffloads):
-        return [(f"offload {name}", "off") for name in step.off]
-    return step.sysctls.items() if isinstance(step, SetSysctls) else ()
+    linux, nodes = any(stack.is_linux for stack in stacks), (node,) if node else ()
+    if isinstance(step, SetOffloads) and linux:
+        for name in (f"offload {offload}" for offload in step.off):
+            yield Setting(nodes=nodes, name=name, value="off", why=_reason(name))
+    if not isinstance(step, SetSysctls):
+        return
+    router = node in point.graph.routers
+    own = experiment.sysctls_of(node, router=router) if node else {}
+    preset = node_sysctls(stacks[0], most_buffer_bytes(point), router=router)
+    for name, value in step.sysctls.items():
+        if name in own:
+            why = f"routers.{node}.sysctls" if router else "stack.sysctls"
+            instead = str(preset[name]) if preset.get(name, value) != value else None
+            yield Setting(nodes=nodes, name=name, value=str(value), why=why, instead_of=instead)
+        elif linux:
+            yield Setting(nodes=nodes, name=name, value=str(value), why=_reason(name))
 
 
 def _reason(name: str) -> str:

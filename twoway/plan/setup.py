@@ -125,6 +125,8 @@ def _node_setup(point: Point, node: str, most_bytes: int | None) -> list[Step]:
     )
     stack = point.experiment.stack_of(node)
     sysctls |= personality.node_sysctls(stack, most_bytes, router=router)
+    if node not in point.graph.switches:
+        sysctls |= point.experiment.sysctls_of(node, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(

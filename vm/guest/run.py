@@ -145,7 +145,8 @@ def _set_sysctls(step: dict[str, Any]) -> None:
         try:
             got = _set_and_read(path, str(value)).split()
         except OSError as error:
-            raise GuestError(f"{where}: sysctl {name}: {error.strerror}") from error
+            said = f"{error.strerror}, got {value}"
+            raise GuestError(f"{where}: sysctl {name}: {said}") from error
         if got != str(value).split():
             raise GuestError(f"{where}: sysctl {name}: set {value}, reads {' '.join(got)}")
 

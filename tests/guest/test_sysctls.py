@@ -1,0 +1,107 @@
+"""Any sysctl of a namespace is a field of an experiment, set and read back in the guest."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kept_runs import carry_out
+from running import ROOT, twoway, write_experiment
+
+from twoway.manifest import Setting, read_manifest
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+PROBE = ROOT / "tests/support/guest/probe_sysctls.py"
+TABLE = ROOT / "twoway/description/sysctls.json"
+SMALL: dict[str, Any] = {
+    "schema": 1,
+    "title": "Sysctls",
+    "topology": {"name": "two_node"},
+    "profile": "access-1mbit-up",
+    "stack": {"preset": "papers"},
+    "duration_s": 1,
+    "warm_up_s": 0,
+}
+
+
+def program(name: str, host: str, *command: str) -> dict[str, Any]:
+    """Describe a program of a host."""
+    return {"name": name, "host": host, "command": [*command]}
+
+
+def test_the_table_is_the_guests(tmp_path: Path) -> None:
+    """The names and numbers that `vet` knows are those that the guest's kernel takes."""
+    shutil.copy(PROBE, tmp_path)
+    probe = {**program("probe", "h1", "python3", PROBE.name), "files": [PROBE.name]}
+    run = carry_out(
+        write_experiment(tmp_path, {**SMALL, "programs": [probe]}), tmp_path / "results"
+    )
+    found = run / "programs/probe.out"
+    assert found.read_text() == TABLE.read_text(), f"copy {found} to {TABLE}"
+
+
+def test_hosts_and_routers_have_their_own(tmp_path: Path) -> None:
+    """Each node has the sysctls of its field, which win over the preset, and the manifest lists."""
+    document = {
+        **SMALL,
+        "stack": {
+            "preset": "papers",
+            "sysctls": {"net.ipv4.tcp_autocorking": 1, "net.ipv4.tcp_rmem": "4096 65536 99999"},
+        },
+        "hosts": {"h2": {"stack": {"sysctls": {"net.ipv4.tcp_retries2": 5}}}},
+        "routers": {"r1": {"sysctls": {"net.ipv4.icmp_msgs_per_sec": 0}}},
+        "programs": [
+            program(
+                "h1", "h1", "sysctl", "-n", "net.ipv4.tcp_autocorking", "net.ipv4.tcp_retries2"
+            ),
+            program(
+                "h2", "h2", "sysctl", "-n", "net.ipv4.tcp_autocorking", "net.ipv4.tcp_retries2"
+            ),
+        ],
+    }
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    assert (run / "programs/h1.out").read_text().split() == ["1", "15"]
+    assert (run / "programs/h2.out").read_text().split() == ["1", "5"]
+    both, most = ("h1", "h2"), 1 << 25
+    assert read_manifest(run).settings == (
+        _setting(both, "net.ipv4.tcp_autocorking", "1", "stack.sysctls", "0"),
+        _setting(
+            both, "net.ipv4.tcp_rmem", "4096 65536 99999", "stack.sysctls", f"4096 131072 {most}"
+        ),
+        _setting(("h2",), "net.ipv4.tcp_retries2", "5", "stack.sysctls", None),
+        _setting(("r1",), "net.ipv4.icmp_msgs_per_sec", "0", "routers.r1.sysctls", None),
+    )
+
+
+def _setting(nodes: tuple[str, ...], name: str, value: str, why: str, other: str | None) -> Setting:
+    return Setting(nodes=nodes, name=name, value=value, why=why, instead_of=other)
+
+
+def test_what_wins_is_said(tmp_path: Path) -> None:
+    """A sysctl that wins over the preset has a line in the run's output and on its page."""
+    stack = {"preset": "papers", "sysctls": {"net.ipv4.tcp_slow_start_after_idle": 1}}
+    flow = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
+    path = write_experiment(tmp_path, {**SMALL, "stack": stack, "flows": [flow]})
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    said = "stack.sysctls.net.ipv4.tcp_slow_start_after_idle: 1 at h1, h2, instead of 0"
+    assert said in done.stderr.splitlines()
+    page = (tmp_path / "results/latest/report.html").read_text(encoding="utf-8")
+    assert "instead of\n<code>0</code>" in page
+
+
+def test_the_kernels_own_words(tmp_path: Path) -> None:
+    """A value that the kernel alone can refuse fails the run with node, name and its words."""
+    stack = {"preset": "linux", "sysctls": {"net.ipv4.tcp_congestion_control": "none_such"}}
+    done = twoway(
+        "run",
+        write_experiment(
+            tmp_path, {**SMALL, "stack": stack, "programs": [program("a", "h1", "true")]}
+        ),
+        "--results",
+        tmp_path / "results",
+    )
+    assert done.returncode == 1
+    said = "h1: sysctl net.ipv4.tcp_congestion_control: No such file or directory, got none_such"
+    assert said in done.stderr

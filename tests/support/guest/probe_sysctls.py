@@ -1,0 +1,74 @@
+"""Print the sysctls of an untouched network namespace, with the whole numbers that each takes.
+
+Run in a guest, as a program of a host. The output is twoway/description/sysctls.json.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = Path("/proc/sys")
+_LEAST, _MOST = -(1 << 63), 1 << 63
+
+
+def takes(path: Path, text: str) -> bool:
+    """Tell whether a setting can be written, and then reads as written."""
+    try:
+        opened = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        os.write(opened, text.encode())
+        return os.pread(opened, 4096, 0).decode().split() == text.split()
+    except OSError:
+        return False
+    finally:
+        os.close(opened)
+
+
+def edge(path: Path, taken: int, refused: int) -> int:
+    """Find the last number that a setting takes, between one that it takes and one it refuses."""
+    while abs(refused - taken) > 1:
+        middle = (taken + refused) // 2
+        if takes(path, str(middle)):
+            taken = middle
+        else:
+            refused = middle
+    return taken
+
+
+def numbers(path: Path) -> list[int] | None:
+    """Return the least and the largest number of a setting; none for words; None: read only."""
+    text = path.read_text().strip()
+    if not takes(path, text):
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        return []
+    found = [edge(path, value, _LEAST), edge(path, value, _MOST)]
+    takes(path, text)
+    return found
+
+
+def table() -> str:
+    """Write all settings under net as JSON, one a line."""
+    files = (path for path in sorted((_ROOT / "net").rglob("*")) if path.is_file())
+    rows = []
+    for path in files:
+        name = ".".join(path.relative_to(_ROOT).parts)
+        try:
+            rows.append(f"{json.dumps(name)}: {json.dumps(numbers(path))}")
+        except OSError:  # not to be read
+            continue
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["here"]:
+        sys.stdout.write(table())
+    else:
+        untouched = ["unshare", "--net", sys.executable, __file__, "here"]
+        subprocess.run(untouched, check=True)

@@ -1,0 +1,60 @@
+"""Sysctls of an experiment's nodes: those of network namespaces in the guest's kernel."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from twoway.contract.model import text
+from twoway.messages import meant
+
+_NAME = r"^net\.[a-z0-9_-]+(\.[A-Za-z0-9_-]+)+$"
+SysctlName = Annotated[str, text(_NAME, "a name that begins with net., with dots", most=128)]
+_Words = Annotated[
+    str, text(r"^[!-~]+( [!-~]+)*$", "of printed letters, one space apart", most=256)
+]
+Sysctls = Annotated[dict[SysctlName, int | _Words], Field(max_length=100)]
+
+# What tests/support/guest/probe_sysctls.py finds in the guest: by name the least and the largest
+# whole number that the kernel takes, no numbers for other values, null for what cannot be set.
+_TABLE = Path(__file__).with_name("sysctls.json")
+# A sysctl of a field on which packets' sizes depend.
+_OF_FIELDS = {"net.ipv4.tcp_timestamps": "timestamps"}
+_INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.)[^.]+\.")
+
+
+@cache
+def known_sysctls() -> Mapping[str, list[int] | None]:
+    """Read the sysctls of a namespace in the guest's kernel, with the numbers that they take."""
+    found: dict[str, list[int] | None] = json.loads(_TABLE.read_text("utf-8"))
+    return found
+
+
+def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[str]:
+    """List sysctls that the guest's kernel lacks or cannot set, and values that it refuses.
+
+    Args:
+        field: the experiment's field that has them.
+        sysctls: values by name.
+    """
+    known = known_sysctls()
+    for name, value in sysctls.items():
+        where, listed = f"{field}.{name}", _INTERFACE.sub(r"\1.\2.lo.", name)
+        if listed not in known:
+            guess = meant(listed, known)
+            yield f"{where}: no namespace of the guest's kernel has it{guess}"
+            continue
+        numbers = known[listed]
+        if numbers is None:
+            yield f"{where}: one value holds for the whole kernel, which no host can set"
+        elif name in _OF_FIELDS:
+            yield f"{where}: the field stack.{_OF_FIELDS[name]} sets it"
+        elif numbers:
+            least, most = numbers
+            is_number = bool(re.fullmatch(r"-?[0-9]{1,20}", str(value)))
+            if not (is_number and least <= int(value) <= most):
+                yield f"{where}: must be a whole number from {least} to {most}, got {value}"
