@@ -32,7 +32,7 @@ def test_a_page_while_points_come_and_after_an_interrupt(
     page = tmp_path / "swept/index.html"
 
     def interrupted(
-        _: argparse.Namespace, __: list[str], ___: int | None, on_outcome: OnOutcome
+        _: argparse.Namespace, __: object, ___: list[str], on_outcome: OnOutcome
     ) -> list[Outcome]:
         on_outcome(outcomes[:-1], ["swept@<b>"])
         assert page.exists() is watch
@@ -41,6 +41,7 @@ def test_a_page_while_points_come_and_after_an_interrupt(
             assert "location.reload" in page.read_text("utf-8")
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(sweep, "named_points", lambda *_: {})
     monkeypatch.setattr(sweep, "run_all", interrupted)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(_arguments(tmp_path, *(["--watch"] if watch else [])))

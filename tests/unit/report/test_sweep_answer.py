@@ -61,7 +61,7 @@ def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
     assert answer.doubts == ("ratio at window 16, acks every-segment: undefined in 1 of 1 runs.",)
 
 
-def test_seeds_have_an_interval_and_a_line_its_half(tmp_path: Path) -> None:
+def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
     """Repeated points have mean, interval and number; a share that passes 50 % says where."""
     first = swept(tmp_path).results[0]
     runs = [
