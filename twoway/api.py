@@ -3,8 +3,8 @@
     run = twoway.run("kalampoukas-5.2")
     run.metrics["goodput.left"], run.series("cwnd.left"), run.figure("queues")
 
-Runs are carried out as by `twoway sweep`: on all cores, and a finished run with the same identity
-is kept.
+Runs are carried out as those of a sweep by `twoway run`: on all cores, and a finished run with the
+same identity is kept.
 """
 
 import json
@@ -191,7 +191,7 @@ class Sweep:
         return points_table(rows, metrics)
 
     def __str__(self) -> str:
-        """Return the results, as `twoway sweep` prints them."""
+        """Return the results, as `twoway run` prints those of a sweep."""
         rows = ((name, run.manifest, run.measured) for name, run in self.runs.items())
         failed = [f"{name}: {reason}" for name, reason in self.failed.items()]
         return "\n".join([*sweep_table(rows), *failed])

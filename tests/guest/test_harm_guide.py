@@ -17,7 +17,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The guide's sweep runs, its page shows harm first, and its script prints its table."""
     copy_listings(GUIDE.name, tmp_path, "my-line.yml", "beside.yml", "harm.py")
     words = ("--results", "results", "--metric", "harm_goodput")
-    done = twoway("sweep", "beside.yml", *words, cwd=tmp_path)
+    done = twoway("run", "beside.yml", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "results/beside/index.html").read_text("utf-8")
     assert 0 < page.index("harm goodput against beside") < page.index("utilisation against beside")

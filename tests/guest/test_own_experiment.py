@@ -31,7 +31,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     run = run_small(tmp_path / "upload.yml", results)
     assert f"| both {_row(run)}" in text
     assert twoway("report", run).stdout in text
-    done = twoway("sweep", "grid.yml", "--results", results, cwd=tmp_path)
+    done = twoway("run", "grid.yml", "--results", results, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout in text
     for upload in (0, 1):

@@ -281,3 +281,13 @@ def test_a_hint_follows_its_error(tmp_path: Path) -> None:
     *errors, empty, hint = vetted.stderr.splitlines()
     assert all(line.startswith(f"twoway: {tmp_path}/x.yml: ") for line in errors)
     assert (empty, hint) == ("", "hint: `twoway schema experiment` describes every field")
+
+
+@pytest.mark.usefixtures("guest")
+def test_run_takes_several_experiments_and_rows_of_suites() -> None:
+    """`run` of several names counts the points of all, and refuses one that does not exist."""
+    names = ("kalampoukas-5.2", "quick/alone@control=bbr")
+    done = twoway("run", *names, "--results", "/proc/none")
+    assert done.stderr.startswith("twoway: --results: /proc/none: runs cannot be written to it")
+    done = twoway("run", *names, "quick/alon")
+    assert done.stderr.startswith("twoway: suites/quick.yml: rows.alon: no such row")

@@ -172,14 +172,14 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
         "experiment",
         nargs="?",
         default=DEFAULT_EXPERIMENT,
-        help=f"an id or a file (default: {DEFAULT_EXPERIMENT})",
+        help=f"an id, a file, or a row of a suite (default: {DEFAULT_EXPERIMENT})",
     )
     named.completer = _experiments
 
 
-def add_experiments(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for any number of experiments."""
-    help_text = "ids or files; all by default"
+def add_experiments(parser: argparse.ArgumentParser, default: str = "all") -> None:
+    """Add the argument for any number of experiments, with the word for its default."""
+    help_text = f"ids, files, or rows of suites, such as quick/alone (default: {default})"
     named: Any = parser.add_argument("experiments", nargs="*", help=help_text)
     named.completer = _experiments
 

@@ -1,4 +1,4 @@
-"""The subcommand that runs an experiment."""
+"""The subcommand that runs experiments."""
 
 import argparse
 from threading import Thread
@@ -14,7 +14,7 @@ from twoway.commands.options import (
     NEW_RUNS,
     SEEDS,
     WATCH,
-    add_experiment,
+    add_experiments,
     add_options,
     results_folder,
 )
@@ -22,29 +22,27 @@ from twoway.commands.reporting import report_on
 from twoway.errors import UsageError
 from twoway.messages import say
 
-HELP = "run an experiment in virtual time and report"
+HELP = "run an experiment in virtual time and report, or all points of several that have no run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
-    add_experiment(parser)
-    parser.set_defaults(experiment=None)
+    add_experiments(parser, DEFAULT_EXPERIMENT)
     add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment, or all points of a sweep, and report on it."""
+    """Run one point and report on it, or all points of sweeps and of several experiments."""
     from twoway.backends.registry import find_backend
     from twoway.description.point import point_names
     from twoway.runs.points import load_point, refuse_lost_references
     from twoway.runs.run import run_watched
 
-    if args.experiment is None:
-        args.experiment = DEFAULT_EXPERIMENT
+    if not args.experiments:
+        args.experiments = [DEFAULT_EXPERIMENT]
         say(f"no experiment is named: running {DEFAULT_EXPERIMENT}; `twoway list` shows all")
-    names = point_names(args.experiment, args.seeds)
-    if names != [args.experiment] or args.scheduler or args.metric:
-        args.experiments = [args.experiment]
+    names = [point for each in args.experiments for point in point_names(each, args.seeds)]
+    if len(names) > 1 or names != args.experiments or args.scheduler or args.metric:
         return sweep.run(args)
     if args.watch:
         raise UsageError(

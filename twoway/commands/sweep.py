@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # A watched page is written again after this time in s, or after this multiple of the time to write
 # it.
 _WATCH_S, _WATCH_TIMES = 2, 10
-HELP = "run experiments, all by default: every point that has no finished run"
+HELP = "the older name of `run`; without a name it runs all experiments"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
