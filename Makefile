@@ -85,7 +85,7 @@ test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 5 minute
 
 check: lint lint-kernel docs test $(addprefix layer-,long sanitized newest smp lab) ## hours: lint, documents, and every test but fuzzing and those that need root
 
-#: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; other kernels; 4 times the examples
+#: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; wheels; C; 4 times the examples
 layer-long: setup test-packages
 	@EXAMPLES=200 $(PYTEST) -m "(long or hypothesis) and not sanitized"
 

@@ -59,6 +59,7 @@ def tree_files() -> set[str]:
     return {str(path.relative_to(PACKAGE)) for path in files if path.suffix not in (".pyc", ".so")}
 
 
+@pytest.mark.long
 def test_with_compiler(tmp_path: Path) -> None:
     """The wheel has the library, is for this platform and any Python 3, and loads."""
     if shutil.which("gcc") is None:
@@ -78,6 +79,7 @@ def test_with_compiler(tmp_path: Path) -> None:
     assert loaded.stdout.startswith(str(installed))
 
 
+@pytest.mark.long
 def test_the_core_alone(tmp_path: Path) -> None:
     """The core alone makes tables, JSON and pages; a missing extra's error says how to get it."""
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "venv")}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from guides import copy_listings
-from running import ROOT, twoway
+from running import ROOT, carry_out_points, twoway
 
 GUIDE = ROOT / "docs/guides/harm.md"
 
@@ -17,6 +17,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The guide's sweep runs, its page shows harm first, and its script prints its table."""
     copy_listings(GUIDE.name, tmp_path, "my-line.yml", "beside.yml", "harm.py")
     words = ("--results", "results", "--metric", "harm_goodput")
+    carry_out_points(tmp_path / "beside.yml", tmp_path / "results")
     done = twoway("run", "beside.yml", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "results/beside/index.html").read_text("utf-8")

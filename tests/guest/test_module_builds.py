@@ -91,6 +91,7 @@ def test_builds_for_debian(kernel: str, sources: Path) -> None:
     check_modules(sources, MODULES, headers.name.removeprefix("linux-headers-"), REVISION)
 
 
+@pytest.mark.long
 def test_builds_for_the_guest(guest: Guest, sources: Path) -> None:
     """For user-mode Linux all modules build with W=1, without output."""
     assert say("make", "-s", "-C", guest.kernel.parent, "ARCH=um", f"M={sources}", *STRICT) == ""

@@ -49,6 +49,7 @@ def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
     return "\n".join(line for line in said.splitlines() if line.startswith("multihost:"))
 
 
+@pytest.mark.long
 def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
     """In virtual time three hosts measure the same as one machine, and stay unchanged.
 

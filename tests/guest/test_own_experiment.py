@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from guides import copy_listings
-from running import ROOT, metrics, run_small, twoway
+from running import ROOT, carry_out_points, metrics, run_small, twoway
 
 GUIDE = ROOT / "docs/guides/own-experiment.md"
 
@@ -31,6 +31,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     run = run_small(tmp_path / "upload.yml", results)
     assert f"| both {_row(run)}" in text
     assert twoway("report", run).stdout in text
+    carry_out_points(tmp_path / "grid.yml", results)
     done = twoway("run", "grid.yml", "--results", results, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout in text

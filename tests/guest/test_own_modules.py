@@ -85,6 +85,7 @@ def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> No
     assert "\n1 fidelity check: warning\n" in done.stderr
 
 
+@pytest.mark.long
 def test_a_cache_that_has_moved(tmp_path: Path) -> None:
     """Modules can be built for a kernel whose folder has moved since its build."""
     guest = built_guest()

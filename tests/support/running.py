@@ -117,6 +117,12 @@ def measure(experiment: str | Path, results: Path) -> dict[str, Any]:
     return metrics(folder)
 
 
+def carry_out_points(experiment: Path, results: Path) -> None:
+    """Run all points of an experiment, or copy their kept runs, for a command that keeps runs."""
+    for name in point_names(str(experiment)):
+        carry_out(name, results)
+
+
 def measure_points(experiment: Path, results: Path) -> dict[str, dict[str, Any]]:
     """Measure all points of an experiment; return each metrics.json's content by its point's id."""
     names = point_names(str(experiment))

@@ -9,7 +9,7 @@ from running import ROOT
 
 from twoway.paths import cache
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 UV = next(cache().glob("uv-*/bin/uv"), None)  # found before a test replaces the cache
 

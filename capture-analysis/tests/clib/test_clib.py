@@ -97,6 +97,7 @@ def write(folder: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_no_warning(tmp_path: Path, compiler: str) -> None:
     """Neither compiler gives a warning, though many are switched on."""
@@ -104,6 +105,7 @@ def test_no_warning(tmp_path: Path, compiler: str) -> None:
     make(tmp_path, f"strict-{compiler}")
 
 
+@pytest.mark.long
 def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """No capture, and no beginning of one, causes a read or write out of bounds.
 
@@ -117,6 +119,7 @@ def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     assert "more than 16 interfaces in a section" in output
 
 
+@pytest.mark.long
 def test_no_memory(tmp_path: Path) -> None:
     """Whichever allocation fails first, tracker and counts work without it or report it."""
     make(tmp_path, f"{tmp_path}/no-memory")

@@ -10,7 +10,7 @@ from hand_built import captures
 ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_both_parsers_agree_on_broken_files() -> None:
     """Both parsers give the same rows, counts, connections and sentences for any broken file."""
     with tarfile.open(ARCHIVE) as archive:

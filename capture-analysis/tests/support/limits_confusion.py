@@ -267,7 +267,7 @@ LIMITED: dict[str, Callable[[Random], Plan]] = {
 
 def cases(count: int, seed: int = 1) -> Iterator[Said]:
     """Determine the limits of some transfers of each kind at each place."""
-    for each in kept(f"limits {count} {seed}", partial(simulated, count, seed)):
+    for each in kept(f"{__name__} {count} {seed}", partial(simulated, count, seed)):
         measured = measure(each.capture)
         for direction, true in each.true.items():
             found = limit_of(vars(values(measured, direction)))

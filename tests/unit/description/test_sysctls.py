@@ -77,7 +77,7 @@ def test_an_interface_has_the_settings_of_any_other(tmp_path: Path) -> None:
 
 
 def test_another_kernel_is_not_judged(tmp_path: Path) -> None:
-    """Of a kernel that is not the guest's no list is known, and it judges itself as it runs."""
+    """A kernel that is not the guest's has no list, and judges a sysctl as it runs."""
     stack = {"sysctls": {"net.ipv4.tcp_of_tomorrow": 1}}
     path = write_experiment(tmp_path, {**SMALL, "kernel": "newest", "stack": stack})
     assert problems_of(str(path)) == []

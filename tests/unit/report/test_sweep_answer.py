@@ -82,7 +82,7 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
 
 
 def test_draws_in_two_groups_are_named(tmp_path: Path) -> None:
-    """Where draws fall in two groups, the answer says so, with both."""
+    """The answer names both groups in which draws fall."""
     first = swept(tmp_path).results[0]
     runs = with_values(first, [0.1, 0.1, 0.11, 0.1, 0.9, 0.9, 0.91, 0.9], 1)
     answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
