@@ -47,6 +47,8 @@ FLOW = np.dtype(
     ],
 )
 NO_SCALE = 255
+# The options of the SYN end too early to tell whether it announced a scale.
+SCALE_CUT = 254
 _IPV6 = 6  # value of version
 # IP's numbers of protocols.
 TCP, UDP = 6, 17

@@ -12,10 +12,10 @@ from capture_analysis.facts.walk import Chains
 
 # In the order of enum ca_cause in clib/limits.h. Away from the sender CONGESTION is a sender that
 # holds back for any reason of its own.
-APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER, SHUT, PAUSE = range(8)
-CAUSES = 8
+APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER, SHUT, PAUSE, NAGLE = range(9)
+CAUSES = 9
 # Length of struct ca_waits; of enum ca_open; and of struct ca_spent, in clib/limits.h.
-_KEPT, _OPENS = 15, 7
+_KEPT, _OPENS = 16, 7
 _SPENT = CAUSES + _OPENS + 2
 # Causes of enum ca_open if no data follow.
 _AT_THE_END = APPLICATION, APPLICATION, RECEIVER, ACKS, SHUT, RECOVERY, APPLICATION

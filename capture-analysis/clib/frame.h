@@ -82,6 +82,7 @@ struct segment {
 
 /* Values of columns.py and flow_table.py. */
 #define NO_SCALE 255
+#define SCALE_CUT 254		/* the options end too early to tell */
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 

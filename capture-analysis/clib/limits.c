@@ -27,6 +27,9 @@
 #define PACED_NS 1e6
 /* The flight of a window that grows reaches a new peak before this multiple of it was sent. */
 #define STAGNANT 4
+#define LAN_NS 1e6		/* of facts.py */
+#define LONGEST_UNKNOWN 9216	/* longest_bytes without an announced MSS, of facts.py */
+#define SEGMENT_LEAST 536	/* RFC 9293 */
 #define PAUSE_NS 1000000000	/* of tally.py */
 #define TIMEOUT_NS 200000000
 #define UNRELEASED 3		/* a delayed ACK releases data for two segments, at once */
@@ -48,11 +51,13 @@ static double within(double least, double value, double most)
 	return value > most ? most : value > least ? value : least;
 }
 
-/* The time from the tap to the sender and back; 0 if unknown. */
+/* The time from the tap to the sender and back; 0 if unknown. The tap is anywhere on a LAN. */
 static double loop_ns(const struct ca_facts *facts, size_t direction)
 {
-	double ns = facts->tap_at[direction] * facts->round_trip_ns[direction];
+	double ns = facts->round_trip_ns[direction];
 
+	if (!(ns < LAN_NS))
+		ns *= facts->tap_at[direction];
 	return ns > 0 ? ns : 0;
 }
 
@@ -235,6 +240,14 @@ static int64_t paused_since_ns(const struct ca_waits *kept, size_t direction, in
 	return direction & 1 ? most(idle_ns - thinks_ns, 0) : least(idle_ns, thinks_ns);
 }
 
+/* Payload of a full segment: the announced MSS, or the size that every host must accept. */
+static int64_t full_bytes(const struct ca_facts *facts, size_t direction)
+{
+	int64_t longest = facts->longest_bytes[direction];
+
+	return longest < LONGEST_UNKNOWN ? longest : SEGMENT_LEAST;
+}
+
 /* The cause of a wait for an ACK that the next data end. */
 static enum ca_cause cause_of_wait(const struct ca_facts *facts, size_t direction,
 				   const struct ca_waits *kept, int64_t time_ns, bool again)
@@ -247,11 +260,27 @@ static enum ca_cause cause_of_wait(const struct ca_facts *facts, size_t directio
 		return CAUSE_CONGESTION;
 	if (!released(facts, direction, kept, time_ns))
 		return CAUSE_APPLICATION;
+	if (kept->lossy < 0 && kept->ack_ns >= kept->data_ns && !in_flight(kept) &&
+	    kept->outstanding < full_bytes(facts, direction))
+		return CAUSE_NAGLE;
 	return kept->unreleased >= UNRELEASED ? CAUSE_BUFFER : CAUSE_CONGESTION;
 }
 
+/*
+ * The cause of a time with nothing outstanding. Away from the sender a queue on the path looks like
+ * such a time, unless the last data had PSH or the sender answers: then its application waited.
+ */
+static enum ca_cause cause_of_idle(const struct ca_facts *facts, size_t direction,
+				   const struct ca_waits *kept, int64_t time_ns)
+{
+	bool waited = is_near(facts, direction) || kept->unreleased >= 0 ||
+		      answers(facts, direction, kept, time_ns);
+
+	return waited ? CAUSE_APPLICATION : CAUSE_CONGESTION;
+}
+
 /* Adds the time since the last data to its causes, and writes its length and main cause. */
-static void decide(struct walk *walk, size_t row, enum ca_cause wait, bool again,
+static void decide(struct walk *walk, size_t row, enum ca_cause wait, enum ca_cause idle, bool again,
 		   int64_t paused_ns, struct ca_spent *spent)
 {
 	int64_t *open_ns = spent->open_ns, decided_ns[CAUSES] = { 0 }, whole_ns = 0;
@@ -259,7 +288,7 @@ static void decide(struct walk *walk, size_t row, enum ca_cause wait, bool again
 
 	paused_ns = paused_ns >= PAUSE_NS ? paused_ns : 0;
 	decided_ns[CAUSE_PAUSE] += paused_ns;
-	decided_ns[CAUSE_APPLICATION] += open_ns[OPEN_IDLE] - paused_ns;
+	decided_ns[idle] += open_ns[OPEN_IDLE] - paused_ns;
 	decided_ns[wait] += open_ns[OPEN_WAIT];
 	decided_ns[wait == CAUSE_CONGESTION ? CAUSE_ACKS : wait] += open_ns[OPEN_HELD];
 	decided_ns[full] += open_ns[OPEN_FULL];
@@ -297,12 +326,14 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 		kept->acked = most(start, 0);
 	if (kind != KIND_PROBE) {
 		spent->timeouts += again && wait_ns >= TIMEOUT_NS;
-		decide(walk, row, cause_of_wait(walk->facts, direction, kept, time_ns, again), again,
+		decide(walk, row, cause_of_wait(walk->facts, direction, kept, time_ns, again),
+		       cause_of_idle(walk->facts, direction, kept, time_ns), again,
 		       paused_since_ns(kept, direction, time_ns, spent->open_ns[OPEN_IDLE]), spent);
 		kept->data_ns = time_ns;
 		kept->unreleased = block->packets.flags[row] & FLAG_PSH ? 0 : -1;
 	}
 	kept->sent = most(kept->sent, start + block->packets.payload_bytes[row]);
+	kept->outstanding = in_flight(kept);
 	if (again)
 		kept->lossy = 0;
 	if (opens || again)

@@ -22,6 +22,7 @@ enum ca_cause {
 	CAUSE_BUFFER,
 	CAUSE_SHUT,
 	CAUSE_PAUSE,
+	CAUSE_NAGLE,
 	CAUSES,
 };
 
@@ -49,6 +50,7 @@ struct ca_waits {
 	int64_t repaired;	/* and up to which losses are repaired */
 	int64_t peak;		/* most bytes in flight, */
 	int64_t peak_at;	/* and the highest byte sent when they were first in flight */
+	int64_t outstanding;	/* bytes in flight after the last data */
 	int64_t unreleased;	/* ACKs since the last data, if that had PSH; otherwise -1 */
 	int64_t lossy;		/* 0: something was sent again */
 	int64_t stamp;		/* time stamp of the last pure ACK */

@@ -9,6 +9,21 @@
 #define PAUSE_NS 1000000000	/* of tally.py */
 #define NEARLY_FULL 0.8		/* of facts.py */
 #define NEVER INT64_MAX
+#define SET_BACK_NS 1000000000	/* packets are reordered by less */
+
+/*
+ * Extends a span of time to a packet. If a clock was set back, the span begins anew where it is set,
+ * and `back` keeps its length so far.
+ */
+static void pass_time(int64_t *first_ns, int64_t *last_ns, int64_t *back_ns, int64_t time_ns)
+{
+	if (*first_ns != NEVER && minus(*last_ns, time_ns) >= SET_BACK_NS) {
+		*back_ns = plus(*back_ns, minus(*last_ns, *first_ns));
+		*first_ns = *last_ns = time_ns;
+	}
+	*first_ns = least(*first_ns, time_ns);
+	*last_ns = most(*last_ns, time_ns);
+}
 
 /*
  * The part of the time between two data of a direction in which its application paused. The half
@@ -53,8 +68,8 @@ static void add_data(const struct ca_block *block, size_t row, size_t direction,
 		tally->answer_ns[direction] = most(tally->answer_ns[direction],
 						   minus(time_ns, tally->last_ns[direction ^ 1]));
 	tally->shut[direction].gap_ns = 0;
-	tally->first_ns[direction] = least(tally->first_ns[direction], time_ns);
-	tally->last_ns[direction] = most(tally->last_ns[direction], time_ns);
+	pass_time(&tally->first_ns[direction], &tally->last_ns[direction],
+		  &tally->back_ns[direction][0], time_ns);
 }
 
 /* Follows the window of the data that a packet acknowledges: whether it is shut. */
@@ -90,8 +105,8 @@ static void add_ack(const struct ca_block *block, size_t row, size_t direction,
 	const struct ca_tracked *tracked = &block->tracked;
 	int64_t time_ns = block->packets.time_ns[row];
 
-	tally->first_ack_ns[direction] = least(tally->first_ack_ns[direction], time_ns);
-	tally->last_ack_ns[direction] = most(tally->last_ack_ns[direction], time_ns);
+	pass_time(&tally->first_ack_ns[direction], &tally->last_ack_ns[direction],
+		  &tally->back_ns[direction][1], time_ns);
 	tally->ack_frame_bytes[direction] += block->packets.frame_bytes[row];
 	tally->acked[direction] += tracked->acked_bytes[row];
 	tally->spaced_acks[direction] += tracked->acked_bytes[row] > 0 && tracked->gap_ns[row] >= 0;

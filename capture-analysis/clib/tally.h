@@ -38,6 +38,7 @@ struct ca_tally {
 	int64_t *last_ack_ns;
 	int64_t *answer_ns;
 	int64_t *acked_ns;
+	int64_t (*back_ns)[2];
 	struct ca_shut *shut;
 };
 

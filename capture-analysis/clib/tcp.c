@@ -124,5 +124,7 @@ enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 		read_timestamps(view_after(options, 2), segment);
 	else
 		read_options(options, header, segment);
+	if (segment->marks & MARK_OPTIONS_CUT && segment->window_scale == NO_SCALE)
+		segment->window_scale = SCALE_CUT;
 	return FATE_PACKET;
 }

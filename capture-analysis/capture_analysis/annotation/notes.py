@@ -17,6 +17,7 @@ from capture_analysis.waiting_times import (
     BUFFER,
     CAUSES,
     CONGESTION,
+    NAGLE,
     PAUSE,
     RECEIVER,
     RECOVERY,
@@ -38,6 +39,7 @@ _WAITS = {
     ACKS: "ACKs were held on their path",
     BUFFER: "the send buffer was empty",
     SHUT: "the receiver's window was shut (zero window)",
+    NAGLE: "small data waited for an ACK (Nagle's algorithm)",
     PAUSE: "the application had nothing to send",
     SOME_WINDOW: "a window was full",
 }

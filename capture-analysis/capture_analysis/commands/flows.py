@@ -127,7 +127,8 @@ def _lasted_ns(measured: Measured, number: int) -> int:
     tally, directions = measured.tally, (2 * number, 2 * number + 1)
     first = int(measured.flows.rows["first_ns"][number])
     last = [int(each.of(d)) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
-    return max(max(last) - first, 0)
+    back = max(int(tally.back_ns.of(d).max()) for d in directions)
+    return max(max(last) - first, 0) + back
 
 
 def _text(value: Value, shape: str) -> str:

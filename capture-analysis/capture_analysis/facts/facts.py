@@ -26,10 +26,14 @@ AGREES = 0.05
 
 # A tap is near an end if it is at most this share of the round trip time away from it.
 NEAR = 0.1
-
+# A path with a shorter round trip is a LAN, on which hosts take as long as packets do.
+LAN_NS = 1_000_000
 
 # The shortest window in which deliveries are counted, as a power of two of ns: 0.13 s.
 LEAST_SHIFT = 27
+
+# The scale of windows if the capture cut the options of the handshake.
+OPTION_CUT = -2
 
 # Segments of this share of the largest are nearly full.
 NEARLY_FULL = 0.8
@@ -83,7 +87,8 @@ class Facts:
         segment_bytes: largest payload of a segment; 0 without data.
         segment_frame_bytes: size of the largest data frame; 0 without data.
         mss_bytes: the largest segment that the data's receiver announced; 0 if unknown.
-        window_shift: scale of the windows that the data's receiver announces; -1 if unknown.
+        window_shift: scale of the windows that the data's receiver announces; -1 without a
+            handshake, OPTION_CUT if the capture cut its options.
         ack_frame_bytes: size of the smallest pure ACK's frame; 0 without ACKs.
         header_bytes: IP and TCP headers of that ACK, without link headers; 0 without ACKs.
         segments_per_ack: mean number of segments that an ACK of new data acknowledges; NaN if
@@ -194,6 +199,12 @@ class Facts:
     def merged(self) -> BoolArray:
         """True if an offload merged segments: some are longer than one segment can be."""
         return np.asarray(self.segment_bytes > self.longest_bytes)
+
+    @cached_property
+    def full_bytes(self) -> IntArray:
+        """Payload of a segment of full size."""
+        largest = np.maximum(self.segment_bytes, _SHORTEST_BYTES)
+        return np.where(self.mss_bytes > 0, self.mss_bytes, largest)
 
     @cached_property
     def small(self) -> BoolArray:

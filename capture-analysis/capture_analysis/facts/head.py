@@ -8,12 +8,20 @@ from capture_analysis.columns import IntArray, Mark
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
 from capture_analysis.facts.delivered import delivery_shifts
-from capture_analysis.facts.facts import MIN_SAMPLES, Evidence, Facts, FloatArray, RateSource
+from capture_analysis.facts.facts import (
+    MIN_SAMPLES,
+    OPTION_CUT,
+    Evidence,
+    Facts,
+    FloatArray,
+    RateSource,
+    opposite,
+)
 from capture_analysis.facts.links import rates
 from capture_analysis.facts.shared_links import shared_links
 from capture_analysis.facts.sides import Sides, one_pair, paths
 from capture_analysis.facts.tap import round_trip_change_ns, tap
-from capture_analysis.flow_table import NO_SCALE, FlowTable
+from capture_analysis.flow_table import NO_SCALE, SCALE_CUT, FlowTable
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20
@@ -56,7 +64,10 @@ class FactFinder:
             clock_ns=np.full(len(side), clock_resolution_ns(head.packets.time_ns)),
         )
         facts = replace(facts, link=shared_links(head.with_facts(facts), facts, paths(flows)))
-        self.facts = self._with_given(rates(head, _ticks(head, facts), one_pair(flows)))
+        rated = rates(head, _ticks(head, facts), one_pair(flows))
+        # A tool cut these frames and changed their sizes: a rate by them is no link's.
+        cut = facts.segment_frame_bytes < facts.segment_bytes
+        self.facts = self._with_given(rated.without_rates(cut | opposite(cut)))
 
     def cover(self, flows: FlowTable) -> Facts:
         """Return the facts of all connections so far.
@@ -134,14 +145,17 @@ def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
 
 
 def _window_shifts(flows: FlowTable) -> IntArray:
-    """Find the scale of the windows that answer each direction's data; -1 if unknown.
+    """Find the scale of the windows that answer each direction's data.
 
-    Windows are scaled only if both ends offer a scale.
+    It is -1 without a handshake, and OPTION_CUT if the handshake's options end too early. Windows
+    are scaled only if both ends offer a scale.
     """
     offered = flows.rows["window_scale"].astype(np.int64)
     scaled = (offered != NO_SCALE).all(axis=1, keepdims=True)
     seen = flows.syns_seen().all(axis=1, keepdims=True)
-    return np.where(seen, np.where(scaled, offered[:, ::-1], 0), -1).ravel()
+    cut = (offered == SCALE_CUT).any(axis=1, keepdims=True)
+    known = np.where(cut, OPTION_CUT, np.where(scaled, offered[:, ::-1], 0))
+    return np.where(seen, known, -1).ravel()
 
 
 def _ticks(head: Block, facts: Facts) -> Facts:

@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
 from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.facts import FloatArray, opposite
+from capture_analysis.facts.facts import LAN_NS, FloatArray, opposite
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
@@ -53,7 +53,7 @@ def tap(block: Block, directions: int) -> Tap:
     The round trip from the tap to the data's receiver is that from data to its ACKs. The one to the
     data's sender is that from the opposite data to its ACKs, or from an ACK's time stamp to its
     echo in data. The handshake's three packets give both at once. If it and the data agree by less
-    than LEAST_AGREEMENT, the place is unknown.
+    than LEAST_AGREEMENT, the place is unknown, except on a LAN.
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
     receiver = acked.time_ns
@@ -70,10 +70,25 @@ def tap(block: Block, directions: int) -> Tap:
     agreement = 1 - np.abs(by_data - by_handshake)
     agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
     at = np.where(agreement < LEAST_AGREEMENT, np.nan, at)
+    at = np.where(round_trip_ns < LAN_NS, _on_a_lan(_share(sender, receiver), by_handshake), at)
     seen = (handshake != NEVER) & (opposite(handshake) != NEVER)
     handshake_ns = np.where(seen, handshake.astype(np.float64) + opposite(handshake), np.nan)
     samples = samples + (handshake != NEVER)
     return Tap(at, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns)
+
+
+def _on_a_lan(by_data: FloatArray, by_handshake: FloatArray) -> FloatArray:
+    """Place the tap at a host of a LAN, or beside it.
+
+    The hosts' own times are as long as the path there. The handshake tells if one host takes half
+    as long as the other; ACKs of data, which a receiver may send sooner than any other packet, tell
+    only without it. If nothing tells, the tap is as good as at the sender: no queue worth the name
+    is between them.
+    """
+    known = ~np.isnan(by_handshake)
+    share = np.where(known, by_handshake, by_data)
+    receiver = np.where(known, share >= 2 / 3, share > 0.5)
+    return np.where(np.isnan(share), np.nan, np.where(receiver, 1.0, 0.0))
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:

@@ -68,6 +68,13 @@ COMPRESSION_DUPLICATE_SHARE = Definition(
     "Paxson 1997",
     most=1,
 )
+# A host's own times, of its interrupts and its scheduler, change gaps by less.
+_HOST_NS = 200_000
+COMPRESSION_CLEAR = Definition(
+    "compression_clear",
+    "1",
+    "ACKs in compression events that shrank by 0.2 ms or more, above the hosts' own times",
+)
 COMPRESSION_XI_MEDIAN = Definition(
     "compression_xi_median",
     "1",
@@ -164,11 +171,12 @@ class EventsBetweenTaps(FromPair):
         COMPRESSION_BYTES,
         COMPRESSION_DUPLICATE_SHARE,
         COMPRESSION_XI_MEDIAN,
+        COMPRESSION_CLEAR,
     )
 
     @override
     def start(self) -> None:
-        self._events = LaneArray(np.add, 0, 4)
+        self._events = LaneArray(np.add, 0, 5)
         self._xi = Histogram()
         self._finders = StreakFinder(4, BUNCH_ACKS), StreakFinder(4, BUNCH_ACKS)
 
@@ -199,12 +207,14 @@ class EventsBetweenTaps(FromPair):
         streaks, xi = streaks.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
         self._xi.add(streaks.lane, xi)
         ones = np.ones_like(streaks.rows)
-        found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3]), axis=1)
+        shrank_ns = streaks.total[0] - streaks.total[1]
+        clear = streaks.rows * (shrank_ns > _HOST_NS)
+        found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3], clear), axis=1)
         self._events.add_rows(streaks.lane, found)
 
     @override
     def of_direction(self, direction: int) -> Values:
-        events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
+        events, acks, acked, duplicates, clear = (int(n) for n in self._events.of(direction))
         xi = self._xi.quantile(0.5, direction)
         return {
             COMPRESSION_EVENTS: events,
@@ -212,4 +222,5 @@ class EventsBetweenTaps(FromPair):
             COMPRESSION_BYTES: acked,
             COMPRESSION_DUPLICATE_SHARE: duplicates / acks if acks else _NO_EVENTS,
             COMPRESSION_XI_MEDIAN: _NO_EVENTS if xi is None else xi / _PARTS,
+            COMPRESSION_CLEAR: clear,
         }

@@ -217,7 +217,7 @@ class FactorBetweenTaps(FromPair):
         """Return the bound for ACKs of one segment in one direction; None if unknown."""
         data_ns = self.facts.directions[1 - path_direction].data_ns
         ack_ns = self.facts.directions[path_direction].ack_ns
-        return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
+        return factor_bound(data_ns, ack_ns) if data_ns is not None and ack_ns else None
 
     @override
     def add(self, step: Step) -> None:

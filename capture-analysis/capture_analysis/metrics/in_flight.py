@@ -2,7 +2,8 @@
 
 It reaches from the highest byte acknowledged to the highest byte seen.
 
-Unit bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
+Unit bytes; a segment of full size has the announced MSS, or else the largest payload, at least 536
+bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
 
 Vantage: near the data's sender this is the sender's flight (RFC 5681's FlightSize, but without the
 sender's knowledge from SACK); elsewhere, the data on the path from the tap to the receiver and
@@ -25,6 +26,9 @@ from capture_analysis.one_capture.tally import Tally
 IN_FLIGHT_MEAN = Definition(
     "in_flight_mean", "bytes", "mean of the bytes seen and not acknowledged after each segment"
 )
+IN_FLIGHT_SEGMENTS = Definition(
+    "in_flight_segments", "1", "mean of the bytes in flight, in segments of full size"
+)
 IN_FLIGHT_MAX = Definition(
     "in_flight_max", "bytes", "most bytes seen and not acknowledged after a segment"
 )
@@ -38,6 +42,7 @@ class InFlight(FromOne):
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Definition]] = (
         IN_FLIGHT_MEAN,
+        IN_FLIGHT_SEGMENTS,
         IN_FLIGHT_MAX,
     )
 
@@ -64,4 +69,9 @@ class InFlight(FromOne):
         if not segments or not tally.acks(direction):
             why = "nothing acknowledges data in the capture" if segments else "no data"
             return dict.fromkeys(self.per_direction, why)
-        return {IN_FLIGHT_MEAN: total / segments, IN_FLIGHT_MAX: self._most.of(direction)}
+        mean = total / segments
+        return {
+            IN_FLIGHT_MEAN: mean,
+            IN_FLIGHT_SEGMENTS: mean / int(facts.full_bytes[direction]),
+            IN_FLIGHT_MAX: self._most.of(direction),
+        }

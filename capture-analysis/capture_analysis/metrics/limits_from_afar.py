@@ -9,8 +9,8 @@ The time from one to the next has the first cause that holds:
     zero window     the receiver announces a window of 0
     receive window  a full segment more would exceed the window that the receiver announced
     pause           nothing is outstanding for a second or more
-    application     nothing is outstanding; or the next data answers the other end's: these
-                    acknowledged everything, and a loop lies between
+    application     nothing is outstanding, and the last data had PSH; or the next data answers the
+                    other end's: these acknowledged everything, and a loop lies between
     sender          otherwise: the sender held back, by its congestion window or because its
                     application had nothing to send; only a capture near the sender distinguishes
                     these
@@ -30,7 +30,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
-from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN, NO_TIME
+from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.waiting_times import (
@@ -114,12 +114,12 @@ class LimitsFromAfar(FromOne):
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
-        scaled = facts.window_shift[direction] >= 0
+        scaled = not (unscaled := missing_scale(direction, facts))
         return {
             AFAR_RECOVERY: shares[RECOVERY],
-            AFAR_RECEIVE_WINDOW: shares[RECEIVER] if scaled else NO_SCALE_SEEN,
+            AFAR_RECEIVE_WINDOW: shares[RECEIVER] if scaled else unscaled,
             AFAR_ZERO_WINDOW: shares[SHUT],
             AFAR_APPLICATION: shares[APPLICATION],
-            AFAR_SENDER: shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            AFAR_SENDER: shares[CONGESTION] if scaled else unscaled,
             AFAR_PAUSE: shares[PAUSE],
         }

@@ -32,7 +32,7 @@ from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.facts.walk import Chains
-from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
+from capture_analysis.metrics.transfer_limits import missing_scale
 from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
@@ -106,15 +106,13 @@ class Receiving(FromOne):
             return dict.fromkeys(self.per_direction, why)
         sums = [int(n) for n in self._sums.of(direction)]
         reordered, repaired, timed, delayed, reads, shut_ns, whole_ns = sums
-        scaled = facts.window_shift[direction] >= 0
+        scaled = not (unscaled := missing_scale(direction, facts))
         shut: Value = shut_ns / whole_ns if whole_ns else NO_WINDOWS
         return {
             REORDERED_SEGMENTS: reordered,
             REPAIRED_SEGMENTS: repaired,
             ACKS_DELAYED: delayed / timed if timed else NO_DELAYS,
             APPLICATION_READS: reads,
-            UNREAD_MAX: (
-                max(int(self._kept.of(direction)[_UNREAD]), 0) if scaled else NO_SCALE_SEEN
-            ),
-            WINDOW_SHUT: shut if scaled else NO_SCALE_SEEN,
+            UNREAD_MAX: (max(int(self._kept.of(direction)[_UNREAD]), 0) if scaled else unscaled),
+            WINDOW_SHUT: shut if scaled else unscaled,
         }

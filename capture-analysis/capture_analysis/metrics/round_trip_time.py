@@ -6,6 +6,9 @@ Unit ms. Data that was sent again is left out (Karn, Partridge 1987). The delay 
 counts only if the newest segment waited for it. Median and percentiles are from bins 1/128 wide,
 the minimum is exact.
 
+`rtt_growth` is the correlation of the round trip with the data in flight before the ACK: near 1 if
+a queue grows with the flight, near 0 if the receiver delays ACKs, or sends them with its answers.
+
 The handshake's three packets give the whole round trip from anywhere on the path, before the
 connection has a queue of its own: from SYN to the first packet that answers the SYN-ACK, if neither
 was sent again.
@@ -14,6 +17,7 @@ Vantage: near the data's sender the whole round trip; elsewhere its part from th
 receiver and back.
 """
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -22,9 +26,10 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.facts import Facts
+from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
 NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
@@ -44,8 +49,17 @@ RTT_P99 = Definition(
 HANDSHAKE_RTT = Definition(
     "handshake_rtt", "ms", "time from SYN to the answer to its SYN-ACK, the round trip of the path"
 )
+RTT_GROWTH = Definition(
+    "rtt_growth", "1", "correlation of round trips with the data in flight", least=-1, most=1
+)
 RTT_SAMPLES = Definition("rtt_samples", "1", "number of round trips measured")
 RTT_SPREAD = (RTT_MIN, RTT_MEDIAN, RTT_P95, RTT_P99)
+
+
+# Flights and round trips count in units of 64 bytes and 4 us.
+_BYTES, _NS = 6, 12
+_MOST_BYTES, _MOST_NS = 1 << 26, 1 << 34
+NO_GROWTH = "no round trips near the data's sender whose flights differ"
 
 
 class RoundTripTime(FromOne):
@@ -56,21 +70,36 @@ class RoundTripTime(FromOne):
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Definition]] = (
         *RTT_SPREAD,
+        RTT_GROWTH,
         RTT_SAMPLES,
         HANDSHAKE_RTT,
     )
 
     def __init__(self) -> None:
         self._times = Histogram()
+        # Number, flights, round trips, their squares, and their products.
+        self._sums = LaneArray(np.add, 0, 6)
 
     @override
     def add(self, block: Block) -> None:
         rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
-        self._times.add(block.acknowledging(rows), block.tracked.rtt_ns[rows])
+        direction, rtt_ns = block.acknowledging(rows), block.tracked.rtt_ns[rows]
+        self._times.add(direction, rtt_ns)
+        acks = block.acks
+        near = acks.spread(block.facts.tap_at <= NEAR) & (acks["rtt_ns"] >= 0)
+        near &= acks["acked_bytes"] > 0
+        if not near.any():
+            return
+        # In shares of the largest flight and of round trips up to 17 s, whose squares have room.
+        flight = np.minimum(acks["in_flight_bytes"] + acks["acked_bytes"], _MOST_BYTES) >> _BYTES
+        trip = np.minimum(acks["rtt_ns"], _MOST_NS) >> _NS
+        each = np.ones(len(acks), np.int64), flight, trip, flight**2, trip**2, flight * trip
+        self._sums.add(acks.directions, np.stack([acks.sum(x * near) for x in each], axis=1))
 
     @override
     def merge(self, other: Self) -> None:
         self._times.merge(other._times)
+        self._sums.merge(other._sums)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -83,6 +112,14 @@ class RoundTripTime(FromOne):
         }
         return {
             **times,
+            RTT_GROWTH: _correlation([int(n) for n in self._sums.of(direction)]),
             RTT_SAMPLES: int(bins.count.sum()),
             HANDSHAKE_RTT: NO_HANDSHAKE if np.isnan(whole_ns) else whole_ns / 1e6,
         }
+
+
+def _correlation(sums: Sequence[int]) -> Value:
+    """Return Pearson's correlation from exact sums; a reason if either does not vary."""
+    count, x, y, xx, yy, xy = sums
+    spread = (count * xx - x * x) * (count * yy - y * y)
+    return (count * xy - x * y) / math.sqrt(spread) if spread > 0 else NO_GROWTH

@@ -14,6 +14,8 @@ cause that holds:
                        data
     send buffer        the last data had PSH, and three ACKs or more came since, which released
                        nothing: the application had written no more
+    Nagle              less than a full segment was outstanding, nothing was lost before, and the
+                       next data came soon after its ACK (RFC 896)
     congestion window  otherwise: data waits for an ACK
     ACK compression    the part of a wait for either window by which the ACK's gap grew since both
                        ACKs were sent, minus a tick of their time stamps: a queue on the ACKs'
@@ -45,7 +47,7 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.facts import NEAR, OPTION_CUT, Facts
 from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
@@ -54,6 +56,7 @@ from capture_analysis.waiting_times import (
     APPLICATION,
     BUFFER,
     CONGESTION,
+    NAGLE,
     PAUSE,
     RECEIVER,
     RECOVERY,
@@ -64,6 +67,10 @@ from capture_analysis.waiting_times import (
 _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
 NOT_NEAR = "not captured near the data's sender, where the ACKs that release data are seen"
 NO_SCALE_SEEN = "no handshake in the capture: the scale of windows is unknown"
+SCALE_WAS_CUT = (
+    "the capture cut the handshake's options, and the scale of windows is unknown: a snap length "
+    "of 128 bytes (tcpdump -s 128) keeps them"
+)
 NO_TIME = "fewer than two packets"
 NO_STAMPS = "no time stamps in the ACKs: the time of sending is unknown"
 
@@ -115,7 +122,20 @@ LIMITED_PAUSE = Definition(
     "share of time in pauses: a second or more with nothing outstanding and an open window",
     most=1,
 )
+LIMITED_NAGLE = Definition(
+    "limited_nagle",
+    "1",
+    "share of time in which the next data waited for the ACK of less than a segment",
+    "RFC 896",
+    most=1,
+)
 TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
+
+
+def missing_scale(direction: int, facts: Facts) -> str:
+    """Return the reason why the scale of a direction's windows is unknown; "" if it is known."""
+    shift = int(facts.window_shift[direction])
+    return "" if shift >= 0 else SCALE_WAS_CUT if shift == OPTION_CUT else NO_SCALE_SEEN
 
 
 class TransferLimits(FromOne):
@@ -132,6 +152,7 @@ class TransferLimits(FromOne):
         LIMITED_SEND_BUFFER,
         LIMITED_ZERO_WINDOW,
         LIMITED_PAUSE,
+        LIMITED_NAGLE,
         TIMEOUTS,
     )
 
@@ -155,17 +176,18 @@ class TransferLimits(FromOne):
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
-        scaled = facts.window_shift[direction] >= 0
+        scaled = not (unscaled := missing_scale(direction, facts))
         return {
             LIMITED_APPLICATION: shares[APPLICATION],
             LIMITED_RECOVERY: shares[RECOVERY],
-            LIMITED_RECEIVE_WINDOW: shares[RECEIVER] if scaled else NO_SCALE_SEEN,
-            LIMITED_CONGESTION_WINDOW: shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            LIMITED_RECEIVE_WINDOW: shares[RECEIVER] if scaled else unscaled,
+            LIMITED_CONGESTION_WINDOW: shares[CONGESTION] if scaled else unscaled,
             LIMITED_ACK_COMPRESSION: (
                 NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
             ),
-            LIMITED_SEND_BUFFER: shares[BUFFER] if scaled else NO_SCALE_SEEN,
+            LIMITED_SEND_BUFFER: shares[BUFFER] if scaled else unscaled,
             LIMITED_ZERO_WINDOW: shares[SHUT],
             LIMITED_PAUSE: shares[PAUSE],
+            LIMITED_NAGLE: shares[NAGLE],
             TIMEOUTS: self._times.timeouts(direction),
         }

@@ -111,6 +111,7 @@ def _bits(direction: int, tally: Tally, facts: Facts) -> float:
     )
     sent = tally.data_frame_bytes.at(rows).sum() + tally.ack_frame_bytes.at(rows ^ 1).sum()
     time_ns = int(tally.last_ns.at(rows).max() - tally.first_ns.at(rows).min())
+    time_ns += int(tally.back_ns.at(rows)[:, 0].max())
     active_ns = time_ns - int(tally.pause_ns.at(rows).min())
     bits = 8e9 * int(sent)
     if len(rows) > 1 and bits > MOST_UTILISATION * facts.rate_bit[direction] * active_ns:

@@ -17,6 +17,8 @@ FULL = 0.9
 CANNOT_TELL = "cannot tell"
 # A cause that holds for more of the time than this is the longest, whatever else is unknown.
 MOST_OF_IT = 0.5
+# Segments in flight; a receiver that delays ACKs answers to the second one at once.
+SEVERAL = 2
 # A peak of delivery below this share of the goodput says nothing of the link.
 SHORT = 0.5
 LINK, QUEUE = "link", "queue"
@@ -28,6 +30,7 @@ CAUSES = {
     "limited_congestion_window": ("congestion window", "its congestion window is full"),
     "limited_ack_compression": ("ACK compression", "ACKs are held on their path, and then bunched"),
     "limited_send_buffer": ("send buffer", "its send buffer is empty"),
+    "limited_nagle": ("Nagle", "its small data wait for ACKs (Nagle's algorithm)"),
     "limited_zero_window": ("zero window", "the receiver's window is shut (zero window)"),
 }
 # Causes, words and metrics if the sender is far from the tap.
@@ -81,14 +84,25 @@ def limit_of(values: Numbers) -> Limit:
 
 
 def queueing(values: Numbers) -> str:
-    """Describe the delay that the queue adds to the round trip; "" if there is none."""
+    """Describe the delay that is added to the round trip; "" if there is none.
+
+    A receiver that shuts its window delays its ACKs, too. A queue adds it only if several segments
+    are in flight, and the round trip grows with them or a queue stands most of the time. With less
+    in flight the receiver delays ACKs, or sends them with its answers.
+    """
     shortest, median = _number(values, "rtt_min"), _number(values, "rtt_median")
     if shortest is None or median is None or not 0 < 1.2 * shortest < median:
         return ""
-    return (
-        f"The queue adds {_short(median - shortest)} ms: the round trip is at least "
-        f"{_short(shortest)} ms, in the median {_short(median)} ms."
-    )
+    if _number(values, "zero_windows"):
+        return ""
+    flight = _number(values, "in_flight_segments") or 0.0
+    grows, stands = (_number(values, name) or 0.0 for name in ("rtt_growth", "standing_queue"))
+    trips = f"the round trip is at least {_short(shortest)} ms, in the median {_short(median)} ms."
+    if flight < SEVERAL:
+        return f"ACKs come {_short(median - shortest)} ms late, or with answers: {trips}"
+    if max(grows, stands) < MOST_OF_IT:
+        return ""
+    return f"The queue adds {_short(median - shortest)} ms: {trips}"
 
 
 def _full_link(values: Numbers) -> Limit | None:

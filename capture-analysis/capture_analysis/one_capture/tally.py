@@ -38,6 +38,7 @@ _SUMS = (
     "last_ack_ns",
     "answer_ns",
     "acked_ns",
+    "back_ns",
     "shut",
 )
 _Tally = ctypes.c_void_p * len(_SUMS)
@@ -65,6 +66,8 @@ class Tally:
             open window. The half that opened the connection asks: its wait for the answer, and the
             other's time before the answer, are no pauses of the other.
         answer_ns: longest time from the opposite direction's last data to its own; -1 if none.
+        back_ns: time of data, and of pure ACKs, before a clock was set back by a second or more;
+            first_ns and the like are then those behind that step.
         acked_ns: time of the last packet that was the first to acknowledge data; -1 if none.
         shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.
     """
@@ -87,6 +90,7 @@ class Tally:
         self.last_ack_ns = LaneArray(np.maximum, -1)
         self.answer_ns = LaneArray(np.maximum, -1)
         self.acked_ns = LaneArray(np.maximum, -1)
+        self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
 
     def add(self, block: "Block") -> None:
@@ -128,6 +132,7 @@ class Tally:
         It is 0 with one packet.
         """
         span = self.last_ns.of(direction) - self.first_ns.of(direction)
+        span += int(self.back_ns.of(direction)[0])
         return max(int(span) - int(self.pause_ns.of(direction)), 0)
 
     def active_times_ns(self, directions: int) -> IntArray:
@@ -135,6 +140,7 @@ class Tally:
         rows = np.arange(directions)
         ends = (self.first_ns, self.last_ns), (self.first_ack_ns, self.last_ack_ns)
         spans = np.stack([last.at(rows) - first.at(rows) for first, last in ends])
+        spans += self.back_ns.at(rows).T
         return np.maximum(spans - self.pause_ns.at(rows), 0)
 
     def directions(self) -> IntArray:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from capture_analysis.facts.facts import LAN_NS
 from capture_analysis.metrics.compression_factor import BOUND_TOLERANCE
 from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.one_capture.document import numbers
@@ -18,6 +19,7 @@ _SOURCES = {
     "link acks": "the pace of all acknowledgements on the link",
     "opposite": "the opposite way",
 }
+LAN_MS = LAN_NS / 1e6
 # Shorter times before an answer are not named.
 _LONG_ANSWER_S = 0.5
 _WAITED_FOR = {
@@ -29,6 +31,7 @@ _WAITED_FOR = {
     "send_buffer": "its send buffer",
     "zero_window": "a zero window",
     "pause": "pauses",
+    "nagle": "ACKs of its small data (Nagle)",
 }
 _SENT_AGAIN = (
     ("fast", "because ACKs reported a gap"),
@@ -230,7 +233,10 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
     if vantage == "unknown":
         yield "The capture's place on the path is unknown."
     else:
-        yield f"The capture was made {vantage} (agreement {percent(at.get('confidence'))})."
+        trip = facts.get("round_trip", {}).get("value")
+        beside = vantage != "in the middle" and trip is not None and trip < LAN_MS
+        where = f"{vantage}, on that host or beside it, as on any LAN" if beside else vantage
+        yield f"The capture was made {where} (agreement {percent(at.get('confidence'))})."
 
 
 def _limits(metrics: Metrics, vantage: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.pages.headline import Metrics, beside_bound, percent, value
 from capture_analysis.pages.page_template import number
 
-# Jitter alone shrinks a smaller share of the gaps on any path.
-_NOTABLE = 0.01
+# Fewer ACKs in compression events are no finding, nor is a smaller share of gaps that shrank.
+_NOTABLE, _LEAST_ACKS = 0.01, 10
 
 
 def pair_verdict(metrics: Metrics) -> str:
@@ -16,9 +16,14 @@ def pair_verdict(metrics: Metrics) -> str:
     share = value(metrics, "acks_compressed")
     if share is None:
         return "Too few ACKs passed both captures to tell whether they are compressed"
-    if share < _NOTABLE:
+    if share < _NOTABLE or not _clear(metrics):
         return "ACKs are not compressed between the two captures"
     return f"ACKs are compressed between the two captures: {percent(share)} of their gaps"
+
+
+def _clear(metrics: Metrics) -> bool:
+    """Tell whether enough ACKs are in events that shrank by more than a host's own time."""
+    return (value(metrics, "compression_clear") or 0.0) >= _LEAST_ACKS
 
 
 def pair_headline(metrics: Metrics, document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -43,6 +48,8 @@ def _compression(metrics: Metrics) -> Iterator[str]:
         return
     yield f"{percent(share)} of the gaps between ACKs shrank below {COMPRESSED_BELOW:g} of what"
     yield "they were when sent."
+    if share >= _NOTABLE and not _clear(metrics):
+        yield "No compression event of ten ACKs in all exceeds the hosts' own times of 0.2 ms."
     events, acks = value(metrics, "compression_events"), value(metrics, "compression_acks")
     if events:
         yield f"By Paxson's definition that makes {number(events)} compression events with"
@@ -62,7 +69,7 @@ def _receiver(metrics: Metrics) -> Iterator[str]:
         yield f"{number(held)} ACKs were sent in bunches that the receiver had held"
         yield f"({number(value(metrics, 'held_events'))} times)."
     else:
-        shrunk = (value(metrics, "acks_compressed") or 0) >= _NOTABLE
+        shrunk = (value(metrics, "acks_compressed") or 0) >= _NOTABLE and _clear(metrics)
         yield f"{'The path' if shrunk else 'Neither'}: the receiver sent no ACKs in a bunch."
 
 

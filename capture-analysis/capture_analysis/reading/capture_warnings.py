@@ -63,8 +63,8 @@ _SENTENCES = {
         "left out, and if a clock was set all later times are shifted"
     ),
     "options_cut": (
-        "{packets} with TCP options that end too early: time stamps and SACK after that "
-        "end are missing"
+        "{packets} with TCP options that end too early: time stamps, SACK and the scale of windows "
+        "after that end are missing; a snap length of 128 bytes (tcpdump -s 128) keeps them"
     ),
     "length_guessed": (
         "{packets} of IP length 0 (segmentation offload): their payload is taken from "
@@ -98,14 +98,13 @@ def warnings_of(
         found.append(
             f"of {frames} too little was kept to identify the protocol (the snap length "
             "cuts headers): they are left out, and their payload is missing in every "
-            "number"
+            "number; 128 bytes (tcpdump -s 128) are enough"
         )
     if counts.not_tcp - counts.tunnels() > counts.packets:
         packets = _many(counts.not_tcp - counts.tunnels(), "packet")
         found.append(
-            f"{packets} without TCP are not analysed: QUIC over UDP encrypts its acknowledgements "
-            "(RFC 9001), so a capture shows only sizes and times; the endpoint's log (qlog) names "
-            "the causes"
+            f"{packets} without TCP are not analysed; if they are QUIC, which encrypts its "
+            "acknowledgements (RFC 9001), the endpoint's log (qlog) names the causes"
         )
     if counts.tunnels():
         each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())

@@ -207,7 +207,8 @@ def _why_not(a: _Reading, b: _Reading) -> str:
         return f"{a.name} and {b.name}: common connections, but the captures do not overlap{hint}"
     return (
         f"{a.name} and {b.name}: common connections, but no common packet: the captures may be of"
-        " different times or of one direction each, or offloads or a proxy cut the data anew"
+        " different times or of one direction each, one may lack TCP options that its snap length"
+        " cut, or offloads or a proxy cut the data anew"
         f"{hint}"
     )
 

@@ -21,7 +21,7 @@
 #define BYTES_OF_A_DIRECTION 4
 #define BYTES_OF_A_PACKET 8
 #define PIECE_ROWS_MAX 7
-#define SUMS 19
+#define SUMS 20
 
 /* The tap's place: near the sender, in the middle, near the receiver, unknown. */
 static const double PLACES[] = { 0, 0.5, 1, NAN };
@@ -110,7 +110,7 @@ static struct ca_tally tally_of(struct kept *kept)
 	return (struct ca_tally){
 		kept->kinds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7],
 		sums[8], sums[9], kept->sums[10], sums[11], sums[12], sums[13], sums[14], sums[15],
-		sums[16], sums[17], kept->shut,
+		sums[16], sums[17], kept->sums[18], kept->shut,
 	};
 }
 

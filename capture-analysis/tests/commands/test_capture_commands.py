@@ -93,7 +93,7 @@ def test_quic_is_refused_with_the_reason(
     assert main(["metrics", str(path)]) == 2
     said = capsys.readouterr().err
     assert "no TCP packet in 30 frames: 30 not tcp; 30 packets without TCP are not analysed" in said
-    assert "QUIC over UDP encrypts its acknowledgements (RFC 9001)" in said
+    assert "if they are QUIC, which encrypts its acknowledgements (RFC 9001)" in said
     assert "endpoint's log (qlog)" in said
 
 

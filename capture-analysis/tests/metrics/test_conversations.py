@@ -11,7 +11,7 @@ from capture_analysis.tracking import Tracker
 from capture_analysis.waiting_times import WaitingTimes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measured_captures import values
+from measured_captures import START_NS, values
 from reference.limits import CAUSES, times_by_cause
 from scripted import MSS, Script
 
@@ -170,6 +170,43 @@ def test_a_shut_window_is_a_cause_and_no_pause(place_us: int, *, probes: bool) -
     assert shares(found, "pause") == 0
     assert found.pauses == 0
     assert "idle" not in limit.sentence
+
+
+def small_writes(waits: int = 60) -> Script:
+    """Make an application whose second small write waits for the delayed ACK of its first."""
+    script, now = Script(80, 55), 10 * MS
+    for _ in range(waits):
+        script.data(0, now, 100)
+        script.hears(1)
+        now += 41 * MS
+        script.ack(1, now)
+        script.data(0, now + 30, 100)
+        script.hears(1)
+        now += 12 * MS
+        script.data(1, now, 100)
+        script.hears(0)
+        script.ack(0, now + 30)
+        now += 100
+    return script
+
+
+def test_small_data_that_wait_for_their_ack() -> None:
+    """Nagle's algorithm against delayed ACKs limits, not a congestion window that is open."""
+    found = limits(small_writes())
+    assert limit_of(vars(found)).cause == "Nagle"
+    assert found.limited_nagle == pytest.approx(41 / 53.1, abs=0.02)
+
+
+def test_a_clock_that_is_set_back() -> None:
+    """A clock set back by an hour costs the gap that it touches, and changes no other number."""
+    capture = rpc("client", lost=20).captured()
+    capture.whole.time_ns[:] += START_NS
+    before = values(measure(capture), 0)
+    capture.whole.time_ns[len(capture.whole) // 2 :] -= 3_600_000_000_000
+    after = values(measure(capture), 0)
+    assert after.limited_application == pytest.approx(before.limited_application, abs=0.01)
+    assert after.data_time == pytest.approx(before.data_time, abs=0.1)
+    assert after.goodput == pytest.approx(before.goodput, rel=0.05)
 
 
 NS = st.sampled_from([0, 50_000, 900_000, 4_000_000, 30_000_000, 600_000_000, 2 * 10**9, -(10**6)])

@@ -22,6 +22,7 @@ SHARES = (
     "limited_send_buffer",
     "limited_zero_window",
     "limited_pause",
+    "limited_nagle",
 )
 
 
@@ -172,7 +173,7 @@ def test_limits_equal_a_count_by_packet() -> None:
         capture.whole.window[:] = window
         found = limits(capture)
         shares = [getattr(found, name) for name in SHARES]
-        assert shares == pytest.approx([*by_hand(capture), 0, 0, 0, 0])
+        assert shares == pytest.approx([*by_hand(capture), 0, 0, 0, 0, 0])
         assert found.limited_recovery > 0.1
     assert limits(captured()).limited_recovery == 0
 

@@ -152,14 +152,26 @@ def test_unknown_shares() -> None:
 
 def test_queue_in_words() -> None:
     """The sentence has the queue's delay, median minus shortest round trip, if above a fifth."""
-    assert queueing({"rtt_min": 16.1, "rtt_median": 81.0}) == (
+    grows = {"in_flight_segments": 9.0, "rtt_growth": 0.9}
+    assert queueing(grows | {"rtt_min": 16.1, "rtt_median": 81.0}) == (
         "The queue adds 64.9 ms: the round trip is at least 16.1 ms, in the median 81 ms."
     )
-    assert not queueing({"rtt_min": 16.1, "rtt_median": 19.0})
-    assert queueing({"rtt_min": 10.0, "rtt_median": 12.1})
-    assert not queueing({"rtt_min": 10.0, "rtt_median": 12.0})
-    assert not queueing({"rtt_min": 0.0, "rtt_median": 19.0})
-    assert not queueing({"rtt_min": "none", "rtt_median": 19.0})
+    assert not queueing(grows | {"rtt_min": 16.1, "rtt_median": 19.0})
+    assert queueing(grows | {"rtt_min": 10.0, "rtt_median": 12.1})
+    assert not queueing(grows | {"rtt_min": 10.0, "rtt_median": 12.0})
+    assert not queueing(grows | {"rtt_min": 0.0, "rtt_median": 19.0})
+    assert not queueing(grows | {"rtt_min": "none", "rtt_median": 19.0})
+
+
+def test_late_acks_are_no_queue() -> None:
+    """A delay is the queue's only if round trips grow with a flight of several segments."""
+    late = {"rtt_min": 20.0, "rtt_median": 220.0}
+    assert queueing(late | {"in_flight_segments": 0.02, "rtt_growth": 0.9}) == (
+        "ACKs come 200 ms late, or with answers: the round trip is at least 20 ms, in the median "
+        "220 ms."
+    )
+    assert not queueing(late | {"in_flight_segments": 9.0, "rtt_growth": 0.1})
+    assert queueing(late | {"in_flight_segments": 9.0, "standing_queue": 0.9}).startswith("The que")
 
 
 def test_limit_in_json() -> None:

@@ -176,9 +176,17 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+def test_gaps_that_hosts_shrank_are_no_compression() -> None:
+    """Two captures of a LAN show compressed ACKs only by events above the hosts' own times."""
+    found = metrics(acks_compressed=0.87, compression_events=6, compression_clear=0, held_acks=0)
+    assert pair_verdict(found) == "ACKs are not compressed between the two captures"
+
+
 def test_pair_tells_path_from_receiver() -> None:
     """For two captures the share is of gaps, and distinguishes path and receiver."""
-    found = metrics(acks_compressed=0.25, held_acks=0, data_lost=2, data_offered=9)
+    found = metrics(
+        acks_compressed=0.25, compression_clear=40, held_acks=0, data_lost=2, data_offered=9
+    )
     found["data_go"] = "a_to_b"  # type: ignore[assignment]
     assert pair_verdict(found).endswith("25 % of their gaps")
     text = " ".join(answer for _, answer in pair_headline(found, DOCUMENT))

@@ -10,7 +10,7 @@ from capture_analysis.tracking import Kind, Tracked
 
 CAUSES = (
     *("application", "recovery", "receive window", "congestion window", "ACK compression"),
-    *("send buffer", "zero window", "pause"),
+    *("send buffer", "zero window", "pause", "Nagle"),
 )
 SECOND_NS = 1_000_000_000
 _DATA = range(Kind.NEW_DATA, Kind.PROBE + 1)
@@ -44,7 +44,8 @@ class _Sender:
         self.answers = direction % 2 == 1
         self.near = facts.tap_at[direction] <= NEAR
         self.round_trip_ns = float(np.nan_to_num(facts.round_trip_ns[direction]))
-        self.loop_ns = float(facts.tap_at[direction]) * self.round_trip_ns
+        lan = facts.round_trip_ns[direction] < 1e6
+        self.loop_ns = (1.0 if lan else float(facts.tap_at[direction])) * self.round_trip_ns
         self.shift = int(facts.window_shift[direction])
         self.segment = int(facts.segment_bytes[direction])
         self.tick_ns = int(facts.tick_whole_ns[direction])
@@ -52,7 +53,9 @@ class _Sender:
         self.since = dict.fromkeys(("wait", "held", "full", "full held", *CAUSES), 0)
         self.last_ns = self.data_ns = self.ack_ns = self.heard_ns = -1
         self.sent = self.acked = self.edge = self.repaired = self.peak = self.peak_at = -1
-        self.unreleased, self.stamp, self.lossy = -1, -1, False
+        self.unreleased, self.stamp, self.lossy, self.outstanding = -1, -1, False, -1
+        longest = int(facts.longest_bytes[direction])
+        self.full = longest if longest < 9216 else 536
         self.coming: deque[tuple[int, int, int]] = deque()
 
     def passing(self) -> str:
@@ -121,20 +124,26 @@ class _Sender:
         if self.acked < 0:
             self.acked = max(start, 0)
         if tracked.kind[row] != Kind.PROBE:
-            self.decide("recovery" if again else self.reason(time_ns), again, self.paused(time_ns))
+            waited = self.near or self.unreleased >= 0 or self.heard(time_ns)
+            idle = "application" if waited else "congestion window"
+            wait = "recovery" if again else self.reason(time_ns)
+            self.decide(wait, idle, again, self.paused(time_ns))
             self.data_ns = time_ns
             self.unreleased = 0 if packets.flags[row] & 8 else -1
         self.sent = max(self.sent, start + int(packets.payload_bytes[row]))
         self.lossy |= again
         if hole or again:
             self.repaired = self.sent
-        flight = max(self.sent - self.acked, 0)
+        flight = self.outstanding = max(self.sent - self.acked, 0)
         if flight > self.peak:
             self.peak, self.peak_at = flight, self.sent
 
+    def heard(self, time_ns: int) -> bool:
+        soon = time_ns - self.heard_ns < 0.9 * self.loop_ns
+        return 0 <= self.heard_ns >= self.data_ns and not soon
+
     def reason(self, time_ns: int) -> str:
-        heard = 0 <= self.heard_ns >= self.data_ns
-        if heard and time_ns - self.heard_ns >= 0.9 * self.loop_ns:
+        if self.heard(time_ns):
             return "application"
         if not self.near:
             return "congestion window"
@@ -144,6 +153,12 @@ class _Sender:
         grows = self.lossy or self.sent - self.peak_at <= 4 * self.peak
         paced = grows and since_data_ns <= max(0.1 * self.round_trip_ns, 1e6)
         if since_data_ns <= soon_ns or (behind_ack and since_ack_ns <= soon_ns) or paced:
+            if (
+                not self.lossy
+                and behind_ack
+                and self.outstanding < self.full >= 0 >= self.sent - self.acked
+            ):
+                return "Nagle"
             return "send buffer" if self.unreleased >= 3 else "congestion window"
         return "application"
 
@@ -153,11 +168,13 @@ class _Sender:
             return idle_ns
         return max(idle_ns - thinks_ns, 0) if self.answers else min(idle_ns, thinks_ns)
 
-    def decide(self, wait: str, again: bool, paused_ns: int) -> None:
+    def decide(self, wait: str, idle: str, again: bool, paused_ns: int) -> None:
         since, self.since = self.since, dict.fromkeys(self.since, 0)
         if paused_ns >= SECOND_NS:
             since["pause"] = paused_ns
             since["application"] -= paused_ns
+        since["application"], idle_ns = 0, since["application"]
+        since[idle] += idle_ns
         since[wait] += since["wait"]
         since["ACK compression" if wait == "congestion window" else wait] += since["held"]
         since["recovery" if again else "receive window"] += since["full"]
@@ -166,5 +183,5 @@ class _Sender:
             self.spent[cause] += since[cause]
 
     def finished(self) -> list[int]:
-        self.decide("application", again=False, paused_ns=self.since["application"])
+        self.decide("application", "application", again=False, paused_ns=self.since["application"])
         return list(self.spent.values())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Mark
-from capture_analysis.flow_table import NO_SCALE
+from capture_analysis.flow_table import NO_SCALE, SCALE_CUT
 from numpy.typing import NDArray
 
 from reference.parser.frames import Bytes, Cursor, Fate, headers_at
@@ -108,6 +108,8 @@ def read_options(segments: Cursor) -> Options:
         _take(data, options, rows, at[rows])
         at[rows] += length[going_on]
         rows = rows[at[rows] < end[rows]]
+    cut = (options.marks & Mark.OPTIONS_CUT) != 0
+    options.window_scale[cut & (options.window_scale == NO_SCALE)] = SCALE_CUT
     return options
 
 

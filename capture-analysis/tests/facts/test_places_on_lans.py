@@ -1,0 +1,46 @@
+"""The tap's place on a path with a round trip below a millisecond."""
+
+import numpy as np
+import pytest
+from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.single import measure
+from measured_captures import values
+from scripted import MSS, Script
+
+
+def writes(to_server_us: int, to_client_us: int, answer_us: int, gap_us: int = 5_000) -> Script:
+    """Make a client that writes now and then, and a server whose ACKs are sooner or later."""
+    script = Script(to_server_us + to_client_us, to_server_us)
+    for number in range(100):
+        now = 10_000 + number * gap_us
+        script.data(0, now, MSS)
+        script.hears(1)
+        script.ack(1, now + answer_us)
+    return script
+
+
+@pytest.mark.parametrize(
+    ("to_server_us", "to_client_us", "answer_us", "near"),
+    [
+        pytest.param(60, 25, 15, True, id="its ACKs are sooner than its answer to a SYN"),
+        pytest.param(400, 30, 380, True, id="at the sender of a switched network"),
+        pytest.param(34, 29, 6, True, id="nothing tells"),
+        pytest.param(20, 300, 8, False, id="at the receiver"),
+    ],
+)
+def test_place_by_the_handshake(
+    to_server_us: int, to_client_us: int, answer_us: int, *, near: bool
+) -> None:
+    """The host that takes half as long in the handshake is the capture's; else the sender's is."""
+    measured = measure(writes(to_server_us, to_client_us, answer_us).captured())
+    assert (measured.facts.tap_at[0] <= 0.1) == near
+    assert (measured.facts.tap_at[0] >= 0.9) != near
+    assert limit_of(vars(values(measured, 0))).cause == "application"
+
+
+def test_no_place_is_in_the_middle_of_a_lan() -> None:
+    """Whatever the times, the place on a LAN is at one of its ends, or unknown."""
+    for share in range(1, 20):
+        found = measure(writes(10 * share, 200 - 10 * share, 30).captured()).facts.tap_at
+        assert not ((found > 0.1) & (found < 0.9)).any()
+        assert not np.isnan(found[0])
