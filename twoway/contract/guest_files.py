@@ -122,6 +122,9 @@ class StreamSource(_Said):
 
     sndbuf_limited_us: Count = Field(description="time in which its send buffer held it back")
     rwnd_limited_us: Count = Field(description="time in which the receiver's window held it back")
+    gave_up: bool = Field(
+        default=False, description="the kernel gave the connection up: no ACK came"
+    )
 
 
 class StreamSink(_Said):

@@ -18,6 +18,7 @@ from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
 from twoway.description.matrix import Axis
 from twoway.description.programs import HostProgram
+from twoway.description.socket_options import SocketOptions
 from twoway.description.stack import HostSettings, RouterSettings, Stack, with_stacks
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.description.traffic.registry import kinds
@@ -122,6 +123,9 @@ class Connections(Model):
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
     ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
+    socket: SocketOptions = Field(
+        default=SocketOptions(), description="options of its sockets, as a program would set them"
+    )
 
 
 # A flow has a field for every kind of traffic; mypy does not accept a computed base.
@@ -286,7 +290,11 @@ class Experiment(Model):
 
     def stack_of(self, node: str) -> Stack:
         """Return a node's stack; that of routers and switches is the experiment's."""
-        return self.hosts[node].stack if node in self.hosts else self.stack
+        return self.settings_of(node).stack
+
+    def settings_of(self, node: str) -> HostSettings:
+        """Return a host's settings; those of routers and switches are the experiment's stack."""
+        return self.hosts.get(node) or HostSettings(stack=self.stack)
 
     def sysctls_of(self, node: str, *, router: bool) -> Mapping[str, int | str]:
         """Return the sysctls that the file gives a node."""

@@ -21,7 +21,12 @@ from twoway.description.matrix import matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
-from twoway.description.stack import MOST_RECEIVE_BUFFER_BYTES, Stack, shared_problems
+from twoway.description.stack import (
+    MOST_RECEIVE_BUFFER_BYTES,
+    Stack,
+    qdisc_problems,
+    shared_problems,
+)
 from twoway.description.statement_rules import statement_problems
 from twoway.description.sysctls import sysctl_problems
 from twoway.description.traffic.registry import kinds
@@ -112,6 +117,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     )
     problems += _ip_problems(experiment)
     problems += shared_problems(experiment.stack, experiment.hosts)
+    problems += qdisc_problems(experiment.hosts)
     problems += _theory_problems(experiment)
     problems += _sysctl_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)

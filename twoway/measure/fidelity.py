@@ -274,17 +274,19 @@ def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[Fidelit
     experiment sets that window or the receiver's buffer.
     """
     connection, experiment = view.connection, analysis.run.manifest.experiment
-    asked = connection.window_packets or connection.alpha_packets
-    if asked:
-        return []
     said = analysis.run.document(f"traffic/{name}-source.json", StreamSource)
+    found = []
+    if said.gave_up:
+        what, warning = f"{name}: given up by the kernel: no ACK came", Verdict.WARNING
+        found.append(FidelityRow(check=what, value=1, bound="0", verdict=warning))
+    if connection.window_packets or connection.alpha_packets:
+        return found
     sender, receiver = (experiment.stack_of(end) for end in (connection.from_, connection.to))
     limits = [("its send buffer", said.sndbuf_limited_us, sender)]
     if not (receiver.receive_window_packets or receiver.receive_buffer_bytes):
         limits.append(("the receiver's window", said.rwnd_limited_us, receiver))
     lasts_ns = (connection.stop_ns or analysis.run.stop_ns) - connection.start_ns
     most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
-    found = []
     for by, us, stack in limits:
         row = checks.row(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
         if us > most_us and stack.preset == "linux":

@@ -10,7 +10,7 @@ from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.graph import Graph
 from twoway.description.recorded import DEFAULT, Route
-from twoway.description.stack import Stack
+from twoway.description.stack import HostSettings, Stack
 from twoway.links.interface import Interface
 
 # The settings of IPv6 of each interface, in this order: no requests for an address or a router, no
@@ -123,19 +123,23 @@ def field_sysctls(stack: Stack) -> dict[str, int | str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def host_qdisc(stack: Stack) -> tuple[str, dict[tuple[str, ...], int | str]]:
+def host_qdisc(host: HostSettings) -> tuple[str, dict[tuple[str, ...], int | str]]:
     """Return tc's words for the qdisc of a host's interface, and the values to read back."""
-    if stack.is_linux:  # the kernel's default qdisc of an interface with one queue
+    if host.qdisc is not None:
+        return host.qdisc.tc, {("kind",): host.qdisc.kind}
+    if host.stack.is_linux:  # the kernel's default qdisc of an interface with one queue
         return "pfifo_fast", {("kind",): "pfifo_fast"}
     return "pfifo limit 10000", {("kind",): "pfifo", ("options", "limit"): 10000}
 
 
-def link_command(stack: Stack, interface: Interface) -> str:
+def link_command(stack: Stack, interface: Interface, txqueuelen: int | None) -> str:
     """Build an interface's ip(8) batch line: MTU, GSO.
 
     gso_max_segs 1: no packet of several segments (docs/decisions/0023).
     """
     size = f"mtu {stack.mtu_bytes} gso_max_segs {stack.gso_max_segs}"
+    if txqueuelen is not None:
+        size += f" txqueuelen {txqueuelen}"
     return f"link set dev {interface.name} {size}"
 
 
@@ -210,9 +214,11 @@ def host_routes(graph: Graph, interface: Interface, ip: IpVersion) -> dict[str, 
     return found
 
 
-def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
+def link_readback(stack: Stack, interface: Interface, txqueuelen: int | None) -> list[Readback]:
     """List what `ip -j -d link show` must print for one interface."""
+    length = [Readback(path=(interface.name, "txqlen"), value=txqueuelen)]
     return [
+        *(length if txqueuelen is not None else ()),
         Readback(path=(interface.name, "mtu"), value=stack.mtu_bytes),
         Readback(path=(interface.name, "address"), value=interface.mac),
         Readback(path=(interface.name, "gso_max_segs"), value=stack.gso_max_segs),

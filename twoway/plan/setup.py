@@ -168,8 +168,9 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.of(node):
         if ip == 4:
-            lines.append(personality.link_command(stack, interface))
-            links += personality.link_readback(stack, interface)
+            length = point.experiment.settings_of(node).txqueuelen
+            lines.append(personality.link_command(stack, interface, length))
+            links += personality.link_readback(stack, interface, length)
         if interface.address:
             lines += personality.neighbour_commands(graph, interface, ip)
             neighbours += personality.neighbour_readback(graph, interface, ip)
@@ -229,7 +230,7 @@ def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Ste
     if node in point.graph.hosts:
         for interface in point.graph.of(node):
             name = interface.name
-            words, options = personality.host_qdisc(point.experiment.stack_of(node))
+            words, options = personality.host_qdisc(point.experiment.settings_of(node))
             lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             wanted += [Readback(path=(name, *path), value=v) for path, v in options.items()]
     if not lines:

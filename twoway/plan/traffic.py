@@ -71,7 +71,8 @@ def streams(point: Point) -> Iterable[Program]:
         ends[c.from_].append(_send(point, c))
         reports[c.from_].append(f"{TRAFFIC}/{c.name}-source.json")
     for c in point.connections:
-        ends[c.to].append(_receive(c, buffers[c.to]))
+        own = point.flows[c.name].socket.receive_buffer_bytes
+        ends[c.to].append(_receive(c, own or buffers[c.to]))
         reports[c.to].append(f"{TRAFFIC}/{c.name}-sink.json")
     for node in ends:
         yield Program(
@@ -98,7 +99,8 @@ def _send(point: Point, connection: Connection) -> str:
         --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(point)}
         --congestion {connection.congestion_in_kernel}
     """.split()
-    if not point.experiment.stack_of(connection.from_).is_linux:
+    linux = point.experiment.stack_of(connection.from_).is_linux
+    if not (linux or point.flows[connection.name].socket.send_buffer_bytes):
         words += ["--send-buffer", str(send_buffer_bytes(point, connection))]
     return " ".join([*words, *(f"--{option}" for option in _source_options(point, connection))])
 
@@ -112,6 +114,7 @@ def _source_options(point: Point, connection: Connection) -> Iterable[str]:
         yield f"bytes {connection.transfer_bytes}"
     if point.experiment.stack_of(connection.from_).pacing:
         yield "pacing"
+    yield from (f"option {each}" for each in flow.socket.of_source)
 
 
 def datagram_sink(flow: DatagramFlow) -> Program:

@@ -5,7 +5,8 @@
  *   stream FOLDER < ENDS
  *   ENDS: send NAME --to ADDRESS --port N [--source-port N] --connect-at NS
  *              --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
- *              [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
+ *              [--pacing] [--option LEVEL,NAME,VALUE]... [--bytes N | --interval NS
+ *              --sizes BYTES,BYTES...]
  *         receive NAME --port N [--receive-buffer BYTES] [--ipv6]
  *
  * Each line of standard input is one end. Its report, FOLDER/NAME-source.json or
@@ -22,7 +23,8 @@
  * With --bytes the source has that many to send and then nothing, with --interval it
  * writes one of --sizes, in turn, at each multiple of it: a constant rate, or frames
  * of a film. With --pacing the kernel spreads each window over its round trip, at the
- * rate that tcp_pacing_ca_ratio and tcp_pacing_ss_ratio set.
+ * rate that tcp_pacing_ca_ratio and tcp_pacing_ss_ratio set. An --option of the socket has the numbers
+ * of setsockopt(2); it is the last that is set. A connection that the kernel gives up ends early.
  *
  * A thread that waits in a call of the kernel's costs nothing; waiting for several sockets at once
  * would take two more system calls for each piece of data (docs/decisions/0058).
@@ -62,10 +64,15 @@
  * A thread's stack, which is locked in memory: room for a line to write and a signal's registers.
  */
 #define STACK_BYTES   (32 << 10)
-#define MOST_WORDS    32
+#define MOST_WORDS    48
+#define MOST_OPTIONS  8
 /* Descriptors of an end, and of the program: a sink has its listener, too; reports come one by one. */
 #define END_FILES     3
 #define OWN_FILES     16
+
+struct option_value {
+	int level, name, value;
+};
 
 struct end {
 	bool sends;
@@ -77,7 +84,9 @@ struct end {
 	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns, bytes;
 	const char *congestion, *sizes;
 	int send_buffer_bytes, receive_buffer_bytes;
-	bool pacing, ipv6;
+	struct option_value options[MOST_OPTIONS];
+	int n_options;
+	bool pacing, ipv6, gave_up;
 };
 
 static void *zeros;
@@ -168,6 +177,15 @@ static void interrupt_at(const struct end *end)
 		die("timer");
 }
 
+/* Tell whether a failed write is the connection's end: the kernel gave it up. */
+static bool ended(void)
+{
+	if (errno != EINTR && errno != ETIMEDOUT)
+		die("write");
+	own->gave_up = own->gave_up || errno == ETIMEDOUT;
+	return own->gave_up;
+}
+
 static void write_unlimited(int fd, const struct end *end)
 {
 	struct iovec iov[IOVECS];
@@ -176,8 +194,8 @@ static void write_unlimited(int fd, const struct end *end)
 		iov[i] = (struct iovec){ zeros, BUFFER_BYTES };
 	interrupt_at(end);
 	while (plan_now_ns() < end->stop_at_ns)
-		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
-			die("write");
+		if (writev(fd, iov, IOVECS) < 0 && ended())
+			return;
 }
 
 static void write_transfer(int fd, const struct end *end)
@@ -188,8 +206,8 @@ static void write_transfer(int fd, const struct end *end)
 	interrupt_at(end);
 	while (left && plan_now_ns() < end->stop_at_ns) {
 		n = write(fd, zeros, left < BUFFER_BYTES ? left : BUFFER_BYTES);
-		if (n < 0 && errno != EINTR)
-			die("write");
+		if (n < 0 && ended())
+			return;
 		left -= n > 0 ? n : 0;
 	}
 	plan_sleep_until(end->stop_at_ns);
@@ -215,8 +233,8 @@ static void write_paced(int fd, const struct end *end)
 		plan_sleep_until(at);
 		if (plan_now_ns() >= end->stop_at_ns)
 			break;
-		if (write(fd, zeros, next_size(end->sizes, &next)) < 0 && errno != EINTR)
-			die("write");
+		if (write(fd, zeros, next_size(end->sizes, &next)) < 0 && ended())
+			return;
 	}
 }
 
@@ -282,6 +300,9 @@ static void send_stream(const struct end *end)
 	if (end->pacing)
 		set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most_pacing, sizeof(most_pacing),
 			   "SO_MAX_PACING_RATE");
+	for (int i = 0; i < end->n_options; i++)
+		set_int(fd, end->options[i].level, end->options[i].name, end->options[i].value,
+			"option of the file");
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
 	plan_sleep_until(end->connect_at_ns);
@@ -298,11 +319,12 @@ static void send_stream(const struct end *end)
 	write_line(report, "{\"role\": \"send\", \"source_port\": %d, \"port\": %d, \"congestion\": \"%.16s\", "
 	       "\"bytes_acked\": %" PRIu64 ", \"bytes_sent\": %" PRIu64
 	       ", \"bytes_retransmitted\": %" PRIu64 ", \"retransmits\": %u"
-	       ", \"rwnd_limited_us\": %" PRIu64 ", \"sndbuf_limited_us\": %" PRIu64 "}\n",
+	       ", \"rwnd_limited_us\": %" PRIu64 ", \"sndbuf_limited_us\": %" PRIu64
+	       ", \"gave_up\": %s}\n",
 	       end->source_port, end->port, name, (uint64_t)info.tcpi_bytes_acked,
 	       (uint64_t)info.tcpi_bytes_sent, (uint64_t)info.tcpi_bytes_retrans,
 	       info.tcpi_total_retrans, (uint64_t)info.tcpi_rwnd_limited,
-	       (uint64_t)info.tcpi_sndbuf_limited);
+	       (uint64_t)info.tcpi_sndbuf_limited, end->gave_up ? "true" : "false");
 }
 
 static void receive_stream(const struct end *end)
@@ -356,6 +378,14 @@ static bool valid_sizes(const char *sizes)
 	return true;
 }
 
+static bool parse_option(struct end *end, const char *text)
+{
+	struct option_value *option = &end->options[end->n_options];
+
+	return end->n_options++ < MOST_OPTIONS &&
+	       sscanf(text, "%d,%d,%d", &option->level, &option->name, &option->value) == 3;
+}
+
 /* Read the options of an end; argv[0] is `send` or `receive`, argv[1] its name. */
 static bool parse_end(struct end *end, int argc, char **argv)
 {
@@ -373,6 +403,7 @@ static bool parse_end(struct end *end, int argc, char **argv)
 		{ "pacing", no_argument, NULL, 'a' },
 		{ "send-buffer", required_argument, NULL, 'b' },
 		{ "receive-buffer", required_argument, NULL, 'r' },
+		{ "option", required_argument, NULL, 'o' },
 		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
@@ -398,6 +429,10 @@ static bool parse_end(struct end *end, int argc, char **argv)
 		case 'a': end->pacing = true; break;
 		case 'b': end->send_buffer_bytes = atoi(optarg); break;
 		case 'r': end->receive_buffer_bytes = atoi(optarg); break;
+		case 'o':
+			if (!parse_option(end, optarg))
+				return false;
+			break;
 		case '6': end->ipv6 = true; break;
 		default: return false;
 		}

@@ -1,0 +1,99 @@
+"""Socket options and qdiscs of the file act in the guest as Linux's."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_analysis.reading.capture import read_capture
+from kept_runs import carry_out
+from running import twoway, write_experiment
+
+from twoway.contract.metrics import Metrics
+from twoway.report.report import analyse_run
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
+BASE: dict[str, Any] = {
+    "schema": 1,
+    "title": "Sockets and qdiscs",
+    "topology": "two_node",
+    "profile": "access-1mbit-up",
+    "stack": {"preset": "linux"},
+    "flows": [FLOW],
+    "duration_s": 3,
+    "warm_up_s": 1,
+}
+
+
+def run_with(folder: Path, socket: dict[str, Any], **fields: Any) -> Path:
+    """Run the experiment with a flow that has options of its socket."""
+    document = {**BASE, "flows": [{**FLOW, "socket": socket}], **fields}
+    return carry_out(write_experiment(folder, document), folder / "results")
+
+
+def goodput_mbit(run: Path) -> float:
+    """Measure the flow's goodput."""
+    analyse_run(run, page=False)
+    metrics = Metrics.read(run / "metrics.json")
+    assert metrics.sound
+    value = metrics.metrics["goodput.one"].value
+    assert value is not None
+    return value
+
+
+def test_the_largest_segment(tmp_path: Path) -> None:
+    """With TCP_MAXSEG of 536 no frame has more than its headers and 536 bytes."""
+    run = run_with(tmp_path, {"mss_bytes": 536})
+    packets, _ = read_capture(run / "pcap/h1-eth0.pcap.zst", every_protocol=True)
+    assert max(packets.frame_bytes) == 14 + 40 + 536
+
+
+@pytest.mark.parametrize(
+    ("socket", "hosts"),
+    [
+        ({"max_pacing_rate_mbit": 2}, {}),
+        ({"max_pacing_rate_mbit": 2}, {"h1": {"qdisc": "fq"}}),
+        ({}, {"h1": {"qdisc": {"tc": "fq maxrate 2mbit"}}}),
+    ],
+)
+def test_pacing_by_socket_and_by_qdisc(
+    tmp_path: Path, socket: dict[str, Any], hosts: dict[str, Any]
+) -> None:
+    """SO_MAX_PACING_RATE, and fq's maxrate, hold a flow below the line's 8 Mbit/s."""
+    assert 1.8 < goodput_mbit(run_with(tmp_path, socket, hosts=hosts)) < 2
+
+
+def test_a_small_send_buffer_limits(tmp_path: Path) -> None:
+    """With SO_SNDBUF of a few segments, which the kernel does not tune, a flow fills no line."""
+    assert goodput_mbit(run_with(tmp_path, {"send_buffer_bytes": 4608})) < 7.5  # of 7.72
+
+
+def test_a_user_timeout_ends_a_connection(tmp_path: Path) -> None:
+    """With TCP_USER_TIMEOUT the kernel gives up a connection without ACKs, and the run warns."""
+    silent = {
+        "rate_mbit": 8,
+        "delay_ms": 20,
+        "queue_packets": 50,
+        "loss": {"schedule": [[0, 0], [1, 100]]},
+    }
+    clear = {"rate_mbit": 8, "delay_ms": 20, "queue_packets": 50}
+    profile = {"directions": {"forward": silent, "reverse": clear}}
+    run = run_with(tmp_path, {"user_timeout_ms": 1000}, profile=profile, duration_s=10, warm_up_s=0)
+    said = json.loads((run / "traffic/one-source.json").read_text())
+    assert said["gave_up"] is True
+    analyse_run(run, page=False)
+    rows = Metrics.read(run / "metrics.json").fidelity
+    assert [row.verdict.value for row in rows if "given up by the kernel" in row.check] == [
+        "warning"
+    ]
+
+
+def test_tcs_own_words_are_reported(tmp_path: Path) -> None:
+    """A qdisc that tc or the kernel refuses fails the run with the line and the program's words."""
+    path = write_experiment(tmp_path, {**BASE, "hosts": {"h1": {"qdisc": {"tc": "fq maxspeed 2"}}}})
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 1
+    assert "h1: " in done.stderr
+    assert "maxspeed" in done.stderr
