@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A FIFO whose departures are computed: what all queueing disciplines here have in common.
+ * A shaper: a list of packets whose departures are computed, and the queue before it. What all
+ * queueing disciplines here have in common.
  *
- *	enqueue --> GSO cut up --> limit, size --> arrive() --> FIFO --> leaves() --> dequeue
+ *	enqueue --> GSO cut up --> size --> limit --> serve() --> list --> leaves() --> dequeue
+ *				     |			 ^
+ *				     +--> child qdisc ---+  when the link takes a packet
  *
  * A qdisc supplies when a packet leaves. Its private data begin with a struct departures, and its
  * struct Qdisc_ops have the functions below. One meaning, whichever the qdisc:
  *
+ * - The list is a drop-tail queue of at most sch->limit packets, the one being sent included.
+ * - A child at class 1 takes the queue's place, as in tbf and netem: it chooses which packet comes
+ *   next, and which is dropped. Its next packet enters the list when the one before has left; a
+ *   delay, which carries many packets at once, takes each at once. The limit is the child's own.
  * - Each packet of a GSO buffer takes its own time. A stab does not size them, though it would size
  *   single packets (modules cannot call it): give their framing as overhead.
  * - A packet of more than DEPARTURES_LARGEST bytes, or without a departure, is dropped.
@@ -31,23 +38,31 @@
  * struct departures_ops - when packets leave
  * @begin: lock what others share, handle due events, return the time. NULL: nothing is shared
  * @end: unlock
- * @arrive: a packet is going to be the last of the queue; false: it is dropped
+ * @has_room: whether the list takes a packet of so many bytes; NULL: up to its limit
+ * @serve: a packet, which came at a time, is going to be the last of the list: its departure;
+ *	false: it is dropped. Those of a child count as if they had come when it got the first of
+ *	those that have waited since
+ * @is_pipe: the link takes packets while it carries others; NULL: it does not
  * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the
  *	qdisc will be woken. @look_at may be set to an earlier time at which to look again. NULL: at
- *	the time that @arrive stored
- * @depart: the first packet leaves; NULL: nothing to do then
+ *	the time that @serve stored
+ * @arrived: a packet of so many bytes has been queued, or dropped on its arrival; NULL: nothing
+ * @changed: packets have come, left or been dropped, and the backlog is another; NULL: nothing
  * @clear: all packets are gone
  * @dump: put its options into a nest
  *
- * All but @dump are called with softirqs off, under the qdisc's root lock; the others between begin
- * and end.
+ * All but @dump are called with softirqs off, under the qdisc's root lock; the others, but
+ * @is_pipe, between begin and end.
  */
 struct departures_ops {
 	u64 (*begin)(struct Qdisc *sch);
 	void (*end)(struct Qdisc *sch, u64 now);
-	bool (*arrive)(struct Qdisc *sch, struct sk_buff *skb, u64 now);
+	bool (*has_room)(struct Qdisc *sch, u32 bytes);
+	bool (*serve)(struct Qdisc *sch, struct sk_buff *skb, u64 came);
+	bool (*is_pipe)(const struct Qdisc *sch);
 	u64 (*leaves)(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at);
-	void (*depart)(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
+	void (*arrived)(struct Qdisc *sch, u32 bytes, bool queued, u64 now);
+	void (*changed)(struct Qdisc *sch, u64 now);
 	void (*clear)(struct Qdisc *sch, u64 now);
 	int (*dump)(struct Qdisc *sch, struct sk_buff *skb);
 };
@@ -57,10 +72,13 @@ struct departures {
 	/* when packets leave; NULL until the qdisc has been set up */
 	const struct departures_ops *ops;
 	struct qdisc_watchdog watchdog;	/* for the first packet */
+	struct Qdisc *child;	/* the queue before the list; NULL: the list is the queue */
+	/* from when on the child has had packets for the link, ns; DEPARTURES_NEVER: it has none */
+	u64 waits_since;
 	s32 overhead;	/* of each packet, bytes; under the root lock */
 };
 
-/* What the queue stores with a packet. */
+/* What the list stores with a packet. */
 struct departure {
 	u64 at;		/* when it leaves, ns, or the qdisc's own mark for that */
 	u32 bytes;	/* on the link */
@@ -72,9 +90,13 @@ static inline struct departure *departure(const struct sk_buff *skb)
 	return (struct departure *)qdisc_skb_cb(skb)->data;
 }
 
+/* The one class, and its leaf. */
+extern const struct Qdisc_class_ops departures_class_ops;
+
 /* Members of struct Qdisc_ops that are the same in each; init, destroy and change are its own. */
 #define DEPARTURES_QDISC_OPS(_id, _data)		\
 	.id		= _id,				\
+	.cl_ops		= &departures_class_ops,	\
 	.priv_size	= sizeof(_data),		\
 	.enqueue	= departures_enqueue,		\
 	.dequeue	= departures_dequeue,		\
@@ -83,11 +105,15 @@ static inline struct departure *departure(const struct sk_buff *skb)
 	.dump		= departures_dump,		\
 	.owner		= THIS_MODULE
 
-/* Call first in init. @limit: the most packets that wait. */
+/* Call first in init. @limit: the most packets of the list. */
 void departures_init(struct Qdisc *sch, u32 limit);
+/* Call last in destroy, also after an init that failed. */
+void departures_destroy(struct Qdisc *sch);
 int departures_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *departures_dequeue(struct Qdisc *sch);
 void departures_reset(struct Qdisc *sch);
+/* The packets that wait or are being sent, and their bytes on the link. */
+u32 departures_backlog(const struct Qdisc *sch, u64 *bytes);
 int departures_dump(struct Qdisc *sch, struct sk_buff *skb);
 
 /* The number of entries of a list. */

@@ -2,9 +2,9 @@
 /*
  * sch_medium: a half-duplex medium that both directions of a link share
  *
- *	end 0:	enqueue --> FIFO --> dequeue --\
+ *	end 0:	enqueue --> queue --> dequeue --\
  *						 >-- one medium, by turns
- *	end 1:	enqueue --> FIFO --> dequeue --/
+ *	end 1:	enqueue --> queue --> dequeue --/
  *
  * A queue at each end of a link joins a medium by its number. One packet is sent at a time;
  * medium.h says whose. A packet leaves its queue when its last bit has been sent. A medium belongs
@@ -155,13 +155,13 @@ static void medium_unlock(struct Qdisc *sch, u64 now)
 	spin_unlock(&m->lock);
 }
 
-static bool medium_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
+static bool medium_serves(struct Qdisc *sch, struct sk_buff *skb, u64 came)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 
 	/* A queue that it replaces has been emptied. */
 	q->medium->ends[q->end] = q;
-	medium_arrive(&q->medium->turns, q->end, now);
+	medium_arrive(&q->medium->turns, q->end, came);
 	if (!q->waiting)
 		q->waiting = skb;
 	return true;
@@ -204,7 +204,7 @@ static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
 static const struct departures_ops medium_departures = {
 	.begin	= medium_lock,
 	.end	= medium_unlock,
-	.arrive	= medium_arrives,
+	.serve	= medium_serves,
 	.leaves	= medium_departs_at,
 	.clear	= medium_clears,
 	.dump	= medium_dump,
@@ -417,7 +417,7 @@ static void medium_destroy(struct Qdisc *sch)
 
 	if (q->medium)
 		medium_part(q);
-	qdisc_watchdog_cancel(&q->departures.watchdog);
+	departures_destroy(sch);
 }
 
 static struct Qdisc_ops medium_qdisc_ops __read_mostly = {

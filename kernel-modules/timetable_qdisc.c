@@ -2,7 +2,7 @@
 /*
  * sch_timetable: a link that changes by a table
  *
- *	enqueue --> departure computed by the table --> FIFO --> dequeue at that time
+ *	enqueue --> queue --> departure computed by the table --> dequeue at that time
  *
  * The table is one of rates, of opportunities to send some bytes, or of delays; timetable.h
  * has the arithmetic. A packet leaves when its last bit has been sent; a rate that changes
@@ -38,12 +38,19 @@ static u64 timetable_epoch(void)
 	return ktime_to_ns(ktime_mono_to_real(0));
 }
 
-static bool timetable_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
+static bool timetable_serves(struct Qdisc *sch, struct sk_buff *skb, u64 came)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
 
-	departure(skb)->at = timetable_arrive(&q->table, now, departure(skb)->bytes);
+	departure(skb)->at = timetable_arrive(&q->table, came, departure(skb)->bytes);
 	return departure(skb)->at != TIMETABLE_NEVER;
+}
+
+static bool timetable_is_delay(const struct Qdisc *sch)
+{
+	const struct timetable_sched_data *q = qdisc_priv(sch);
+
+	return q->table.kind == TC_TIMETABLE_DELAY;
 }
 
 static void timetable_clears(struct Qdisc *sch, u64 now)
@@ -68,7 +75,8 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 }
 
 static const struct departures_ops timetable_departures = {
-	.arrive	= timetable_arrives,
+	.serve	= timetable_serves,
+	.is_pipe = timetable_is_delay,
 	.clear	= timetable_clears,
 	.dump	= timetable_dump,
 };
@@ -230,7 +238,7 @@ static void timetable_destroy(struct Qdisc *sch)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
 
-	qdisc_watchdog_cancel(&q->departures.watchdog);
+	departures_destroy(sch);
 	kvfree(q->table.steps);
 }
 

@@ -330,18 +330,15 @@ void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes)
 	dtm_allocator(ch)->drop(ch, now, bytes);
 }
 
-u64 dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes)
+void dtm_arrive(struct dtm_channel *ch, u64 bytes)
 {
-	u64 tag = dtm_service_arrive(&ch->service, now, ch->slots, bytes, ch->config->framed,
-				     ch->config->slot_rate);
-
 	ch->sample_bytes += bytes;
-	ch->packets++;
-	ch->bytes += bytes;
-	ch->peak_packets = max(ch->peak_packets, ch->packets);
-	ch->peak_bytes = max(ch->peak_bytes, ch->bytes);
-	dtm_backlog_changed(ch, now);
-	return tag;
+}
+
+u64 dtm_serve(struct dtm_channel *ch, u64 now, u32 bytes)
+{
+	return dtm_service_arrive(&ch->service, now, ch->slots, bytes, ch->config->framed,
+				  ch->config->slot_rate);
 }
 
 u64 dtm_sent_at(const struct dtm_channel *ch, u64 tag)
@@ -349,19 +346,21 @@ u64 dtm_sent_at(const struct dtm_channel *ch, u64 tag)
 	return dtm_service_end(&ch->service, tag, ch->slots, ch->config->framed);
 }
 
-void dtm_depart(struct dtm_channel *ch, u64 now, u32 bytes)
+void dtm_backlog(struct dtm_channel *ch, u64 now, u32 packets, u64 bytes, bool waits)
 {
-	ch->packets--;
-	ch->bytes -= bytes;
+	if (waits != ch->service.waits)
+		dtm_service_wait(&ch->service, now, ch->slots, waits);
+	ch->packets = packets;
+	ch->bytes = bytes;
+	ch->peak_packets = max(ch->peak_packets, packets);
+	ch->peak_bytes = max(ch->peak_bytes, bytes);
 	dtm_backlog_changed(ch, now);
 }
 
 void dtm_clear(struct dtm_channel *ch, u64 now)
 {
-	ch->packets = 0;
-	ch->bytes = 0;
 	dtm_service_clear(&ch->service, now, ch->slots);
-	dtm_backlog_changed(ch, now);
+	dtm_backlog(ch, now, 0, 0, false);
 }
 
 /* Membership and configuration */

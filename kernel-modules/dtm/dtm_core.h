@@ -106,8 +106,9 @@ extern const struct dtm_config dtm_defaults;
 struct dtm_service {
 	u64 done;	/* S at @since, slot-ns */
 	u64 since;	/* time up to which @done counts, ns */
-	u64 finish;	/* tag of the last packet that arrived, slot-ns; never less than @done */
+	u64 finish;	/* the last packet's tag, slot-ns; less than @done only if @waits */
 	u64 cycle_done;	/* S at the beginning of the cycle in which @since lies, slot-ns */
+	bool waits;	/* packets wait that have no tag yet */
 };
 
 /* An estimated rate of arrivals, bit/s. */
@@ -244,11 +245,14 @@ bool dtm_has_room(const struct dtm_channel *ch, u32 bytes);
 /* Whether the allocator wants to know of a drop. */
 bool dtm_notes_drops(const struct dtm_channel *ch);
 void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes);
-/* The packet's tag. */
-u64 dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes);
+/* Packets of so many bytes have been queued. */
+void dtm_arrive(struct dtm_channel *ch, u64 bytes);
+/* A packet is the last of those to be sent: its tag. */
+u64 dtm_serve(struct dtm_channel *ch, u64 now, u32 bytes);
 /* When a packet has been sent, as things stand. */
 u64 dtm_sent_at(const struct dtm_channel *ch, u64 tag);
-void dtm_depart(struct dtm_channel *ch, u64 now, u32 bytes);
+/* The backlog from now on; whether packets wait that have no tag yet. */
+void dtm_backlog(struct dtm_channel *ch, u64 now, u32 packets, u64 bytes, bool waits);
 /* The queue has been emptied. */
 void dtm_clear(struct dtm_channel *ch, u64 now);
 
@@ -269,6 +273,8 @@ u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes, boo
  * time not after it.
  */
 u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed);
+/* Whether packets wait that have no tag yet, from now on. */
+void dtm_service_wait(struct dtm_service *s, u64 now, u32 slots, bool waits);
 /* All packets are gone. */
 void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots);
 

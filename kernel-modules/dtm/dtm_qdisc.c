@@ -6,10 +6,10 @@
  * cycles of 125 us and those into slots of 64 bits. A channel holds n slots of every cycle, which
  * is n * 512 kbit/s, and n changes while it is in use. This queueing discipline is one channel:
  *
- *	 enqueue --> drop-tail queue --> transmission over n slots --> dequeue
- *		|	      |			    ^
- *		| bytes	      | backlog		    | n
- *		+----------> allocator ----------> slot pool of the link
+ *	 enqueue -----> queue -----> transmission over n slots --> dequeue
+ *		|	  |		    ^
+ *		| bytes	  | backlog	    | n
+ *		+----> allocator ----> slot pool of the link
  *
  * A packet leaves when its last bit has been sent, a change of n affects the packet in service
  * pro rata, and the times are exact, on any clock and below any parent: dtm_service.c has the
@@ -64,18 +64,39 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 
 /* Packets: see departures.h */
 
+static void dtm_changes(struct Qdisc *sch, u64 now)
+{
+	struct dtm_sched_data *q = qdisc_priv(sch);
+	u64 bytes;
+	u32 packets = departures_backlog(sch, &bytes);
+
+	if (!q->link->pool.behind)
+		dtm_backlog(&q->channel, now, packets, bytes,
+			    q->departures.waits_since != DEPARTURES_NEVER);
+}
+
+/* What came while the pool was behind arrives now. */
+static void dtm_catch_up(struct Qdisc *sch, u64 now)
+{
+	struct dtm_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	for (skb = q->untagged; skb; skb = skb->next)
+		departure(skb)->at = dtm_serve(&q->channel, now, departure(skb)->bytes);
+	q->untagged = NULL;
+	dtm_arrive(&q->channel, q->uncounted);
+	q->uncounted = 0;
+	dtm_changes(sch, now);
+}
+
 static u64 dtm_begin(struct Qdisc *sch)
 	__acquires(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	u64 now = dtm_link_lock(q->link);
-	struct sk_buff *skb;
 
-	if (q->link->pool.behind)
-		return now;
-	for (skb = q->uncounted; skb; skb = skb->next)
-		departure(skb)->at = dtm_arrive(&q->channel, now, departure(skb)->bytes);
-	q->uncounted = NULL;
+	if (!q->link->pool.behind && (q->untagged || q->uncounted))
+		dtm_catch_up(sch, now);
 	return now;
 }
 
@@ -87,23 +108,34 @@ static void dtm_end(struct Qdisc *sch, u64 now)
 	spin_unlock(&q->link->lock);
 }
 
-static bool dtm_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
+static bool dtm_fits(struct Qdisc *sch, u32 bytes)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	u32 bytes = departure(skb)->bytes;
 
-	if (q->link->pool.behind) {
-		if (sch->q.qlen >= q->config->limit)
-			return false;
-		q->uncounted = q->uncounted ?: skb;
-		return true;
-	}
-	if (!dtm_has_room(&q->channel, bytes)) {
-		if (dtm_notes_drops(&q->channel))
-			dtm_drop(&q->channel, now, bytes);
-		return false;
-	}
-	departure(skb)->at = dtm_arrive(&q->channel, now, bytes);
+	return q->link->pool.behind ? sch->q.qlen < q->config->limit :
+				      dtm_has_room(&q->channel, bytes);
+}
+
+static void dtm_arrived(struct Qdisc *sch, u32 bytes, bool queued, u64 now)
+{
+	struct dtm_sched_data *q = qdisc_priv(sch);
+
+	if (q->link->pool.behind)
+		q->uncounted += queued ? bytes : 0;
+	else if (queued)
+		dtm_arrive(&q->channel, bytes);
+	else if (dtm_notes_drops(&q->channel))
+		dtm_drop(&q->channel, now, bytes);
+}
+
+static bool dtm_serves(struct Qdisc *sch, struct sk_buff *skb, u64 came)
+{
+	struct dtm_sched_data *q = qdisc_priv(sch);
+
+	if (q->link->pool.behind)
+		q->untagged = q->untagged ?: skb;
+	else
+		departure(skb)->at = dtm_serve(&q->channel, came, departure(skb)->bytes);
 	return true;
 }
 
@@ -120,18 +152,12 @@ static u64 dtm_leaves(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at
 	return dtm_sent_at(&q->channel, departure(skb)->at);
 }
 
-static void dtm_departs(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
-{
-	struct dtm_sched_data *q = qdisc_priv(sch);
-
-	dtm_depart(&q->channel, now, departure(skb)->bytes);
-}
-
 static void dtm_clears(struct Qdisc *sch, u64 now)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 
-	q->uncounted = NULL;
+	q->untagged = NULL;
+	q->uncounted = 0;
 	dtm_clear(&q->channel, now);
 }
 
@@ -155,9 +181,11 @@ static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
 static const struct departures_ops dtm_departures = {
 	.begin	= dtm_begin,
 	.end	= dtm_end,
-	.arrive	= dtm_arrives,
+	.has_room = dtm_fits,
+	.serve	= dtm_serves,
 	.leaves	= dtm_leaves,
-	.depart	= dtm_departs,
+	.arrived = dtm_arrived,
+	.changed = dtm_changes,
 	.clear	= dtm_clears,
 	.dump	= dtm_dump,
 };
@@ -219,8 +247,8 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 
 	q->sch = sch;
 	/*
-	 * No limit here: dtm_arrives() checks the configuration's, and tells the allocator of
-	 * drops.
+	 * No limit here: dtm_fits() checks the configuration's, and dtm_arrived() tells the
+	 * allocator of drops.
 	 */
 	departures_init(sch, U32_MAX);
 	err = dtm_options_parse(&options, &dtm_defaults, opt, extack);
@@ -260,8 +288,8 @@ static void dtm_destroy(struct Qdisc *sch)
 		mutex_unlock(&dtm_links_lock);
 		kvfree(q->config);
 	}
-	/* Last: until it had left, other channels might have armed it. */
-	qdisc_watchdog_cancel(&q->departures.watchdog);
+	/* Last: until it had left, other channels might have armed its watchdog. */
+	departures_destroy(sch);
 }
 
 /* A channel stays in its pool. */

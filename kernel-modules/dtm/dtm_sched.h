@@ -14,11 +14,9 @@ struct dtm_sched_data {
 	/* options of @channel, owned here; replaced under the link's lock */
 	struct dtm_config *config;
 	struct dtm_link *link;		/* of @channel; NULL until init has succeeded */
-	/*
-	 * the first packet that came while the link's pool was behind, and has not arrived at the
-	 * channel yet; NULL: all have
-	 */
-	struct sk_buff *uncounted;
+	/* the first packet of the list without a tag: the link's pool was behind; NULL: none */
+	struct sk_buff *untagged;
+	u64 uncounted;			/* bytes that were queued meanwhile */
 	struct Qdisc *sch;		/* the qdisc */
 };
 

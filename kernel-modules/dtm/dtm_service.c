@@ -16,7 +16,9 @@
  * is ever divided, except to ask when S will reach a tag, rounded up to a nanosecond.
  *
  * S stops at the last tag while there is nothing to send. Differences of S and tags are therefore
- * at most the work of the backlog, and both may wrap.
+ * at most the work of the backlog, and both may wrap. Where another queue chooses the next packet,
+ * a packet gets its tag when the one before has been sent. While packets wait there, S goes on
+ * beyond the last tag: it is the next one's work.
  *
  * With framing a packet takes whole slots, that is a multiple of 8 bytes, and leaves at the end of
  * the cycle in which its last slot is sent. All channels have the same cycles: they begin at
@@ -43,9 +45,9 @@ static u64 dtm_cycle_start(u64 now)
 /* S at a time not before `since`, with the slots held since then. */
 static u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slots)
 {
-	u64 left = s->finish - s->done, work;
+	u64 work, left = max_t(s64, s->finish - s->done, 0);
 
-	if (check_mul_overflow(now - s->since, (u64)slots, &work) || work > left)
+	if (check_mul_overflow(now - s->since, (u64)slots, &work) || (!s->waits && work > left))
 		work = left;
 	return s->done + work;
 }
@@ -96,6 +98,15 @@ u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed
 		end += rest ? TC_DTM_CYCLE_NS - rest : 0;
 	}
 	return end;
+}
+
+void dtm_service_wait(struct dtm_service *s, u64 now, u32 slots, bool waits)
+{
+	dtm_service_advance(s, now, slots);
+	s->waits = waits;
+	/* Nothing waits any more: what was done beyond the last tag is lost. */
+	if (!waits && (s64)(s->finish - s->done) < 0)
+		s->finish = s->done;
 }
 
 void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots)

@@ -32,7 +32,7 @@ KMEMLEAK = DEBUG / "kmemleak"
 CLONE_NEWNET = 0x40000000
 QDISCS = ("sch_dtm", "sch_medium", "sch_timetable")
 ROUNDS = 100
-TRAFFIC_ROUNDS = 28  # four of each way to end a channel
+TRAFFIC_ROUNDS = 32  # four of each way to end a channel
 # kmemleak ignores an object younger than 5 s (MSECS_MIN_AGE); virtual time costs nothing.
 LEAK_AGE_S = 6
 # Time for a SYN behind a full queue that is lost several times.
@@ -240,6 +240,18 @@ def share_medium() -> None:
     tc("replace", "root", "handle", "1:", "dtm")
 
 
+def change_queue_inside() -> None:
+    """Put a queue inside the channel, replace it while packets wait, and delete the channel."""
+    tc("add", "parent", "1:1", "handle", "7:", "fq_codel")
+    time.sleep(0.1)
+    tc("replace", "parent", "1:1", "handle", "8:", "cake", "unlimited")
+    time.sleep(0.1)
+    tc("del", "parent", "1:1")
+    tc("add", "parent", "1:1", "handle", "9:", "sfq")
+    time.sleep(0.1)
+    delete_qdisc()
+
+
 WAYS = (
     delete_qdisc,
     replace_qdisc,
@@ -248,6 +260,7 @@ WAYS = (
     delete_device,
     change_table,
     share_medium,
+    change_queue_inside,
 )
 
 

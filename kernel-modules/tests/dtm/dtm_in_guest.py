@@ -30,6 +30,7 @@ import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_interface_scenarios  # noqa: E402
 import dtm_scenarios  # noqa: E402
 import qdisc_scenarios  # noqa: E402
+import queue_inside_scenarios  # noqa: E402
 from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
 from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
@@ -40,7 +41,13 @@ from tdc_table import read_table  # noqa: E402
 MODULES = Path("/mnt/bin")
 SCENARIOS = {
     name: function
-    for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios, qdisc_scenarios)
+    for module in (
+        dtm_scenarios,
+        dtm_event_scenarios,
+        dtm_interface_scenarios,
+        qdisc_scenarios,
+        queue_inside_scenarios,
+    )
     for name, function in vars(module).items()
 }
 # Our other qdiscs, whose cases tdc has all.

@@ -105,7 +105,7 @@ void model_poll(u64 now)
 			u32 bytes = first_packet(i)->bytes;
 
 			head[i] = (head[i] + 1) % QUEUED;
-			dtm_depart(ch, now, bytes);
+			dtm_backlog(ch, now, ch->packets - 1, ch->bytes - bytes, false);
 			on_departure(i, now, bytes);
 		}
 	}
@@ -170,7 +170,9 @@ bool model_arrive(u32 i, u64 now, u32 bytes)
 			dtm_drop(ch, now, bytes);
 		return false;
 	}
-	*packet = (struct packet) { dtm_arrive(ch, now, bytes), bytes };
+	*packet = (struct packet) { dtm_serve(ch, now, bytes), bytes };
+	dtm_arrive(ch, bytes);
+	dtm_backlog(ch, now, ch->packets + 1, ch->bytes + bytes, false);
 	return true;
 }
 

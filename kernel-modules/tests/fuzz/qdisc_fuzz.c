@@ -7,7 +7,8 @@
  * LONE is a device whose root qdisc may be replaced, PARENT one with three classes 1:1 to 1:3.
  * Requests go out in batches; then the kernel's dumps are compared with what must always be true.
  * Now and then a qdisc is given its own dump as a change, which must be taken and change nothing.
- * Packets are sent, and must enter the qdisc, GSO buffers in pieces; and time passes.
+ * Packets are sent, and must enter the qdisc, GSO buffers in pieces; and time passes. LONE's qdisc
+ * gets other queues inside, and loses them.
  *
  * A refusal must say why. One that does not is sent once more, to tbf instead of KIND: if it ends
  * in the same way, then it does so before any qdisc is asked ("core"), else it is "ours".
@@ -50,6 +51,7 @@
 static const struct fuzzed *const table[] = { &dtm, &medium, &timetable };
 
 static unsigned long accepted, intact_accepted, intact, entered, cut_up, given_up, given_back;
+static unsigned long put_inside;
 static uint8_t batch[4 << 20];
 
 static void same_options(const struct shown *before, const struct shown *after)
@@ -105,6 +107,54 @@ static void give_back(void)
 	fail("%x went away", one->tc.tcm_handle);
 }
 
+static bool is_lone_root(const struct shown *shown)
+{
+	return shown->tc.tcm_ifindex == (int)lone && shown->tc.tcm_parent == TC_H_ROOT;
+}
+
+/* Queues for the class of a qdisc; the last entry takes the queue out. */
+static const char *const insides[] = { "pfifo", "fq_codel", "codel", "sfq", "cake", "prio", "" };
+
+/* Put another queue inside a qdisc, or none. */
+static void change_queue_inside(const struct shown *root)
+{
+	const char *kind = insides[below(ARRAY_SIZE(insides))];
+	struct nlmsghdr header = { 0, *kind ? RTM_NEWQDISC : RTM_DELQDISC,
+				   NLM_F_REQUEST | NLM_F_ACK, 0, 0 };
+	uint8_t *end = batch + NLMSG_HDRLEN;
+	struct tcmsg tc = root->tc;
+	struct answer answer;
+
+	tc.tcm_parent = tc.tcm_handle | 1;
+	tc.tcm_handle = 0;
+	memcpy(end, &tc, sizeof(tc));
+	end += NLMSG_ALIGN(sizeof(tc));
+	if (*kind) {
+		header.nlmsg_flags |= NLM_F_CREATE | NLM_F_REPLACE;
+		end = put(end, TCA_KIND, kind, strlen(kind) + 1, NLA_HDRLEN + strlen(kind) + 1);
+	}
+	header.nlmsg_len = end - batch;
+	memcpy(batch, &header, sizeof(header));
+	if (send(rtnl, batch, header.nlmsg_len, 0) < 0)
+		fail("send: %s", strerror(errno));
+	collect(0, 1, &answer, false);
+	if (*kind && answer.error)
+		fail("%x refused a %s inside: %s", root->tc.tcm_handle, kind,
+		     strerror(answer.error));
+	put_inside += *kind != 0;
+}
+
+static void change_queues_inside(void)
+{
+	static uint8_t copies[1 << 18];
+	struct shown shown[MOST_SHOWN];
+	unsigned int n = dump(shown, copies, sizeof(copies)), i;
+
+	for (i = 0; i < n; i++)
+		if (is_lone_root(&shown[i]))
+			change_queue_inside(&shown[i]);
+}
+
 /* Traffic */
 
 static int udp_socket(const char *device, const char *address)
@@ -157,7 +207,7 @@ static bool lone_packets(uint64_t *packets)
 	unsigned int n = dump(shown, copies, sizeof(copies)), i;
 
 	for (i = 0; i < n; i++)
-		if (shown[i].tc.tcm_ifindex == (int)lone) {
+		if (is_lone_root(&shown[i])) {
 			*packets = shown[i].packets;
 			return !(CLOCK_GOES_ON && shown[i].queued);
 		}
@@ -280,6 +330,8 @@ static void round_with_traffic(unsigned long left, int lone_traffic, int parent_
 	round_of_requests(n < left ? n : left);
 	if (tested->besides && n < left)
 		tested->besides();
+	if (one_in(2))
+		change_queues_inside();
 	send_packets(lone_traffic);
 	send_packets(parent_traffic);
 	count_segments(lone_traffic);
@@ -312,13 +364,13 @@ int main(int argc, char **argv)
 		round_with_traffic(requests - done, lone_traffic, parent_traffic);
 	if (tested->end)
 		tested->end();
-	if (!entered || !cut_up || !given_back)
-		fail("%lu packets in a qdisc, %lu buffers cut, %lu dumps given back", entered,
-		     cut_up, given_back);
+	if (!entered || !cut_up || !given_back || !put_inside)
+		fail("%lu packets in, %lu buffers cut, %lu dumps given back, %lu queues put inside",
+		     entered, cut_up, given_back, put_inside);
 	printf("%lu\t0\tdone\taccepted %lu; intact %lu, accepted of those %lu; "
 	       "%lu packets counted in, %lu buffers cut, %lu of a qdisc too slow; "
-	       "%lu dumps given back\n", done, accepted, intact, intact_accepted, entered, cut_up,
-	       given_up, given_back);
+	       "%lu dumps given back, %lu queues put inside\n", done, accepted, intact,
+	       intact_accepted, entered, cut_up, given_up, given_back, put_inside);
 	for (outcome = outcomes; outcome < outcomes + n_outcomes; outcome++)
 		printf("%lu\t%d\t%s\t%s\n", outcome->count, outcome->error, outcome->how,
 		       outcome->text);
