@@ -25,14 +25,14 @@ static void departures_end(struct Qdisc *sch, u64 now)
 }
 
 /* Bytes of a packet on the link. */
-static s64 departures_bytes(const struct Qdisc *sch, const struct sk_buff *skb)
+static s64 departures_bytes(struct Qdisc *sch, const struct sk_buff *skb)
 {
 	const struct departures *d = qdisc_priv(sch);
 
 	return max_t(s64, (s64)qdisc_pkt_len(skb) + d->overhead, 1);
 }
 
-u32 departures_backlog(const struct Qdisc *sch, u64 *bytes)
+u32 departures_backlog(struct Qdisc *sch, u64 *bytes)
 {
 	const struct departures *d = qdisc_priv(sch);
 	u32 packets = sch->q.qlen, len = sch->qstats.backlog;
@@ -176,7 +176,7 @@ static void departures_discard(struct sk_buff *skb, struct Qdisc *sch)
 	kfree_skb(skb);
 }
 
-static bool departures_is_pipe(const struct Qdisc *sch)
+static bool departures_is_pipe(struct Qdisc *sch)
 {
 	const struct departures *d = qdisc_priv(sch);
 
@@ -214,7 +214,7 @@ static bool departures_pull(struct Qdisc *sch)
 }
 
 /* Whether the link takes a packet of the child. */
-static bool departures_takes(const struct Qdisc *sch)
+static bool departures_takes(struct Qdisc *sch)
 {
 	const struct departures *d = qdisc_priv(sch);
 

@@ -59,7 +59,7 @@ struct departures_ops {
 	void (*end)(struct Qdisc *sch, u64 now);
 	bool (*has_room)(struct Qdisc *sch, u32 bytes);
 	bool (*serve)(struct Qdisc *sch, struct sk_buff *skb, u64 came);
-	bool (*is_pipe)(const struct Qdisc *sch);
+	bool (*is_pipe)(struct Qdisc *sch);
 	u64 (*leaves)(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at);
 	void (*arrived)(struct Qdisc *sch, u32 bytes, bool queued, u64 now);
 	void (*changed)(struct Qdisc *sch, u64 now);
@@ -113,7 +113,7 @@ int departures_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 struct sk_buff *departures_dequeue(struct Qdisc *sch);
 void departures_reset(struct Qdisc *sch);
 /* The packets that wait or are being sent, and their bytes on the link. */
-u32 departures_backlog(const struct Qdisc *sch, u64 *bytes);
+u32 departures_backlog(struct Qdisc *sch, u64 *bytes);
 int departures_dump(struct Qdisc *sch, struct sk_buff *skb);
 
 /* The number of entries of a list. */

@@ -46,7 +46,7 @@ static bool timetable_serves(struct Qdisc *sch, struct sk_buff *skb, u64 came)
 	return departure(skb)->at != TIMETABLE_NEVER;
 }
 
-static bool timetable_is_delay(const struct Qdisc *sch)
+static bool timetable_is_delay(struct Qdisc *sch)
 {
 	const struct timetable_sched_data *q = qdisc_priv(sch);
 

@@ -113,7 +113,7 @@ static bool is_lone_root(const struct shown *shown)
 }
 
 /* Queues for the class of a qdisc; the last entry takes the queue out. */
-static const char *const insides[] = { "pfifo", "fq_codel", "codel", "sfq", "cake", "prio", "" };
+static const char *const insides[] = { "pfifo", "fq_codel", "codel", "sfq", "cake", "fq", "" };
 
 /* Put another queue inside a qdisc, or none. */
 static void change_queue_inside(const struct shown *root)
