@@ -3,6 +3,7 @@
 The cases cover the models' fields: a new field, or a new word for one, needs a case.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from running import measure_points, write_experiment
 
 from twoway.description.experiment import Profile
+from twoway.description.rules import profile_problems
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -121,6 +123,13 @@ LINKS |= {
         "steps": {"trace": {"steps": [{"after_ms": 300, "slots": 10}]}},
     }.items()
 }
+# Each kind of element, of which every pair is tried; queues of each make.
+PAIRED = (
+    *("policer", "fq_codel", "cake", "codel", "pie", "red", "acks-own", "rates", "trace", "grants"),
+    *("slots", "follows-up-arrivals", "buffer", "half-duplex", "atm", "delays", "losses"),
+    *("losses-by-time", "one-in-ten", "jitter", "overtaking", "copies", "reordering"),
+)
+LINKS["atm"] = {"cell_bytes": 48, "cell_overhead_bytes": 5}
 SHARED: dict[str, dict[str, Any]] = {
     "pool": {"pools": {"bus": 16}},
     "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
@@ -130,24 +139,30 @@ SHARED: dict[str, dict[str, Any]] = {
 ELSEWHERE = {"directions.aqm=dualpi2"}
 
 
+def profile_of(*names: str) -> dict[str, Any]:
+    """Return the document of a profile with the fields of some cases."""
+    shared: dict[str, Any] = {}
+    forward = BARE
+    for name in names:
+        shared, forward = shared | SHARED.get(name, {}), forward | LINKS.get(name, {})
+    given = {field: value for field, value in forward.items() if value is not None}
+    directions = {"forward": given, "reverse": BARE}
+    return {"schema": 1, "title": " and ".join(names), **shared, "directions": directions}
+
+
 def profiles() -> dict[str, dict[str, Any]]:
     """Return the document of each case's profile."""
-    return {
-        name: {
-            "schema": 1,
-            "title": name,
-            **SHARED.get(name, {}),
-            "directions": {
-                "forward": {
-                    field: value
-                    for field, value in (BARE | LINKS.get(name, {})).items()
-                    if value is not None
-                },
-                "reverse": BARE,
-            },
-        }
-        for name in (*LINKS, *SHARED)
-    }
+    return {name: profile_of(name) for name in (*LINKS, *SHARED)}
+
+
+def pairs() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the document of each pair's profile; two values of one field are no pair."""
+    found = {}
+    for first, second in itertools.combinations(PAIRED, 2):
+        one, other = (LINKS.get(name, {}) for name in (first, second))
+        if all(one[field] == other[field] for field in one.keys() & other):
+            found[first, second] = profile_of(first, second)
+    return found
 
 
 def fields(kind: Any, at: str = "") -> Iterator[str]:
@@ -238,25 +253,61 @@ TODAY = [*TRAFFIC][datetime.now(tz=UTC).date().toordinal() % len(TRAFFIC)]
 KINDS = [pytest.param(kind, marks=[pytest.mark.long] * (kind != TODAY)) for kind in TRAFFIC]
 
 
-@pytest.mark.parametrize("traffic", KINDS)
-def test_each_field_of_a_link_runs_alone(tmp_path: Path, traffic: str) -> None:
-    """With one field beside rate, delay and limit every check holds, whoever sends the packets."""
-    for name, profile in profiles().items():
+def run_links(
+    tmp_path: Path, links: Mapping[str, Mapping[str, Any]], traffic: str
+) -> dict[str, Any]:
+    """Run an experiment with a kind of traffic on each of some links; return what was measured."""
+    for name, profile in links.items():
         (tmp_path / f"link-{name}.yml").write_text(yaml.safe_dump(profile))
     (tmp_path / "made.mahimahi").write_text("1\n1\n3\n7\n")
     document = {
         "schema": 1,
-        "title": "One field of a link",
+        "title": "Fields of a link",
         "summary": "For tests.",
         "topology": {"name": "two_node"},
-        "profile": "link-slots",
+        "profile": f"link-{next(iter(links))}",
         "stack": {"ecn": True},
         **TRAFFIC[traffic],
         "duration_s": 1.5,
         "warm_up_s": 0.5,
-        "matrix": {"link": {"set": ["profile"], "to": {n: f"link-{n}" for n in profiles()}}},
+        "matrix": {"link": {"set": ["profile"], "to": {n: f"link-{n}" for n in links}}},
     }
     found = measure_points(write_experiment(tmp_path, document), tmp_path / "results")
-    assert sorted(found) == sorted(f"small@link={name}" for name in profiles())
+    assert sorted(found) == sorted(f"small@link={name}" for name in links)
+    return found
+
+
+@pytest.mark.parametrize("traffic", KINDS)
+def test_each_field_of_a_link_runs_alone(tmp_path: Path, traffic: str) -> None:
+    """With one field beside rate, delay and limit every check holds, whoever sends the packets."""
+    found = run_links(tmp_path, profiles(), traffic)
     fidelity = [row for document in found.values() for row in document["fidelity"]]
     assert [row for row in fidelity if row["verdict"] != "pass"] == []
+
+
+def is_refused(profile: Mapping[str, Any]) -> bool:
+    """Tell whether a profile may not have its elements."""
+    return bool(profile_problems(Profile.model_validate(profile)))
+
+
+# A seventh of the pairs a day, chosen by date; `make check` has all.
+DAYS = 7
+TODAYS_PAIRS = datetime.now(tz=UTC).date().toordinal() % DAYS
+
+
+@pytest.mark.parametrize(
+    "day",
+    [pytest.param(day, marks=[pytest.mark.long] * (day != TODAYS_PAIRS)) for day in range(DAYS)],
+)
+def test_each_pair_of_elements_runs_bare(tmp_path: Path, day: int) -> None:
+    """With any two elements beside rate, delay and limit every check holds."""
+    allowed = [each for each in pairs().values() if not is_refused(each)][day::DAYS]
+    links = {f"pair-{number}": each for number, each in enumerate(allowed)}
+    found = run_links(tmp_path, links, "flows")
+    odd = [
+        (each["title"], row)
+        for name, each in links.items()
+        for row in found[f"small@link={name}"]["fidelity"]
+        if row["verdict"] != "pass"
+    ]
+    assert odd == []

@@ -95,6 +95,7 @@ class Qdisc(_Said):
     dev: str = Field(description="its interface")
     kind: str = Field(default="", description="its kind, such as netem")
     root: bool = Field(default=False, description="true if it is the interface's own queue")
+    parent: str = Field(default="", description="the class that it is in; empty for the root")
     drops: Count = Field(default=0, description="packets that it dropped")
     qlen: Count = Field(default=0, description="packets in it")
     packets: Count = Field(default=0, description="packets that left it")

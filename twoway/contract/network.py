@@ -123,9 +123,19 @@ class Queue(Record, Framing):
         default=False,
         description="true if captures show a packet when its transmission begins, not when it ends",
     )
+    managed: bool = Field(
+        default=False,
+        description="true if its manager may drop a packet that it has taken, or send a later one "
+        "before it; older runs have it only as leaves_at_start",
+    )
     credit_ns: Duration = Field(
         default=0, description="the most by which a packet may leave too early after an idle time"
     )
+
+    @property
+    def is_managed(self) -> bool:
+        """True if its manager may drop a packet that waits, or send a later one before it."""
+        return self.managed or self.leaves_at_start
 
     def service_ns(self, frame_bytes: Any) -> Any:
         """Compute transmission times, cut to whole ns as netem does.

@@ -6,12 +6,10 @@ with no credit for idle time (a burst of one byte); the netem that adds the link
 then adds the transmission time as well (docs/decisions/0009).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from twoway.links.element import Link, ManagedQueue
-from twoway.links.interface import Interface
-from twoway.links.shaper import Shaper, htb
 
 # TCP packets below 128 bytes: a pure ACK has 40 bytes (IPv6: 60), and at most 40 of options.
 _ARE_ACKS = (
@@ -50,12 +48,11 @@ class AckQueue(ManagedQueue):
         """True: the delay adds the transmission time, which is known for one queue only."""
         return True
 
-    def shaper(self, interface: Interface, link: Link) -> Shaper:
-        """Build HTB with two queues inside."""
-        lines = self._lines(interface.name, link.queue_packets)
-        return htb(interface, link.start_mbit, link.overhead_bytes, tuple(lines))
+    def inside(self, dev: str, link: Link) -> tuple[str, ...]:
+        """Build two queues, with a limit each."""
+        return tuple(self._lines(dev, link.queue_packets))
 
-    def _lines(self, dev: str, limit: int) -> Iterable[str]:
+    def _lines(self, dev: str, limit: int) -> Iterator[str]:
         kind, classes = _BANDS[self.word]
         yield f"qdisc add dev {dev} parent 1:1 handle 2: {kind}"
         for number in classes:

@@ -1,11 +1,12 @@
-"""Active queue management: cake, which keeps the rate itself, or a qdisc under HTB."""
+"""Active queue management: cake, which keeps a rate itself, or a qdisc inside a shaper."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.links.element import Link, ManagedQueue, Setting
 from twoway.links.interface import Interface
-from twoway.links.shaper import Shaper, htb, options
+from twoway.links.shaper import Shaper, options
 
 # AQMs with an option that makes them mark, and AQMs that always mark.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
@@ -23,9 +24,10 @@ class ActiveQueue(ManagedQueue):
     TITLE: ClassVar = "Queue management"
     DESCRIPTION: ClassVar = (
         "the queue's manager: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
-        "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "
-        "that name with queue_packets as its limit, `fq_codel` without; `dualpi2` with "
-        "`kernel: newest` alone"
+        "(CoDel, one queue), which have no limit of packets; or the kernel's qdisc of that name "
+        "with queue_packets as its limit, `fq_codel` without; `dualpi2` with `kernel: newest` "
+        "alone. HTB or cake keeps a rate_mbit; a rate that changes, a dtm channel and a half-duplex"
+        " medium take the qdisc inside"
     )
     WORDS: ClassVar[Any] = Literal[
         "drop-tail",
@@ -45,7 +47,7 @@ class ActiveQueue(ManagedQueue):
 
     @property
     def is_under_htb(self) -> bool:
-        """True if HTB keeps the rate; cake keeps the rate itself."""
+        """True if HTB keeps a rate_mbit; cake keeps it itself."""
         return not self.word.startswith("cake")
 
     @property
@@ -71,9 +73,11 @@ class ActiveQueue(ManagedQueue):
         """Build cake, or the managed queue inside HTB."""
         if not self.is_under_htb:
             return self._cake(interface, link)
-        line = f"qdisc add dev {interface.name} parent 1:1 handle 2: {self._managed(link)}"
-        given = (interface, link.start_mbit, link.overhead_bytes, (line,))
-        return htb(*given, older_tc=self.word == "dualpi2")
+        return replace(super().shaper(interface, link), older_tc=self.word == "dualpi2")
+
+    def inside(self, dev: str, link: Link) -> tuple[str, ...]:
+        """Build the qdisc, which a shaper asks for packets."""
+        return (f"qdisc add dev {dev} parent 1:1 handle 2: {self._managed(link)}",)
 
     def _cake(self, interface: Interface, link: Link) -> Shaper:
         """Build a cake, whose own shaper is exact.
@@ -82,9 +86,10 @@ class ActiveQueue(ManagedQueue):
         cake adds its overhead to the IP packet, not to the frame.
         """
         rate_bit = round(link.start_mbit * 1e6)
-        isolation = "flowblind" if self.word == "cake-flowblind" else "flows"
+        isolation = self._isolation
         overhead = link.overhead_bytes + ETHERNET_BYTES
         words = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+        words += " atm" if link.cell_bytes else ""
         said = {
             "bandwidth": rate_bit // 8,
             "diffserv": "besteffort",
@@ -93,8 +98,15 @@ class ActiveQueue(ManagedQueue):
         }
         return Shaper(interface, tuple(words.split()), options("cake", said))
 
+    @property
+    def _isolation(self) -> str:
+        """The word of cake for its queues: one for each flow, or one for all."""
+        return "flowblind" if self.word == "cake-flowblind" else "flows"
+
     def _managed(self, link: Link) -> str:
         """Build the arguments of a managed queue; a field that is not given keeps tc's default."""
+        if not self.is_under_htb:
+            return f"cake unlimited besteffort {self._isolation}"
         limit, rate_bit = link.queue_packets, round(link.start_mbit * 1e6)
         words = f"{self.word} limit {limit}"
         if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds memory

@@ -1,5 +1,6 @@
 """A propagation delay that changes by a schedule."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, ClassVar
 
@@ -60,6 +61,12 @@ class ChangingDelay(Delay):
         """True: it keeps packets in order, which holds for one queue only."""
         return True
 
-    def shaper(self, interface: Interface, limit: int) -> Shaper:
+    @property
+    def shortest_ns(self) -> int:
+        """The shortest delay."""
+        return min(value for _, value in self.table.steps)
+
+    def shaper(self, interface: Interface, limit: int, inside_ns: int) -> Shaper:
         """Build a qdisc of the table."""
-        return by_table(interface, self.table, limit)
+        steps = tuple((at_ns, value - inside_ns) for at_ns, value in self.table.steps)
+        return by_table(interface, replace(self.table, steps=steps), limit)

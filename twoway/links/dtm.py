@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from twoway.contract.model import Model
-from twoway.links.element import Link, RatedQueue
+from twoway.links.element import Link, RateShaper
 from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper, options
 
@@ -70,6 +70,11 @@ class Rate(Model):
         default=0, description="the estimate at the traffic's start"
     )
 
+    @property
+    def sees_drops(self) -> bool:
+        """True if a packet that the queue drops counts otherwise than one that it takes."""
+        return self.count == "accepted" or bool(self.hold_on_loss_ms)
+
 
 class Buffer(Model):
     """An allocator that follows the backlog between two thresholds."""
@@ -124,7 +129,7 @@ class Trace(Model):
     )
 
 
-class Channel(RatedQueue):
+class Channel(RateShaper):
     """A channel of n slots of 512 kbit/s; at most one allocator changes n."""
 
     FIELD: ClassVar = "dtm"
@@ -293,7 +298,7 @@ class Channel(RatedQueue):
 
     def shaper(self, interface: Interface, link: Link) -> Shaper:
         """Build our qdisc dtm."""
-        limits = (link.queue_packets, link.overhead_bytes)
+        limits = (link.queue_packets, link.shaper_overhead)
         readback = options("dtm", self.readback(*limits))
         return Shaper(interface, tuple(self.arguments(*limits)), readback, is_ours=True)
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from twoway.contract.model import Model
 from twoway.contract.network import Framing
 from twoway.links.interface import Interface
-from twoway.links.shaper import Readback, Shaper
+from twoway.links.shaper import Readback, Shaper, htb
 from twoway.links.timetable import Timetable
 
 _Kind = TypeVar("_Kind")
@@ -130,34 +130,12 @@ class BeforeQueue(Element):
         raise NotImplementedError
 
 
-class Queue(Element):
-    """An element that takes the place of a drop-tail queue with a rate_mbit."""
-
-    @property
-    def leaves_at_start(self) -> bool:
-        """True if packets leave when their transmission begins, not when it ends.
-
-        cake and HTB do so, netem and dtm do not (docs/decisions/0021).
-        """
-        return False
-
-    @property
-    def is_under_htb(self) -> bool:
-        """True if HTB keeps the rate."""
-        return False
-
-    @property
-    def transmits_behind(self) -> bool:
-        """True if the delay's netem adds the transmission time."""
-        return False
+class RateShaper(Element):
+    """A shaper with its own rate, in place of rate_mbit; it takes any queue."""
 
     def shaper(self, interface: Interface, link: "Link") -> Shaper:
         """Build the root qdisc of the queue's interface."""
         raise NotImplementedError
-
-
-class RatedQueue(Queue):
-    """A queue with its own rate, in place of rate_mbit."""
 
     @property
     def start_mbit(self) -> float:
@@ -190,8 +168,8 @@ class RatedQueue(Queue):
         return 0
 
 
-class ManagedQueue(Queue):
-    """Queues that keep rate_mbit and are chosen by a word; the usual word means a drop-tail queue.
+class ManagedQueue(Element):
+    """Queues in place of a drop-tail queue, chosen by a word; the usual word means drop-tail.
 
     Attributes:
         WORDS: the type of the field's value.
@@ -215,14 +193,22 @@ class ManagedQueue(Queue):
         return None if value == cls.USUAL else cls(word=value)
 
     @property
-    def leaves_at_start(self) -> bool:
-        """True: packets leave cake and HTB when their transmission begins."""
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps a rate_mbit."""
         return True
 
     @property
-    def is_under_htb(self) -> bool:
-        """True if HTB keeps the rate."""
-        return True
+    def transmits_behind(self) -> bool:
+        """True if the delay's netem adds the transmission time of a rate_mbit."""
+        return False
+
+    def inside(self, dev: str, link: "Link") -> tuple[str, ...]:
+        """List the tc batch lines that put the queue inside class 1:1 of a shaper."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, link: "Link") -> Shaper:
+        """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""
+        return htb(interface, link.start_mbit, link, self.inside(interface.name, link))
 
 
 class Delay(Element):
@@ -235,8 +221,19 @@ class Delay(Element):
         """The longest delay."""
         raise NotImplementedError
 
-    def shaper(self, interface: Interface, limit: int) -> Shaper:
-        """Build the root qdisc of the delay's interface, for a limit of packets."""
+    @property
+    def shortest_ns(self) -> int:
+        """The shortest delay."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, limit: int, inside_ns: int) -> Shaper:
+        """Build the root qdisc of the delay's interface.
+
+        Args:
+            interface: the interface.
+            limit: the most packets on their way.
+            inside_ns: the part of the delay that a qdisc inside has already added.
+        """
         raise NotImplementedError
 
 
@@ -245,6 +242,11 @@ class BehindQueue(Element):
 
     Each such class sets LOSES and KEEPS_SPACING itself.
     """
+
+    @property
+    def least_delay_ns(self) -> int:
+        """The delay that netem needs for the element's arguments."""
+        return 0
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -292,8 +294,8 @@ class Elements(tuple[Element, ...]):
     @property
     def table(self) -> Timetable | None:
         """The table by which packets leave the queue; None without one."""
-        queue = self.find(RatedQueue)
-        return queue.table if queue else None
+        shaper = self.find(RateShaper)
+        return shaper.table if shaper else None
 
     def refuse(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
         """Mark the frames that do not reach the queue; arguments as of BeforeQueue.refuses."""
@@ -362,9 +364,19 @@ class Link(Framing):
         return Elements(element for element in found if element is not None)
 
     @property
-    def queue(self) -> Queue | None:
-        """The element in the place of a drop-tail queue with a rate_mbit; None without one."""
-        return self.elements.find(Queue)
+    def shaper_overhead(self) -> int:
+        """Bytes that one of our shapers adds to a frame; with cells a table of sizes adds them."""
+        return 0 if self.cell_bytes else self.overhead_bytes
+
+    @property
+    def rate_shaper(self) -> RateShaper | None:
+        """The shaper with its own rate; None if the link has a rate_mbit."""
+        return self.elements.find(RateShaper)
+
+    @property
+    def manager(self) -> ManagedQueue | None:
+        """The queue in place of a drop-tail queue; None without one."""
+        return self.elements.find(ManagedQueue)
 
     @property
     def behind_queue(self) -> list[BehindQueue]:
@@ -381,25 +393,25 @@ class Link(Framing):
     @property
     def start_mbit(self) -> float:
         """The link's rate at the start of traffic, Mbit/s; the mean rate for a trace."""
-        queue = self.elements.find(RatedQueue)
-        return queue.start_mbit if queue else self.rate_mbit or 0
+        shaper = self.rate_shaper
+        return shaper.start_mbit if shaper else self.rate_mbit or 0
 
     @property
     def least_mbit(self) -> float:
         """The lowest rate that the link may have, Mbit/s."""
-        queue = self.elements.find(RatedQueue)
-        return queue.least_mbit if queue else self.rate_mbit or 0
+        shaper = self.rate_shaper
+        return shaper.least_mbit if shaper else self.rate_mbit or 0
 
     @property
     def most_mbit(self) -> float:
         """The highest rate that the link may have, Mbit/s."""
-        queue = self.elements.find(RatedQueue)
-        return queue.most_mbit if queue else self.rate_mbit or 0
+        shaper = self.rate_shaper
+        return shaper.most_mbit if shaper else self.rate_mbit or 0
 
     @property
     def transmits_behind(self) -> bool:
         """True if the delay's netem adds the transmission time."""
-        return self.queue is not None and self.queue.transmits_behind
+        return self.leaves_at_start and self.manager is not None and self.manager.transmits_behind
 
     @property
     def acts_behind(self) -> bool:
@@ -408,8 +420,12 @@ class Link(Framing):
 
     @property
     def leaves_at_start(self) -> bool:
-        """True if packets leave when their transmission begins, not when it ends."""
-        return self.queue is not None and self.queue.leaves_at_start
+        """True if packets leave when their transmission begins, not when it ends.
+
+        HTB and cake, which keep the rate of a managed queue, let a packet go so; netem and our own
+        shapers do not (docs/decisions/0021). A half-duplex medium is the profile's, not the link's.
+        """
+        return self.manager is not None and self.rate_shaper is None
 
     @property
     def credit_ns(self) -> int:
@@ -418,6 +434,6 @@ class Link(Framing):
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
         (docs/decisions/0021).
         """
-        if self.queue is None or not self.queue.is_under_htb:
+        if not self.leaves_at_start or self.manager is None or not self.manager.is_under_htb:
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64

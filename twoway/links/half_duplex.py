@@ -136,12 +136,12 @@ class HalfDuplex(Part):
             "gap_ns": medium.gap_ns,
             "turn_packets": medium.turn_packets,
             "rate": rate,
-            "overhead": link.overhead_bytes,
+            "overhead": link.shaper_overhead,
             "limit": link.queue_packets,
         }
         words = (
             f"medium number {place.number} gap {medium.gap_ns}ns turn {medium.turn_packets} "
-            f"rate {8 * rate}bit overhead {link.overhead_bytes} "
+            f"rate {8 * rate}bit overhead {link.shaper_overhead} "
             f"limit {link.queue_packets}"
         )
         shaper = Shaper(interface, tuple(words.split()), options("medium", said), is_ours=True)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.links.element import BehindQueue, Link
+from twoway.links.element import BehindQueue, Delay, Link
 from twoway.links.shaper import Readback, shares_read, six_digits
 
 # With a rate, netem keeps packets in order; at this rate a packet takes less than 1 ns.
@@ -67,14 +67,26 @@ class Impairments(BehindQueue):
     def link_problems(self, link: Link, pools: Mapping[str, int]) -> list[str]:
         """List contradictions with the link's delay."""
         del pools
-        found, delay_ns = [], link.delay_ns
+        changing = link.elements.find(Delay)
+        found, delay_ns = [], changing.shortest_ns if changing else link.delay_ns
         if self.jitter_ns > delay_ns:
+            least = "the shortest delay" if changing else "delay_ms"
             found.append(
-                f".jitter_ms: must not exceed delay_ms ({delay_ns / 1e6:g}), got {self.jitter_ms:g}"
+                f".jitter_ms: must not exceed {least} ({delay_ns / 1e6:g}), got {self.jitter_ms:g}"
             )
-        if self.reorder_percent and not delay_ns:
+        if self.reorder_percent and changing:
+            found.append(
+                ".reorder_percent: needs delay_ms: with a delay that changes no packet arrives "
+                f"at once, got {self.reorder_percent:g}"
+            )
+        elif self.reorder_percent and not delay_ns:
             found.append(".reorder_percent: needs a delay, got delay_ms of 0")
         return found
+
+    @property
+    def least_delay_ns(self) -> int:
+        """The delay that netem needs: jitter makes it shorter, too."""
+        return self.jitter_ns
 
     def problems(self) -> list[str]:
         """List contradictions between fields."""

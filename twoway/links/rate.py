@@ -11,9 +11,9 @@ from pydantic import Field
 
 from twoway.contract.files_below import below
 from twoway.contract.model import Model
-from twoway.links.element import Link, RatedQueue
+from twoway.links.element import Link, RateShaper
 from twoway.links.interface import Interface
-from twoway.links.shaper import Shaper
+from twoway.links.shaper import Shaper, sizes_on_link
 from twoway.links.timetable import (
     OPPORTUNITY_BYTES,
     Repeat,
@@ -54,7 +54,7 @@ class Grants(Model):
         return Timetable("opportunities", steps, count * every_ns)
 
 
-class Rate(RatedQueue):
+class Rate(RateShaper):
     """A rate that changes at given times, or opportunities to send, by grants or a trace.
 
     The table starts with the traffic. Before that the first rate holds, or the trace repeats.
@@ -201,8 +201,8 @@ class Rate(RatedQueue):
 
     def shaper(self, interface: Interface, link: Link) -> Shaper:
         """Build a qdisc of the table."""
-        limits = (link.queue_packets, link.overhead_bytes)
-        return by_table(interface, self.table, *limits)
+        limits = (link.queue_packets, link.shaper_overhead)
+        return by_table(interface, self.table, *limits, sizes_on_link(link))
 
 
 def _read(path: Path) -> list[tuple[int, int]]:

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from twoway.contract.network import Framing
 from twoway.links.interface import Interface
 
 # The largest number of 32 bits, with which netem stores the whole of all packets.
 _WHOLE = 2**32 - 1
+
+# The sizes in a table for cells: those of frames of up to 16383 bytes. One message has no room for
+# twice as many.
+_SIZES = 1 << 14
 
 # Paths into tc's output, with the values expected at them.
 Readback = tuple[tuple[tuple[str, ...], Any], ...]
@@ -23,6 +28,8 @@ class Shaper:
         readback: what must be read back.
         inner: lines of a tc batch that add the classes, qdiscs and filters inside.
         is_ours: the kind is one of our modules, with a plugin for tc.
+        place: tc's words for its place on the interface.
+        sizes: tc's words for the sizes that its packets have on the link, before the kind.
         home: tc's words for the namespace of its pool or medium, used when the qdisc is added.
         older_tc: tc may be older than this qdisc of the kernel, and then needs our plugin.
     """
@@ -33,6 +40,8 @@ class Shaper:
     inner: tuple[str, ...] = ()
     older_tc: bool = False
     is_ours: bool = False
+    place: str = "root"
+    sizes: tuple[str, ...] = ()
     home: tuple[str, ...] = ()
 
     def in_namespace(self, node: str) -> "Shaper":
@@ -58,26 +67,37 @@ def options(kind: str, values: dict[str, Any]) -> Readback:
 
 
 def htb(
-    interface: Interface,
-    rate_mbit: float,
-    overhead: int,
-    inside: tuple[str, ...],
-    *,
-    older_tc: bool = False,
+    interface: Interface, rate_mbit: float, framing: Framing, inside: tuple[str, ...]
 ) -> Shaper:
-    """Build an HTB that keeps a rate for the qdiscs inside; packets count with an overhead.
-
-    tc refuses `stab overhead 0`, a table of sizes that changes nothing.
-    """
-    sizes = ("stab", "overhead", str(overhead)) if overhead else ()
+    """Build an HTB that keeps a rate for the qdiscs inside; packets have their size on the link."""
+    sizes = sizes_on_link(framing)
+    # tc refuses `stab overhead 0`, a table of sizes that changes nothing.
+    if framing.overhead_bytes and not sizes:
+        sizes = ("stab", "overhead", str(framing.overhead_bytes))
     rate = f"htb rate {round(rate_mbit * 1e6)}bit burst 1 cburst 1"
     return Shaper(
         interface,
-        (*sizes, "htb", "default", "1"),
+        ("htb", "default", "1"),
         ((("kind",), "htb"),),
         (f"class add dev {interface.name} parent 1: classid 1:1 {rate}", *inside),
-        older_tc=older_tc,
+        sizes=sizes,
     )
+
+
+def sizes_on_link(framing: Framing) -> tuple[str, ...]:
+    """Build tc's table of sizes for ATM's cells, with an entry for each size; none without cells.
+
+    Linux counts cells of 48 bytes with 5 of header here; netem's rate alone counts others.
+    """
+    if not framing.cell_bytes:
+        return ()
+    words = f"stab mtu {_SIZES - 1} tsize {_SIZES} linklayer atm"
+    return tuple(f"{words} overhead {framing.overhead_bytes}".split())
+
+
+def outside(shaper: Shaper, framing: Framing, inside: tuple[str, ...]) -> Shaper:
+    """Put a queue inside one of our shapers, and count cells."""
+    return replace(shaper, sizes=sizes_on_link(framing), inner=(*shaper.inner, *inside))
 
 
 def egress_action(dev: str, action: str) -> tuple[str, ...]:

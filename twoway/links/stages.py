@@ -1,45 +1,35 @@
 """The rules on which elements a link may combine.
 
-A packet passes a policer, a queue, a delay, and losses, jitter and copies behind the queue:
+A packet passes a policer, a queue, a shaper, a delay, and losses, jitter and copies behind them:
 
-    policer < queue: one of rate, dtm, half_duplex, aqm, ack_queue | delay: netem or a table
-    < loss, impairments
+    policer < queue: drop-tail, aqm or ack_queue < shaper: rate_mbit, rate, dtm or half_duplex
+    < delay_ms or delay < loss, impairments
+
+Any queue is possible with any shaper; twoway/links/proof.py says what no check of such a link can
+follow.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from twoway.links.element import BehindQueue, Delay, Link, RatedQueue
+from twoway.links.element import BehindQueue, Delay, Link, ManagedQueue, RateShaper
 from twoway.links.half_duplex import HalfDuplex
 from twoway.links.registry import elements
 
-_UNTOLD = (
-    "its drops look like those of a channel, an aqm or two queues; it needs a drop-tail "
-    "queue of rate_mbit or rate"
-)
-_NO_NETEM = "netem does it, and a delay that changes does not use netem"
+_NETEMS = "ack_queue uses the delay's netem in another way"
 
 # A link may have one field of each row. If two are given, the second is refused with the first's
 # reason.
 _STAGES: tuple[dict[str, str], ...] = (
     {
-        "half_duplex": "an end of a half-duplex link has one drop-tail queue of a rate_mbit, "
-        "without cells",
-        "rate": "a rate that changes has one drop-tail queue, without cells",
-        "dtm": "a dtm channel has one drop-tail queue, without cells",
-        "cell_bytes": "a link with cells has one drop-tail queue",
-        "aqm": "an aqm is one queue, and a shaper of its own",
-        "ack_queue": "",
+        "half_duplex": "an end of a half-duplex link has a rate_mbit",
+        "rate": "a link has one shaper",
+        "dtm": "",
     },
-    {
-        "half_duplex": "not possible at an end of a half-duplex link",
-        "dtm": _UNTOLD,
-        "aqm": _UNTOLD,
-        "ack_queue": _UNTOLD,
-        "policer": "",
-    },
-    {"delay": _NO_NETEM, "ack_queue": ""},
-    {"ack_queue": "netem does it, and ack_queue uses netem in another way", "impairments": ""},
+    {"aqm": "a link has one queue", "ack_queue": ""},
+    {"half_duplex": "the rate of ack_queue is a link's own", "ack_queue": ""},
+    {"delay": _NETEMS, "ack_queue": ""},
+    {"ack_queue": _NETEMS, "impairments": ""},
 )
 _COPIES = "impairments.duplicate_percent"
 _UNCOUNTED = (
@@ -48,6 +38,8 @@ _UNCOUNTED = (
 )
 # The values that stand for the absence of an element.
 _NOTHING = ("drop-tail", "shared", 0, None)
+# The cells that Linux counts beside netem's rate: those of ATM.
+_ATM = (48, 5)
 
 
 def stage_problems(link: Link, *, half_duplex: bool) -> list[str]:
@@ -64,22 +56,32 @@ def stage_problems(link: Link, *, half_duplex: bool) -> list[str]:
         for field in others:
             refused.setdefault(field, f".{field}: {stage[first]}{_got(link, field)}")
     kinds = elements().items()
-    rates = ["rate_mbit", *(field for field, kind in kinds if issubclass(kind, RatedQueue))]
+    rates = ["rate_mbit", *(field for field, kind in kinds if issubclass(kind, RateShaper))]
     delays = ["delay_ms", *(field for field, kind in kinds if issubclass(kind, Delay))]
     return [
         *_unless_one(link, rates, "how fast it is"),
         *_unless_one(link, delays, "how long packets travel"),
         *refused.values(),
+        *_cell_problems(link, half_duplex=half_duplex),
     ]
 
 
 def _behind_queue() -> Iterator[dict[str, str]]:
-    """List the rows of all elements behind the queue: netem does them, and copies hide losses."""
+    """List the rows of all elements that lose packets behind the queue: copies hide losses."""
     for field, kind in elements().items():
-        if issubclass(kind, BehindQueue):
-            yield {"delay": _NO_NETEM, field: ""}
-            if kind.LOSES:
-                yield {field: _UNCOUNTED, _COPIES: ""}
+        if issubclass(kind, BehindQueue) and kind.LOSES:
+            yield {field: _UNCOUNTED, _COPIES: ""}
+
+
+def _cell_problems(link: Link, *, half_duplex: bool) -> Iterator[str]:
+    """Refuse cells that only netem's rate counts, with a shaper that is not netem."""
+    cells = (link.cell_bytes, link.cell_overhead_bytes)
+    is_netem = not (half_duplex or link.elements.has(ManagedQueue, RateShaper))
+    if link.cell_bytes and cells != _ATM and not is_netem:
+        yield (
+            ".cell_bytes: without a rate_mbit and a drop-tail queue Linux counts ATM's cells "
+            f"alone, of 48 bytes with 5 of cell_overhead_bytes; got {cells[0]} with {cells[1]}"
+        )
 
 
 def _unless_one(link: Link, fields: list[str], what: str) -> list[str]:

@@ -119,12 +119,13 @@ class Timetable:
 
         Args:
             start_ns: start of the table.
-            arrived_ns: shape (n,), arrivals, ascending; the link is idle before.
+            arrived_ns: shape (n,), arrivals, in the order in which packets leave; the link is idle
+                before. Those of a table of delays are ascending.
             size_bytes: shape (n,), the packets' sizes on the link.
         """
         if not len(arrived_ns):
             return np.zeros(0, dtype=np.int64)
-        first_ns, last_ns = int(arrived_ns[0]), int(arrived_ns[-1])
+        first_ns, last_ns = int(arrived_ns.min()), int(arrived_ns.max())
         if self.kind == "delays":
             return np.maximum.accumulate(arrived_ns + self.value_at(start_ns, arrived_ns))
         # A backlog at the last arrival needs more laps: double their number until they suffice.
@@ -174,8 +175,22 @@ def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | No
     return found
 
 
-def by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:
-    """Build a qdisc that releases packets by a table that starts with the traffic."""
+def by_table(
+    interface: Interface,
+    table: Timetable,
+    limit: int,
+    overhead: int = 0,
+    sizes: tuple[str, ...] = (),
+) -> Shaper:
+    """Build a qdisc that releases packets by a table that starts with the traffic.
+
+    Args:
+        interface: the interface.
+        table: the table.
+        limit: the most packets that wait.
+        overhead: bytes that the link adds to a frame.
+        sizes: tc's words for a table of sizes, which each change of a qdisc must repeat.
+    """
     said = {
         "table": table.kind,
         "steps": len(table.steps),
@@ -190,8 +205,9 @@ def by_table(interface: Interface, table: Timetable, limit: int, overhead: int =
         f"timetable {table.kind} {_steps(table, 0)} period {table.period_ns}ns "
         f"start {START_NS}ns limit {limit} overhead {overhead}"
     )
+    change = " ".join(("qdisc change dev", interface.name, "root", *sizes, "timetable"))
     more = tuple(
-        f"qdisc change dev {interface.name} root timetable {table.kind} {_steps(table, first)}"
+        f"{change} {table.kind} {_steps(table, first)}"
         for first in range(_MESSAGE_STEPS, len(table.steps), _MESSAGE_STEPS)
     )
     return Shaper(interface, tuple(words.split()), options("timetable", said), more, is_ours=True)

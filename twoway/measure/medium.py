@@ -8,7 +8,7 @@ from capture_analysis.columns import IntArray
 
 from twoway.contract.network import Queue
 from twoway.links.half_duplex import Medium, bits_ns
-from twoway.measure.queues import Passage
+from twoway.measure.queues import STILL_QUEUED, Passage
 from twoway.measure.run_folder import Run
 
 
@@ -93,7 +93,7 @@ def replay(run: Run, medium: Medium, passed: Mapping[str, Passage]) -> dict[str,
         )
         if queue != ends[0]:
             continue
-        rows = [np.flatnonzero(~passed[end.direction].dropped) for end in ends]
+        rows = [_in_order(passed[end.direction]) for end in ends]
         packets = [
             passed[end.direction].packets.where(mine) for end, mine in zip(ends, rows, strict=True)
         ]
@@ -107,6 +107,12 @@ def replay(run: Run, medium: Medium, passed: Mapping[str, Passage]) -> dict[str,
             its = which == number
             found[end.direction] = Holds(rows[number], start_ns[its], bits[number], sent_ns[its])
     return found
+
+
+def _in_order(passed: Passage) -> IntArray:
+    """List the packets that a queue did not drop, in the order in which they get the medium."""
+    waits = np.flatnonzero(passed.left_ns == STILL_QUEUED)
+    return np.concatenate((passed.departures.astype(np.int64), waits))
 
 
 def _other_end(run: Run, queue: Queue) -> Queue:

@@ -45,6 +45,10 @@ class Passage:
         """Shape (n,), int64: sizes, from which transmission times are computed."""
         return self.packets.frame_bytes.astype(np.int64)
 
+    def where(self, rows: IntArray) -> "Passage":
+        """Select some packets, by their rows."""
+        return Passage(self.packets.where(rows), self.left_ns[rows], self.is_data[rows])
+
     @cached_property
     def departures(self) -> NDArray[np.uint32]:
         """Rows of the packets that left, in order of departure."""
@@ -176,8 +180,8 @@ def still_queued(
         kernel_queued: a function that reads the kernel's count of packets in it at the end.
         refused: a function that marks the packets that a policer before it drops; None without one.
     """
-    find = _after_last_of_flow if queue.leaves_at_start else partial(_with_place, queue, refused)
-    rows = find(seen)
+    find = _after_last_of_flow if queue.is_managed else partial(_with_place, queue)
+    rows = find(refused, seen)
     if not len(rows):
         return seen
     left_ns = seen.left_ns.copy()
@@ -185,13 +189,14 @@ def still_queued(
     return replace(seen, left_ns=left_ns)
 
 
-def _after_last_of_flow(seen: Passage) -> IntArray:
+def _after_last_of_flow(refused: Callable[[], BoolArray] | None, seen: Passage) -> IntArray:
     """List the packets that entered after the last of their flow's direction that left."""
     sender = 2 * seen.packets.flow.astype(np.int64) + seen.packets.half
     left = np.flatnonzero(seen.left_ns >= 0)
     last = np.full(sender.max(initial=0) + 1, -1)
     np.maximum.at(last, sender[left], left)
-    return np.flatnonzero(np.arange(len(sender)) > last[sender])
+    rows = np.flatnonzero(np.arange(len(sender)) > last[sender])
+    return rows[~refused()[rows]] if refused and len(rows) else rows
 
 
 def _with_place(queue: Queue, refused: Callable[[], BoolArray] | None, seen: Passage) -> IntArray:
@@ -282,7 +287,7 @@ def lingering(queue: Queue, seen: Passage) -> Passage:
     when the next packet of the same connection leaves, which was behind the dropped one. Packets
     that a full drop-tail queue refuses never were in the queue.
     """
-    if not queue.leaves_at_start:
+    if not queue.is_managed:
         return seen
     until_ns = seen.left_ns.copy()
     sender = 2 * seen.packets.flow + seen.packets.half
@@ -300,10 +305,10 @@ def kernel_counts(
 
     Args:
         queue: the queue.
-        seen: its packets; those of a managed queue leave when their transmission starts.
+        seen: its packets, as captures show them.
         length: a function that computes the queue's length, which is the count of other queues.
     """
-    if queue.leaves_at_start:
+    if queue.is_managed:
         return occupancy(seen), occupancy(lingering(queue, seen))
     return length(), length()
 

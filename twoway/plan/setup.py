@@ -223,7 +223,7 @@ def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Ste
     for shaper in shapers:
         name = shaper.interface.name
         if shaper.interface.node == node:
-            words = " ".join((*shaper.arguments, *shaper.home))
+            words = " ".join((*shaper.sizes, *shaper.arguments, *shaper.home))
             lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
@@ -263,6 +263,7 @@ def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
             run=(
                 *_tc(shapers),
                 *f"qdisc change dev {shaper.interface.name} root".split(),
+                *shaper.sizes,
                 *shaper.arguments,
                 "restart",
             ),
@@ -277,7 +278,7 @@ def link_changes(changing: Iterable[tuple[int, Shaper]]) -> tuple[TimedCommand, 
     lines: dict[tuple[int, str], list[str]] = defaultdict(list)
     for at_ns, shaper in changing:
         words = " ".join(shaper.arguments)
-        line = f"qdisc change dev {shaper.interface.name} root {words}"
+        line = f"qdisc change dev {shaper.interface.name} {shaper.place} {words}"
         lines[at_ns, shaper.interface.node].append(line)
     return tuple(
         TimedCommand(

@@ -12,10 +12,10 @@ from twoway.description.experiment import Profile
 from twoway.description.graph import Graph
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
-from twoway.links.element import BeforeQueue, Delay, RatedQueue
+from twoway.links.element import BeforeQueue, Delay
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
-from twoway.links.shaper import Shaper
+from twoway.links.shaper import Shaper, outside
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -34,16 +34,9 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """
     shapers = []
     for name, direction in profile.directions.items():
-        if profile.half_duplex:
-            shapers += [
-                profile.half_duplex.shaper(i, direction, media(graph)[i.name])
-                for i in graph.queues[name]
-            ]
-        else:
-            queues = [_queue(i, direction) for i in graph.queues[name]]
-            if (channel := direction.elements.find(Channel)) and channel.pool:
-                queues = [q.in_namespace(pool_nodes(profile, graph)[channel.pool]) for q in queues]
-            shapers += [_preceded(queue, direction) for queue in queues]
+        shapers += [
+            _preceded(_queue(profile, graph, i, direction), direction) for i in graph.queues[name]
+        ]
         if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
@@ -61,7 +54,7 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
         for element in direction.behind_queue:
             for at_ns, becomes in element.changes(stop_ns):
                 then = direction.model_copy(update={element.FIELD: becomes})
-                yield from ((at_ns, _delay(i, then)) for i in graph.delays[name])
+                yield from ((at_ns, _netem(i, then)) for i in graph.delays[name])
 
 
 def pool_nodes(profile: Profile, graph: Graph) -> Mapping[str, str]:
@@ -91,9 +84,13 @@ def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     return replace(shaper, inner=(*shaper.inner, *lines))
 
 
-def _queue(interface: Interface, direction: Direction) -> Shaper:
-    if queue := direction.queue:
-        return queue.shaper(interface, direction)
+def _queue(profile: Profile, graph: Graph, interface: Interface, direction: Direction) -> Shaper:
+    manager = direction.manager
+    if shaper := _own_shaper(profile, graph, interface, direction):
+        inside = manager.inside(interface.name, direction) if manager else ()
+        return outside(shaper, direction, inside)
+    if manager:
+        return manager.shaper(interface, direction)
     limit = direction.queue_packets
     rate, readback = _rate(direction)
     return Shaper(
@@ -101,6 +98,21 @@ def _queue(interface: Interface, direction: Direction) -> Shaper:
         ("netem", "limit", str(limit), *rate),
         ((("kind",), "netem"), (("options", "limit"), limit), *readback),
     )
+
+
+def _own_shaper(
+    profile: Profile, graph: Graph, interface: Interface, direction: Direction
+) -> Shaper | None:
+    """Build a shaper that takes a queue inside; None for a rate_mbit without a shared medium."""
+    if profile.half_duplex:
+        return profile.half_duplex.shaper(interface, direction, media(graph)[interface.name])
+    if not direction.rate_shaper:
+        return None
+    shaper = direction.rate_shaper.shaper(interface, direction)
+    channel = direction.elements.find(Channel)
+    if channel and channel.pool:
+        return shaper.in_namespace(pool_nodes(profile, graph)[channel.pool])
+    return shaper
 
 
 def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], Any]]]:
@@ -116,15 +128,34 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
 
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
-    delay_ns = direction.delay_ns
-    rated = direction.elements.find(RatedQueue)
-    held_ns = max(delay_ns, rated.burst_ns if rated else 0)
-    most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
-    limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
-    if changing := direction.elements.find(Delay):
-        return changing.shaper(interface, limit)
-    rate, readback = _rate(direction) if direction.transmits_behind else ([], [])
+    """Build the delay: netem's, or a table of delays with netem inside for what acts behind."""
+    netem, changing = _netem(interface, direction), direction.elements.find(Delay)
+    if not changing:
+        return netem
     behind = direction.behind_queue
+    inside_ns = max((element.least_delay_ns for element in behind), default=0)
+    shaper = changing.shaper(interface, _delay_limit(direction), inside_ns)
+    if not behind:
+        return shaper
+    line = f"qdisc add dev {interface.name} {netem.place} {' '.join(netem.arguments)}"
+    return replace(shaper, inner=(*shaper.inner, line, *netem.inner))
+
+
+def _delay_limit(direction: Direction) -> int:
+    rated = direction.rate_shaper
+    held_ns = max(direction.delay_ns, rated.burst_ns if rated else 0)
+    most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
+    return min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
+
+
+def _netem(interface: Interface, direction: Direction) -> Shaper:
+    """Build netem with all that acts behind the queue, inside a delay that changes."""
+    behind, limit = direction.behind_queue, _delay_limit(direction)
+    place, delay_ns = "root", direction.delay_ns
+    if direction.elements.has(Delay):
+        place = "parent 1:1 handle 2:"
+        delay_ns = max((element.least_delay_ns for element in behind), default=0)
+    rate, readback = _rate(direction) if direction.transmits_behind else ([], [])
     words = [word for element in behind for word in element.arguments]
     return Shaper(
         interface,
@@ -138,4 +169,5 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
             *readback,
         ),
         tuple(line for element in behind for line in element.lines(interface.name)),
+        place=place,
     )

@@ -4,7 +4,7 @@ from collections import deque
 from html import escape
 
 from twoway.contract.network import Queue
-from twoway.links.element import RatedQueue
+from twoway.links.element import RateShaper
 from twoway.manifest import Manifest
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
@@ -44,7 +44,7 @@ def topology_svg(manifest: Manifest) -> str:
             said = manifest.profile.directions.get(queue.link or queue.direction)
             label = _label(
                 queue,
-                said.elements.find(RatedQueue) if said else None,
+                said.elements.find(RateShaper) if said else None,
                 "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}",
             )
             label += ", half-duplex" if manifest.profile.half_duplex else ""
@@ -63,7 +63,7 @@ def topology_svg(manifest: Manifest) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _label(queue: Queue, changes: RatedQueue | None, arrow: str) -> str:
+def _label(queue: Queue, changes: RateShaper | None, arrow: str) -> str:
     rate = f"{queue.rate_bit / 1e6:g} Mbit/s"
     if queue.reallocations:
         rate = f"DTM, {rate}"

@@ -18,6 +18,7 @@ from twoway.description.addresses import address_in
 from twoway.description.point import Point, spec_document, spec_hash
 from twoway.errors import RunError
 from twoway.links.dtm import Channel
+from twoway.links.proof import not_proven as links_not_proven
 from twoway.manifest import (
     CLOCKS,
     Clocks,
@@ -102,7 +103,7 @@ def build_manifest(
         datagrams=point.datagrams,
         programs=tuple(_programs(plan, folder)),
         settings=changed_settings(point, plan),
-        not_proven=not_proven(point),
+        not_proven=(*not_proven(point), *links_not_proven(point.profile.directions)),
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,
@@ -142,8 +143,9 @@ def _queues(point: Point) -> Iterable[Queue]:
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
             reallocations=reallocations if direction.elements.has(Channel) else None,
-            leaves_at_start=direction.leaves_at_start,
-            credit_ns=direction.credit_ns,
+            leaves_at_start=direction.leaves_at_start and not point.profile.half_duplex,
+            managed=direction.manager is not None,
+            credit_ns=0 if point.profile.half_duplex else direction.credit_ns,
             limit_packets=direction.queue_packets,
             overhead_bytes=direction.overhead_bytes,
             cell_bytes=direction.cell_bytes,

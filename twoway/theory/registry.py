@@ -4,6 +4,15 @@ from types import ModuleType
 
 from capture_analysis.discovery import module_of, names_of
 
+from twoway.links.dtm import Channel
+from twoway.links.element import (
+    BeforeQueue,
+    BehindQueue,
+    Delay,
+    Link,
+    ManagedQueue,
+    RateShaper,
+)
 from twoway.theory import predictions
 from twoway.theory.network import HALF_DUPLEX, Setup
 
@@ -27,8 +36,25 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
         raise ValueError(
             f"each direction must have its own medium; {HALF_DUPLEX} covers a shared one"
         )
+    for name, bottleneck in setup.links.items():
+        if why := _not_covered(bottleneck.link, half_duplex=bool(setup.medium)):
+            raise ValueError(f"links.{name}: no theory covers {why}")
     predicted: dict[str, float] = find_theory(theory).predict(setup)
     return predicted
+
+
+def _not_covered(link: Link, *, half_duplex: bool) -> str:
+    """Name the elements of a link that no theory combines; empty if there are none."""
+    elements = link.elements
+    manager, rate = elements.find(ManagedQueue), elements.find(RateShaper)
+    shaper = rate.FIELD if rate else "half_duplex" if half_duplex else ""
+    if manager and shaper:
+        return f"{manager.FIELD} {manager.word} beside {shaper}"
+    if elements.has(BeforeQueue) and (manager or half_duplex or elements.has(Channel)):
+        return f"a policer before {manager.FIELD if manager else shaper}"
+    if elements.has(BehindQueue) and elements.has(Delay):
+        return "losses, jitter or copies behind a delay that changes"
+    return ""
 
 
 def tests_testbed(theory: str, metric: str) -> bool:

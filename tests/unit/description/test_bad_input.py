@@ -277,11 +277,11 @@ def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentenc
         ),
         (
             "queue_packets: 9, dtm: {}, cell_bytes: 48",
-            "a dtm channel has one drop-tail queue, without cells; got 48",
+            "cells alone, of 48 bytes with 5 of cell_overhead_bytes; got 48 with 0",
         ),
         (
-            "queue_packets: 9, dtm: {}, ack_queue: own",
-            ".ack_queue: a dtm channel has one drop-tail queue",
+            "queue_packets: 9, dtm: {}, ack_queue: own, aqm: codel",
+            ".ack_queue: a link has one queue; got 'own'",
         ),
         ("queue_packets: 9, dtm: {slots: 70000}", "less than or equal to 65535, got 70000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),

@@ -44,12 +44,16 @@ def test_a_schedule_is_a_table_of_delays() -> None:
         ({"delay": {"schedule": [[1, 2]]}}, ".delay.schedule.0: the first is from 0 s on, got 1"),
         ({"delay": {**SCHEDULE, "repeat_s": 15}}, ".delay.repeat_s: must be after the last (15 s)"),
         (
-            {"loss": {"percent": 1}},
-            ".loss: netem does it, and a delay that changes does not use netem",
+            {"impairments": {"jitter_ms": 40}},
+            ".impairments.jitter_ms: must not exceed the shortest delay (20), got 40",
+        ),
+        (
+            {"impairments": {"reorder_percent": 1}},
+            ".impairments.reorder_percent: needs delay_ms: with a delay that changes no packet",
         ),
         (
             {"ack_queue": "own"},
-            ".ack_queue: netem does it, and a delay that changes does not use netem",
+            ".ack_queue: ack_queue uses the delay's netem in another way; got 'own'",
         ),
     ],
 )

@@ -129,10 +129,9 @@ def test_files_that_are_no_traces(tmp_path: Path, content: str, sentence: str) -
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "field", [{"aqm": "codel"}, {"ack_queue": "own"}, {"cell_bytes": 48}, {"rate_mbit": 1}]
-)
+@pytest.mark.parametrize("field", [{"dtm": {}}, {"cell_bytes": 48}, {"rate_mbit": 1}])
 def test_what_a_changing_rate_excludes(tmp_path: Path, field: dict[str, Any]) -> None:
-    """A changing rate excludes other queues, cells, and a second rate."""
-    with pytest.raises(SpecError, match=r"a rate that changes has one|got rate_mbit and rate"):
+    """A changing rate excludes another shaper, cells that Linux does not count, and a rate."""
+    expected = r"a link has one shaper|counts ATM's cells alone|got rate_mbit and rate"
+    with pytest.raises(SpecError, match=expected):
         _load(tmp_path, {"schedule": [[0, 8]]}, **field)

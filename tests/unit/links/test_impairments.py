@@ -67,7 +67,7 @@ def test_what_is_read_back() -> None:
         ),
         (
             {"impairments": {}, "ack_queue": "own"},
-            ": netem does it, and ack_queue uses netem in another way",
+            ": ack_queue uses the delay's netem in another way",
         ),
     ],
 )

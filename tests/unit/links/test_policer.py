@@ -37,9 +37,6 @@ def test_tc_is_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"aqm": "codel"}, ".policer: its drops look like those of"),
-        ({"ack_queue": "own"}, ".policer: its drops look like those of"),
-        ({"rate_mbit": None, "dtm": {}}, ".policer: its drops look like those of"),
         (
             {"policer": {"rate_mbit": 0.001, "burst_bytes": 40_000}},
             ".policer.burst_bytes: at most 274 s of tokens (34250), got 40000",

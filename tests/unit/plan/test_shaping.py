@@ -160,7 +160,7 @@ def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -
     """HTB keeps the rate without credit; small TCP packets go to band 1, others to band 2."""
     shapers = compile_profile(_profile(ack_queue=place, overhead_bytes=-14), graph)
     shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
-    assert " ".join(shaper.arguments) == "stab overhead -14 htb default 1"
+    assert " ".join((*shaper.sizes, *shaper.arguments)) == "stab overhead -14 htb default 1"
     inner = "\n".join(shaper.inner)
     assert "parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1" in inner
     assert f"parent 1:1 handle 2: {kind}" in inner
@@ -265,12 +265,12 @@ def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
     assert found[0].startswith(f"directions.forward.ecn: {aqm} {sentence}")
 
 
-def test_managed_queue_has_no_cells() -> None:
-    """A managed queue with cells is refused with a sentence."""
-    found = profile_problems(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5))
-    assert (
-        found[0] == "directions.forward.aqm: a link with cells has one drop-tail queue; got 'cake'"
-    )
+def test_managed_queue_has_atms_cells() -> None:
+    """Beside a managed queue Linux counts ATM's cells, and cells of other sizes are refused."""
+    found = profile_problems(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=4))[0]
+    assert found.startswith("directions.forward.cell_bytes: without a rate_mbit and a drop-tail")
+    assert found.endswith("of 48 bytes with 5 of cell_overhead_bytes; got 48 with 4")
+    assert profile_problems(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5)) == []
 
 
 def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:

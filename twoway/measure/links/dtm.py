@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from capture_analysis.definition import Definition
 
 from twoway.contract.metrics import FidelityRow
@@ -92,6 +93,11 @@ def check(
     slots = view.slots
     if not slots or not slots.options.rate:
         return []
+    if view.queue.is_managed and slots.options.rate.sees_drops:
+        return []
+    packets = view.passed.packets
+    refused = analysis.run.elements(view.queue).refuse(packets.time_ns, packets.frame_bytes)
+    came = view.passed.where(np.flatnonzero(~refused))
     stop_ns = analysis.run.stop_ns
     wanted = slots.wanted
     decided_ns = wanted.changes(slots.start_ns, stop_ns)
@@ -99,14 +105,12 @@ def check(
     if error:
         late_ns = int(view.error_ns.max(initial=0))
         drift_ppb = analysis.run.clock(view.queue.interface).drift_ppb
-        found = agreement(
-            view.queue, slots, view.passed, stop_ns, late_ns=late_ns, drift_ppb=drift_ppb
-        )
+        found = agreement(view.queue, slots, came, stop_ns, late_ns=late_ns, drift_ppb=drift_ppb)
         known_bit = real_time.quantile(found.width_bit)
         bound = f"real time: 0 impossible or missing, estimates known to {known_bit} bit/s in 99 %"
         row = checks.row(what, found.off, bound, found.off == 0)
         return [checks.within(row, known_bit, slots.options.slot_bit, "a slot")]
-    expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
+    expected = channel.estimates(view.queue, slots, came, stop_ns)
     got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
     due = set(zip(expected.change_ns, expected.slots, strict=True))
     off = len(got ^ {each for each in due if each[0] < stop_ns})

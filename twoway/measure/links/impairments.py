@@ -10,6 +10,7 @@ import numpy as np
 from capture_analysis.definition import Definition
 
 from twoway.contract.metrics import FidelityRow
+from twoway.links.element import Delay
 from twoway.links.impairments import Impairments
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
@@ -61,7 +62,9 @@ def check(
     if not impairments:
         return []
     jitter_ns = impairments.jitter_ns
-    least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
+    changing = analysis.run.element(view.queue, Delay)
+    least = (changing.shortest_ns if changing else view.queue.delay_ns) - jitter_ns
+    most = view.queue.delay_ns + jitter_ns
     total = odd = 0
     for _, travel in analysis.behind(view.queue):
         arrived = travel.came_ns >= 0
@@ -71,7 +74,7 @@ def check(
             arrived &= ~repeated(travel.sent)
         sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
         latest = sent_ns + most
-        if jitter_ns and not impairments.jitter_reorders:
+        if changing or (jitter_ns and not impairments.jitter_reorders):
             latest = np.maximum.accumulate(latest)  # behind a packet that was sent earlier
         good = (came_ns >= sent_ns + least) & (came_ns <= latest)
         if impairments.reorder_percent:

@@ -199,7 +199,9 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
     for node in analysis.run.manifest.nodes.routers:
         for sign, when in zip((-1, 1), WHEN, strict=True):
             qdiscs = analysis.run.qdiscs(node, when)
-            kernel += sign * sum(q.drops for q in qdiscs if q.dev not in queues)
+            # A root has counted the drops of a qdisc inside it.
+            counting = (q for q in qdiscs if not q.parent or q.kind == "clsact")
+            kernel += sign * sum(q.drops for q in counting if q.dev not in queues)
     lost = under_way = 0
     for hop in analysis.travels.hops:
         travel = analysis.travels.of(hop)

@@ -30,8 +30,8 @@ POLICED = Definition(
 
 @estimates(Scope.QUEUE, POLICED)
 def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Return the share in the steady window; NaN without a policer."""
-    if not analysis.run.element(view.queue, Policer):
+    """Return the share in the steady window; NaN without a policer, or before a managed queue."""
+    if view.queue.is_managed or not analysis.run.element(view.queue, Policer):
         return (math.nan,)
     time_ns = view.passed.packets.time_ns
     has_place = view.all_packets.at(time_ns) < view.queue.limit_packets

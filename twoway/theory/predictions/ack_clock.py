@@ -16,7 +16,7 @@ from statistics import median
 import numpy as np
 from capture_analysis.columns import IntArray
 
-from twoway.links.element import RatedQueue
+from twoway.links.element import RateShaper
 from twoway.links.rate import Rate
 from twoway.links.timetable import Timetable
 from twoway.theory.network import Bottleneck, Setup
@@ -42,7 +42,7 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"{each.name} passes several queues")
     link, back = setup.links[each.direction], setup.links[each.ack_direction]
     rate = back.elements.find(Rate)
-    if rate is None or link.elements.has(RatedQueue):
+    if rate is None or link.elements.has(RateShaper):
         raise ValueError(f"only {each.name}'s ACKs may pass a link that sends by a table")
     if any(each.elements.drop for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")

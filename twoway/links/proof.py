@@ -1,0 +1,38 @@
+"""What no check of a run proves of a link, beside the checks that hold."""
+
+from collections.abc import Iterator, Mapping
+
+from twoway.contract.not_proven import NotProven
+from twoway.links.delay import ChangingDelay
+from twoway.links.dtm import Channel
+from twoway.links.element import BeforeQueue, Link
+from twoway.links.impairments import Impairments
+
+
+def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
+    """List what no check proves of some links, by the names of their directions."""
+    return tuple(
+        NotProven(what=f"{what} ({name})", why=why)
+        for name, link in links.items()
+        for what, why in _of_link(link)
+    )
+
+
+def _of_link(link: Link) -> Iterator[tuple[str, str]]:
+    elements, manager = link.elements, link.manager
+    channel, impairments = elements.find(Channel), elements.find(Impairments)
+    if manager and elements.has(BeforeQueue):
+        yield (
+            "the share that the policer dropped",
+            f"{manager.word} behind it drops packets, too, which look the same",
+        )
+    if manager and channel and channel.rate and channel.rate.sees_drops:
+        yield (
+            "when the channel's slots change",
+            f"its allocator does not see a packet that {manager.word} drops after it came",
+        )
+    if impairments and impairments.jitter_ns and elements.has(ChangingDelay):
+        yield (
+            "each packet's delay by the schedule",
+            "a packet meets the schedule after its jitter, of which captures show the sum alone",
+        )
