@@ -72,7 +72,8 @@ def streams(point: Point) -> Iterable[Program]:
         reports[c.from_].append(f"{TRAFFIC}/{c.name}-source.json")
     for c in point.connections:
         own = point.flows[c.name].socket.receive_buffer_bytes
-        ends[c.to].append(_receive(c, own or buffers[c.to]))
+        at_once = point.experiment.stack_of(c.to).is_linux
+        ends[c.to].append(_receive(c, own or buffers[c.to], at_once=at_once))
         reports[c.to].append(f"{TRAFFIC}/{c.name}-sink.json")
     for node in ends:
         yield Program(
@@ -85,10 +86,11 @@ def streams(point: Point) -> Iterable[Program]:
         )
 
 
-def _receive(connection: Connection, buffer_bytes: int | None) -> str:
+def _receive(connection: Connection, buffer_bytes: int | None, *, at_once: bool) -> str:
     line = f"receive {connection.name} --port {connection.port}"
     if buffer_bytes:
         line += f" --receive-buffer {buffer_bytes}"
+    line += " --at-once" * at_once
     return line + " --ipv6" * (ip_version(connection.destination) == 6)
 
 

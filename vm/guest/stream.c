@@ -7,7 +7,7 @@
  *              --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
  *              [--pacing] [--option LEVEL,NAME,VALUE]... [--bytes N | --interval NS
  *              --sizes BYTES,BYTES...]
- *         receive NAME --port N [--receive-buffer BYTES] [--ipv6]
+ *         receive NAME --port N [--receive-buffer BYTES] [--at-once] [--ipv6]
  *
  * Each line of standard input is one end. Its report, FOLDER/NAME-source.json or
  * FOLDER/NAME-sink.json, is one JSON line: the bytes it counted, from the kernel's TCP_INFO.
@@ -15,7 +15,8 @@
  * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
  * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
  * call and the sink asks to be woken once per mebibyte and drops the data unread
- * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
+ * (MSG_TRUNC); with --at-once it reads data as they come, as the kernel's tuning of the receive buffer
+ * supposes. At --stop-at the source resets the connection: what it had not yet
  * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
  * should a full queue have dropped it. SIGTERM also ends a source or a sink that has no connection
  * yet.
@@ -86,7 +87,7 @@ struct end {
 	int send_buffer_bytes, receive_buffer_bytes;
 	struct option_value options[MOST_OPTIONS];
 	int n_options;
-	bool pacing, ipv6, gave_up;
+	bool pacing, at_once, ipv6, gave_up;
 };
 
 static void *zeros;
@@ -341,7 +342,8 @@ static void receive_stream(const struct end *end)
 	if (fd < 0 && !stopping)
 		die("accept");
 	if (fd >= 0) {
-		set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
+		if (!end->at_once)
+			set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
 		do {
 			n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
 		} while (!stopping && (n > 0 || (n < 0 && errno == EINTR)));
@@ -404,6 +406,7 @@ static bool parse_end(struct end *end, int argc, char **argv)
 		{ "send-buffer", required_argument, NULL, 'b' },
 		{ "receive-buffer", required_argument, NULL, 'r' },
 		{ "option", required_argument, NULL, 'o' },
+		{ "at-once", no_argument, NULL, 'w' },
 		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
@@ -433,6 +436,7 @@ static bool parse_end(struct end *end, int argc, char **argv)
 			if (!parse_option(end, optarg))
 				return false;
 			break;
+		case 'w': end->at_once = true; break;
 		case '6': end->ipv6 = true; break;
 		default: return false;
 		}

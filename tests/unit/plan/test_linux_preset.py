@@ -61,6 +61,7 @@ def test_no_sysctl_no_metric_no_buffer(tmp_path: Path) -> None:
         "qdisc replace dev h1-eth0 root handle 1: pfifo_fast"
     ]
     assert not [line for line in ends(plan) if "-buffer" in line]
+    assert [line.endswith(" --at-once") for line in ends(plan)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_fields_of_routes_override_it(tmp_path: Path) -> None:
     assert route.endswith("dev h1-eth0 rto_min 50ms")
     assert sysctls(plan, None)["net.core.rmem_max"] == 1 << 25
     (sink,) = (line for line in ends(plan) if line.startswith("receive"))
-    assert sink.endswith("--receive-buffer 100000")
+    assert sink.endswith("--receive-buffer 100000 --at-once")
 
 
 def test_connections_begin_with_their_data(tmp_path: Path) -> None:

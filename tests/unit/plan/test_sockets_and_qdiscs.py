@@ -63,7 +63,7 @@ def test_the_receivers_buffer(tmp_path: Path) -> None:
     """A flow's receive buffer is its sink's."""
     flows = [{**FLOW, "socket": {"receive_buffer_bytes": 70_000}}]
     (_, sink) = ends(planned(tmp_path, flows=flows))
-    assert sink.endswith(" --receive-buffer 70000")
+    assert sink.endswith(" --receive-buffer 70000 --at-once")
 
 
 @pytest.mark.parametrize(
