@@ -128,7 +128,7 @@ mutation: env ## change the code that measures and judges, and report changes no
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
 
 torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
-	@PYTHONPATH=tests/support:tests/support/guest $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
+	@PYTHONPATH=tests $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
 
 lint: env test-packages ## style, types, layers, every experiment, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
@@ -152,7 +152,7 @@ KEPT = $(if $(KEEP),| tee bench/kept/$(@:bench-of-%=%).txt && $(BIN)/python docs
 bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, speed, dctcp or lab (as root)
 
 bench-of-speed: setup qemu-packages
-	@PYTHONPATH=tests/support/guest $(BIN)/python bench/speed.py $(KEPT)
+	@PYTHONPATH=tests $(BIN)/python bench/speed.py $(KEPT)
 
 bench-of-ns3: setup bench-packages
 	@$(BIN)/python bench/beside_ns3.py $(KEPT)
@@ -167,7 +167,7 @@ bench-of-instructions: setup test-packages
 	@$(BIN)/python bench/captures/instructions.py $(if $(KEEP),--keep)
 
 bench-of-lab: setup
-	@PYTHONPATH=tests/support/lab $(BIN)/python bench/lab_speed.py
+	@PYTHONPATH=tests $(BIN)/python bench/lab_speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)

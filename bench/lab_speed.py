@@ -20,7 +20,7 @@ from itertools import cycle
 from pathlib import Path
 
 import yaml
-from lab_crew import PRELOAD, ROOT, Crew, started_crew
+from support.lab.lab_crew import PRELOAD, ROOT, Crew, started_crew
 
 from twoway.description.point import find_experiment
 

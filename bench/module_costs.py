@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from in_guest import run_in_guest
-from in_qemu import run_in_qemu
+from support.guest.in_guest import run_in_guest
+from support.guest.in_qemu import run_in_qemu
 
 from twoway.guest.cache import find_guest
 from twoway.guest.stock_kernel import build_stock

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from documents import complaints, finished_runs
 from hypothesis import settings
-from kept_runs import remove_old_runs
-from running import SMALL, write_experiment
-from whereabouts import pytest_configure  # noqa: F401 - the hook
+from support.documents import complaints, finished_runs
+from support.running import SMALL, write_experiment
+from support.runs import remove_old_runs
+from support.whereabouts import pytest_configure  # noqa: F401 - the hook
 
 from twoway.guest.cache import Guest, find_guest
 from twoway.guest.source import Flavour

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from running import CLAIMED, SMALL, SWEPT, run_small, twoway, write_experiment
-from sharing import once
+from support.running import CLAIMED, SMALL, SWEPT, run_small, twoway, write_experiment
+from support.sharing import once
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import Given, measure
 from capture_analysis.reading.capture import Capture
 from capture_analysis.two_captures.pair_document import analyse_pair
-from running import SLOW, SMALL, metrics, run_small, write_experiment
+from support.running import SLOW, SMALL, metrics, run_small, write_experiment
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView

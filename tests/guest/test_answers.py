@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from guides import copy_listings, listing
-from running import twoway
+from support.guides import copy_listings, listing
+from support.running import twoway
 
 GUIDE = "answers.md"
 

@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kept_runs import carry_out
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis

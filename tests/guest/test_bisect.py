@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import twoway, write_experiment
+from support.running import twoway, write_experiment
 
 pytestmark = pytest.mark.lab
 

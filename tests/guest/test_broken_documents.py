@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from running import SMALL, twoway, write_experiment
+from support.running import SMALL, twoway, write_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, twoway, write_experiment
+from support.running import SMALL, twoway, write_experiment
 
 from twoway.contract.writing import write_json
 from twoway.guest import cache as guest_cache

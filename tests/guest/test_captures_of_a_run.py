@@ -8,7 +8,7 @@ import tshark_fields
 import tshark_tracking
 from capture_analysis import analyse
 from corpus import Specimen
-from verdicts_of_runs import told
+from support.guest.verdicts_of_runs import told
 
 
 def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:

@@ -5,7 +5,7 @@ Packets that netem corrupts are the exception.
 
 from pathlib import Path
 
-from plans import said_in_guest
+from support.plans import said_in_guest
 
 from twoway.guest.cache import Guest
 

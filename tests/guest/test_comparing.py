@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sharing
-from running import SMALL, run_small, twoway, write_experiment
+from support import sharing
+from support.running import SMALL, run_small, twoway, write_experiment
 
 from twoway.contract.comparison import Comparison
 

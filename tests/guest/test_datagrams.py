@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.columns import IntArray
-from kept_runs import carry_out
-from running import SMALL, measure, write_experiment
+from support.running import SMALL, measure, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
 from twoway.contract.plan import read_plan

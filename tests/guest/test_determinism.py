@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT, twoway
+from support.running import ROOT, twoway
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import built_guest

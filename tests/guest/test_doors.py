@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import plan_with, run_folder, shell
-from running import ROOT, twoway
+from support.plans import plan_with, run_folder, shell
+from support.running import ROOT, twoway
 
 from twoway.backends import doctor, uml
 from twoway.backends.sandbox import CHECKOUT

@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from dtm_cases import plugin_says
 from dtm_raw import RANGES
+from support.guest.dtm_cases import plugin_says
 
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from dtm_cases import plugin_says, run_dtm_cases
 from dtm_in_guest import all_names, tdc_cases
 from dtm_raw import CASES, RANGES, raw_cases
 from dtm_uapi import MODULES, refusals, uapi_numbers
-from kernel_tools import SPECS, YNL, kernel_tools
 from rtnetlink import parse_attributes
+from support.guest.dtm_cases import plugin_says, run_dtm_cases
+from support.guest.kernel_tools import SPECS, YNL, kernel_tools
 
 from twoway.guest.cache import Guest
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, measure, write_experiment
+from support.running import SMALL, measure, write_experiment
 
 from twoway.description import point
 

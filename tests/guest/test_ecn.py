@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kept_runs import carry_out
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_guest import give
-from plans import plan_with, run_folder, shell
-from running import ROOT, processes_with
+from support.guest.in_guest import give
+from support.plans import plan_with, run_folder, shell
+from support.running import ROOT, processes_with
 
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kept_results import KERNEL, kept_rows
-from kept_runs import carry_out
-from running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_experiment
+from support.kept_results import KERNEL, kept_rows
+from support.running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_experiment
+from support.runs import carry_out
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from flent import resultset
-from kept_runs import kept
-from running import ROOT
+from support.running import ROOT
+from support.runs import kept
 
 from twoway.report.export import export_run
 

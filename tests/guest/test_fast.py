@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_parameters import ACCEPTED, REFUSED, SYSCTLS
-from kept_runs import carry_out, kept_in_guest
-from running import ROOT, write_experiment
+from support.guest.fast_parameters import ACCEPTED, REFUSED, SYSCTLS
+from support.running import ROOT, write_experiment
+from support.runs import carry_out, kept_in_guest
 
 from twoway.backends.uml import Uml
 from twoway.contract.network import START_NS

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fast_flows import (
+from support.guest.fast_flows import (
     ALPHA,
     BASE_US,
     CLAMP,
@@ -21,9 +21,9 @@ from fast_flows import (
     PACKET_US,
     WRITTEN,
 )
-from kept_runs import kept_in_guest
-from running import ROOT
-from tcp_hosts import SEGMENT_BYTES
+from support.guest.tcp_hosts import SEGMENT_BYTES
+from support.running import ROOT
+from support.runs import kept_in_guest
 
 from twoway.guest.cache import Guest
 

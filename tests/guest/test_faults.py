@@ -12,8 +12,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from plans import plan_with, run_folder, shell
-from running import ROOT, SMALL, guest_processes, twoway, write_experiment
+from support.plans import plan_with, run_folder, shell
+from support.running import ROOT, SMALL, guest_processes, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_names import CONTROLS
-from kept_runs import kept_in_guest
-from running import ROOT
-from scripted_receiver import SCENARIOS
-from scripted_traces import Trace, play_scenarios
+from support.guest.control_names import CONTROLS
+from support.guest.scripted_receiver import SCENARIOS
+from support.guest.scripted_traces import Trace, play_scenarios
+from support.running import ROOT
+from support.runs import kept_in_guest
 
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from plans import said_in_guest
+from support.plans import said_in_guest
 
 from twoway.guest.cache import Guest
 

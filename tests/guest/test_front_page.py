@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pictures import ASSETS, all_run_pictures, readme_experiment
-from running import ROOT, twoway
+from support.running import ROOT, twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from running import SWEPT, twoway, write_experiment
+from support.running import SWEPT, twoway, write_experiment
 
 pytestmark = [pytest.mark.usefixtures("guest"), pytest.mark.long]
 

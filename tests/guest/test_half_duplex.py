@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from kept_runs import carry_out
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
 from twoway.links.half_duplex import Medium

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from guides import copy_listings
-from running import ROOT, carry_out_points, twoway
+from support.guides import copy_listings
+from support.running import ROOT, carry_out_points, twoway
 
 GUIDE = ROOT / "docs/guides/harm.md"
 

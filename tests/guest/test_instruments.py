@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from kept_runs import carry_out
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
+from support.runs import carry_out
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml

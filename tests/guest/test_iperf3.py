@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from capture_analysis import analyse
-from kept_runs import carry_out
+from support.runs import carry_out
 
 from twoway.measure.run_folder import Run
 from twoway.measure.throughput import in_order_bytes

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from capture_analysis.reading.capture import Capture
-from kept_runs import carry_out
-from running import SMALL, measure, metrics, write_experiment
+from support.running import SMALL, measure, metrics, write_experiment
+from support.runs import carry_out
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-import kept_runs
 import pytest
-from kept_runs import carry_out, remove_old_runs
-from running import SMALL, measure, write_experiment
+from support import runs as kept_runs
+from support.running import SMALL, measure, write_experiment
+from support.runs import carry_out, remove_old_runs
 
 from twoway.manifest import read_manifest
 from twoway.runs.points import load_point

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kept_runs import carry_out
-from plans import said_in_guest
-from running import SMALL, measure, write_experiment
+from support.plans import said_in_guest
+from support.running import SMALL, measure, write_experiment
+from support.runs import carry_out
 
 from twoway.description.congestion import KERNELS_OWN
 from twoway.errors import RunError

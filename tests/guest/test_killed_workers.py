@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from running import ROOT, SWEPT, WINDOWS, write_experiment
+from support.running import ROOT, SWEPT, WINDOWS, write_experiment
 
 pytestmark = [pytest.mark.usefixtures("guest"), pytest.mark.long]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sharing
-from kept_runs import carry_out
-from running import SMALL, write_experiment
+from support import sharing
+from support.running import SMALL, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 import yaml
 from pydantic import BaseModel
-from running import measure_points, write_experiment
+from support.running import measure_points, write_experiment
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems

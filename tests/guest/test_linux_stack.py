@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_runs import carry_out
-from running import ROOT, twoway, write_experiment
+from support.running import ROOT, twoway, write_experiment
+from support.runs import carry_out
 
 from twoway.manifest import read_manifest
 

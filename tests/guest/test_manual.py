@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.concepts import concepts
-from running import ROOT
+from support.running import ROOT
 
 DOCS = ROOT / "capture-analysis/docs"
 TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 from twoway import __version__
 from twoway.description.congestion import module_parameters

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_guest import run_in_guest
-from multihost_places import PLACES
-from running import ROOT, measure, metrics, twoway, write_experiment
+from support.guest.in_guest import run_in_guest
+from support.lab.multihost_places import PLACES
+from support.running import ROOT, measure, metrics, twoway, write_experiment
 
 from twoway.contract.verdicts import GOOD, TELLS_LITTLE, VERDICTS, Verdicts
 from twoway.guest.cache import Guest

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from guides import copy_listings
-from running import ROOT, carry_out_points, metrics, run_small, twoway
+from support.guides import copy_listings
+from support.running import ROOT, carry_out_points, metrics, run_small, twoway
 
 GUIDE = ROOT / "docs/guides/own-experiment.md"
 

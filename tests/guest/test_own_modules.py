@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plans import run_folder
-from running import (
+from support.plans import run_folder
+from support.running import (
     ROOT,
     SMALL,
     measure,

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from running import ROOT, measure, twoway
+from support.running import ROOT, measure, twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

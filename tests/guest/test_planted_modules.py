@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from planted_modules import plant_modules, planted_that_ran
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 

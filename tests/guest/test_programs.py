@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 from capture_analysis.reading.capture import read_capture
-from guides import carry_out_lines, copy_listings
-from kept_runs import carry_out
-from plans import run_folder, shell
-from running import ROOT, SMALL, measure, twoway, write_experiment
+from support.guides import carry_out_lines, copy_listings
+from support.plans import run_folder, shell
+from support.running import ROOT, SMALL, measure, twoway, write_experiment
+from support.runs import carry_out
 
 from twoway.backends import uml
 from twoway.backends.native import Native

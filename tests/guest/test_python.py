@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guides import copy_listings
-from running import ROOT
+from support.guides import copy_listings
+from support.running import ROOT
 
 import twoway
 from twoway.errors import RunError, SpecError, UsageError

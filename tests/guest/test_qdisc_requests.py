@@ -3,11 +3,11 @@
 import subprocess
 from pathlib import Path
 
-import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
 from dtm_uapi import REFUSING
-from in_guest import run_in_guest
-from module_trials import check_fuzzed
+from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from support.guest.in_guest import run_in_guest
+from support.guest.module_trials import check_fuzzed
 
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES

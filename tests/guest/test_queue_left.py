@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 import yaml
-from running import SMALL, measure_points, write_experiment
+from support.running import SMALL, measure_points, write_experiment
 
 from twoway.links.aqm import ActiveQueue
 

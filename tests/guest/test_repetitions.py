@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 import yaml
-from running import SMALL, twoway, write_experiment
+from support.running import SMALL, twoway, write_experiment
 
 from twoway.manifest import read_manifest
 

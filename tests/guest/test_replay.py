@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from in_guest import give
-from replay import script, seen
-from running import SMALL, twoway, write_experiment
+from support.guest.in_guest import give
+from support.guest.replay import script, seen
+from support.running import SMALL, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.sandbox import RUNNER

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import plan_with, run_folder, shell
-from running import guest_processes
+from support.plans import plan_with, run_folder, shell
+from support.running import guest_processes
 
 from twoway.backends import uml
 from twoway.backends.guest_files import remove_special_files

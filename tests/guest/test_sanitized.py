@@ -6,15 +6,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
 import yaml
 from dtm_uapi import REFUSING
-from fast_flows import GAMMA
-from in_guest import run_in_guest
-from module_trials import check_fuzzed, congestion_modules, kunit_cases, kunit_verdicts
-from running import ROOT
-from sharing import once
+from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from support.guest.fast_flows import GAMMA
+from support.guest.in_guest import run_in_guest
+from support.guest.module_trials import (
+    check_fuzzed,
+    congestion_modules,
+    kunit_cases,
+    kunit_verdicts,
+)
+from support.running import ROOT
+from support.sharing import once
 
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
-from running import ROOT, measure, twoway
 from selenium.webdriver.common.by import By
+from support.running import ROOT, measure, twoway
 
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.report.card import Card, card_table

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from capture_analysis.reading.capture import read_capture
-from kept_runs import carry_out
-from running import twoway, write_experiment
+from support.running import twoway, write_experiment
+from support.runs import carry_out
 
 from twoway.contract.metrics import Metrics
 from twoway.report.report import analyse_run

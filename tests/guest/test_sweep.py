@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import (
+from support.running import (
     CLAIMED,
     MISSED,
     ROOT,

@@ -11,10 +11,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
-from running import twoway, write_experiment
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+from support.running import twoway, write_experiment
 
 from twoway.api import Sweep, load
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from kept_runs import carry_out, kept_in_guest
-from running import ROOT, write_experiment
-from scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
-from scripted_traces import Trace, play_scenarios
-from tahoe_metrics import CONTROLS, ENDINGS
-from tahoe_model import ModelPath
+from support.guest.scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
+from support.guest.scripted_traces import Trace, play_scenarios
+from support.guest.tahoe_metrics import CONTROLS, ENDINGS
+from support.guest.tahoe_model import ModelPath
+from support.running import ROOT, write_experiment
+from support.runs import carry_out, kept_in_guest
 
 from twoway.contract.network import START_NS
 from twoway.description.point import find_experiment

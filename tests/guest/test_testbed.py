@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_runs import carry_out, kept_in_guest
-from running import ROOT, SMALL, write_experiment
+from support.running import ROOT, SMALL, write_experiment
+from support.runs import carry_out, kept_in_guest
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from capture_analysis.one_capture.document import analyse
-from running import SMALL, run_small, write_experiment
+from support.running import SMALL, run_small, write_experiment
 
 import twoway as api
 

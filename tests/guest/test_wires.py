@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import yaml
 from capture_analysis.reading.capture import read_capture
-from kept_runs import carry_out
-from running import ROOT, metrics, write_experiment
+from support.running import ROOT, metrics, write_experiment
+from support.runs import carry_out
 
 from twoway.report.report import analyse_run
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 from twoway.lab import bundles
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playing import PLAYBOOKS, Played, play
-from synthetic_run import write_run
+from support.lab.playing import PLAYBOOKS, Played, play
+from support.synthetic_run import write_run
 
 pytestmark = [
     pytest.mark.slow,

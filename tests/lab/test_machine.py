@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import lab_vm
 import pytest
 import yaml
-from lab_vm import Machine, wait_for
-from playing import Played, play
-from running import ROOT, SLOW, SMALL, twoway, write_experiment
+from support.lab import lab_vm
+from support.lab.lab_vm import Machine, wait_for
+from support.lab.playing import Played, play
+from support.running import ROOT, SLOW, SMALL, twoway, write_experiment
 
 from twoway.backends import qemu
 from twoway.contract.verdicts import BAD, VERDICTS, Verdicts

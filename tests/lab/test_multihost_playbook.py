@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_hosts import DOWN, Lab, lab
-from multihost_places import PLACES
-from playing import PLAYBOOKS, play
-from running import SMALL, write_experiment
+from support.lab.lab_hosts import DOWN, Lab, lab
+from support.lab.multihost_places import PLACES
+from support.lab.playing import PLAYBOOKS, play
+from support.running import SMALL, write_experiment
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import package_repository
 import pytest
-from lab_hosts import DOWN, Lab, LabHost, lab
-from playing import PLAYBOOKS, Played, command, play
+from support.lab import package_repository
+from support.lab.lab_hosts import DOWN, Lab, LabHost, lab
+from support.lab.playing import PLAYBOOKS, Played, command, play
 
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
-from in_qemu import run_in_qemu
-from module_trials import check_cases, check_stress, congestion_modules
-from running import ROOT, SLOW, twoway, write_experiment
+from support.guest.in_qemu import run_in_qemu
+from support.guest.module_trials import check_cases, check_stress, congestion_modules
+from support.running import ROOT, SLOW, twoway, write_experiment
 
 from twoway.backends import qemu
 from twoway.backends.qemu import Machine

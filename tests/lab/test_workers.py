@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from distributed import Client
-from lab_crew import PRELOAD, WORKERS, Crew, started_crew, wait
-from playing import play
-from running import ROOT, SMALL, twoway, write_experiment
+from support.lab.lab_crew import PRELOAD, WORKERS, Crew, started_crew, wait
+from support.lab.playing import play
+from support.running import ROOT, SMALL, twoway, write_experiment
 
 from twoway.backends.registry import find_backend
 from twoway.errors import UsageError

@@ -4,11 +4,11 @@ import json
 import re
 from pathlib import Path
 
-import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
 from dtm_uapi import REFUSING
-from in_qemu import run_in_qemu
-from module_trials import (
+from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from support.guest.in_qemu import run_in_qemu
+from support.guest.module_trials import (
     check_cases,
     check_stress,
     congestion_modules,

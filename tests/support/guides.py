@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from running import ROOT
+from support.running import ROOT
 
 
 def listing(guide: str, name: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kept_runs import carry_out, kept
 
+from support.runs import carry_out, kept
 from twoway.contract.verdicts import Verdicts
 from twoway.description.point import point_names
 from twoway.errors import SpecError

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import yaml
-from running import SWEPT, WINDOWS
+from support.running import SWEPT, WINDOWS
 
 from twoway.manifest import read_manifest
 

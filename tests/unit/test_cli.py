@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, SMALL, write_experiment
-from running import twoway as fresh_twoway
-from synthetic_run import metrics_of, write_run
-from warm_command import twoway
+from support.running import ROOT, SMALL, write_experiment
+from support.running import twoway as fresh_twoway
+from support.synthetic_run import metrics_of, write_run
+from support.warm_command import twoway
 
 from twoway import __version__, cli
 from twoway.backends.registry import kinds

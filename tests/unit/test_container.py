@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plans import plan_with
-from running import ROOT
+from support.plans import plan_with
+from support.running import ROOT
 
 from twoway import confinement, system_calls
 from twoway.backends import uml

@@ -10,7 +10,7 @@ import pytest
 import results_page
 import speed_page
 import yaml
-from running import ROOT
+from support.running import ROOT
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict

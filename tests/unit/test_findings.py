@@ -10,8 +10,8 @@ import pytest
 import results_page
 import yaml
 from finding_bars import FINDINGS
-from kept_results import kept_points, kept_rows
-from running import ROOT
+from support.kept_results import kept_points, kept_rows
+from support.running import ROOT
 
 from twoway.contract.judge import Verdict
 from twoway.manifest import Described

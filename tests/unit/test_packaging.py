@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from running import ROOT, twoway
+from support.running import ROOT, twoway
 
 from twoway import __version__, paths
 from twoway.backends.own_modules import own_modules

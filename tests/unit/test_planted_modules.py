@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from planted_modules import plant_modules, planted_that_ran
-from running import ROOT, SWEPT, write_experiment
+from support.running import ROOT, SWEPT, write_experiment
 
 _WORK = """
 from twoway.sweeps.workers import workers

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from pictures import ASSETS, all_drawn_pictures
-from running import ROOT
+from support.running import ROOT
 
 from twoway import __version__
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from guides import copy_listings
-from running import ROOT
-from warm_command import twoway
+from support.guides import copy_listings
+from support.running import ROOT
+from support.warm_command import twoway
 
 # Adjacent string literals are one text.
 SOURCE = re.sub(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 from twoway.paths import cache
 

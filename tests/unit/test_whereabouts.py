@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 TESTS = """
 from time import sleep
@@ -19,8 +19,8 @@ def test_fails():
     assert False, "as expected"
 """
 CONFTEST = """
-import whereabouts
-from whereabouts import pytest_configure
+from support import whereabouts
+from support.whereabouts import pytest_configure
 whereabouts.EVERY_S = 0.2
 """
 
@@ -33,7 +33,7 @@ def test_lines_say_where_tests_are(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", tmp_path],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests/support")},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,
         check=False,

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from words import risen, words_of
+from support.words import risen, words_of
 
 
 def test_no_file_has_more_refused_words_than_before() -> None:

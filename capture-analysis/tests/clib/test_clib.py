@@ -9,7 +9,7 @@ import pytest
 from capture_analysis import clib
 from capture_analysis.errors import AnalysisError
 from hand_built import captures
-from sharing import once
+from support.sharing import once
 
 pytestmark = pytest.mark.slow
 

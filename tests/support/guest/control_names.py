@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from load_modules import controls, kernel_log
-from tcp_hosts import MODULES, RUN, command, load, sysctl
+from support.guest.load_modules import controls, kernel_log
+from support.guest.tcp_hosts import MODULES, RUN, command, load, sysctl
 
 LOADED = {"tcp_fast": "alphas=30", "tcp_fixed": "windows=9", "tcp_tahoe": ""}
 CONTROLS = ("fast", "fast30", "fixed9", "tahoe", "tahoe_rto")

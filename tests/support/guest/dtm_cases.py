@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kept_runs import kept_in_guest
-from kernel_tools import TDC, YNL, kernel_tools
-
+from support.guest.kernel_tools import TDC, YNL, kernel_tools
+from support.runs import kept_in_guest
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tcp_hosts import RUN, Connection, Network, Sample, command, load, sysctl
+from support.guest.tcp_hosts import RUN, Connection, Network, Sample, command, load, sysctl
 
 ALPHA = 30
 GAMMA = 0.5

@@ -7,10 +7,10 @@ leaves /mnt/run/off.txt and on.txt, as tracefs has them.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from fast_flows import Bottleneck
-from tcp_hosts import RUN, Connection, command, load
+from support.guest.fast_flows import Bottleneck
+from support.guest.tcp_hosts import RUN, Connection, command, load
 
 TRACING = Path("/sys/kernel/tracing")
 

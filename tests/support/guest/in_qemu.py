@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from in_guest import give
-
+from support.guest.in_guest import give
 from twoway.backends import qemu
 from twoway.backends.qemu import Accelerator, Machine
 from twoway.backends.sandbox import CHECKOUT, CONSOLE_LOG

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kept_runs import kept_in_guest
-
+from support.runs import kept_in_guest
 from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 

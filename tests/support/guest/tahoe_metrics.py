@@ -8,9 +8,18 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tcp_hosts import RUN, SEGMENT_BYTES, Connection, Network, command, inside, load, sysctl
+from support.guest.tcp_hosts import (
+    RUN,
+    SEGMENT_BYTES,
+    Connection,
+    Network,
+    command,
+    inside,
+    load,
+    sysctl,
+)
 
 CONTROLS = ("tahoe", "tahoe_rto")
 # Which end closes first.

@@ -4,8 +4,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from scripted_receiver import LATENESS, Receiver, Scenario
-
+from support.guest.scripted_receiver import LATENESS, Receiver, Scenario
 from twoway.theory.tahoe.sender import Tahoe
 
 

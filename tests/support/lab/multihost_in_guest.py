@@ -16,11 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests/support/lab")]
+sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests")]
 
-from lab_hosts import Lab, LabHost, lab
-from multihost_places import CABLES, PLACES
-
+from support.lab.lab_hosts import Lab, LabHost, lab
+from support.lab.multihost_places import CABLES, PLACES
 from twoway.backends.native import NEEDED, _key
 from twoway.contract.network import READY_NS
 from twoway.contract.writing import write_json

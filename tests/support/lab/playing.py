@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from running import ROOT
+from support.running import ROOT
 
 PLAYBOOKS = ROOT / "playbooks"
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from deep_folders import nested
+from support.deep_folders import nested
 
 from twoway.backends.guest_files import remove_special_files
 from twoway.backends.sandbox import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 from twoway.backends.backend import refuse_what_uml_has
 from twoway.errors import UsageError

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="namespaces take root"

@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import SMALL, write_experiment
-from warm_command import twoway
+from support.running import SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.backends.registry import find_backend, kinds
 from twoway.errors import UsageError

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from synthetic_run import edit_json, metrics_of, write_run
-from warm_command import twoway
+from support.synthetic_run import edit_json, metrics_of, write_run
+from support.warm_command import twoway
 
 ALONE = "only parameters differ: metrics and packets are the same\n"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from warm_command import twoway
+from support.warm_command import twoway
 
 
 def test_a_new_experiment_is_sound(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from swept_runs import write_points
+from support.swept_runs import write_points
 
 from twoway.commands import sweep
 from twoway.sweeps.sweep import Outcome

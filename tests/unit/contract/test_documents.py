@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT
-from synthetic_run import edit_json, metrics_of, write_run
-from warm_command import twoway
+from support.running import ROOT
+from support.synthetic_run import edit_json, metrics_of, write_run
+from support.warm_command import twoway
 
 from twoway.commands.options import SCHEMAS, all_ids
 from twoway.contract.metrics import METRICS, Metrics

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.writing import write_json, written_aside

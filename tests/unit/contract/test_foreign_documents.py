@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import manifest
+from support.synthetic_run import manifest
 
 from twoway.contract.guest_files import read_netstat
 from twoway.contract.model import read_json

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from synthetic_run import claim, finding, prediction
+from support.synthetic_run import claim, finding, prediction
 
 from twoway.contract.judge import Verdict, marked
 from twoway.contract.metrics import FidelityRow

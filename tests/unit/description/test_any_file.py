@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running import CLAIMED, SMALL
+from support.running import CLAIMED, SMALL
 
 from twoway.description.point import point_names
 from twoway.description.reading import load_profile

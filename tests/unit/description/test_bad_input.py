@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, write_experiment
-from warm_command import twoway
+from support.running import CLAIMED, SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.description.point import point_names
 from twoway.description.reading import load_profile

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 from twoway.description.draws import traffic_seed
 from twoway.plan.plan import build_plan

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from warm_command import twoway
+from support.warm_command import twoway
 
 from twoway import paths
 from twoway.commands.options import all_ids

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, problems_of
+from support.running import SMALL, problems_of
 
 from twoway.description.parsing import shown
 

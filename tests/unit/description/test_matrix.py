@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, problems_of, write_experiment
+from support.running import CLAIMED, SMALL, problems_of, write_experiment
 
 from twoway.description.point import point_names
 from twoway.errors import SpecError

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, problems_of, write_experiment
+from support.running import SMALL, problems_of, write_experiment
 
 from twoway.contract.plan import Command
 from twoway.plan.plan import build_plan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from running import ROOT
-from warm_command import twoway
+from support.running import ROOT
+from support.warm_command import twoway
 
 from twoway.commands.options import PUBLISHED
 from twoway.description.reading import read_document

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, problems_of, write_experiment
-from warm_command import twoway
+from support.running import CLAIMED, SMALL, problems_of, write_experiment
+from support.warm_command import twoway
 
 from twoway.contract.statements import Contradicted
 from twoway.description.matrix import AxisValues

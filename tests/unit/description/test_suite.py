@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from warm_command import twoway
+from support.warm_command import twoway
 
 from twoway.description.point import find_source, point_names
 from twoway.description.suite import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from running import SMALL
+from support.running import SMALL
 
 from twoway.description.experiment import Experiment, Profile
 from twoway.description.placement import setting_problems

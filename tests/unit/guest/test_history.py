@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from warm_command import twoway
+from support.warm_command import twoway
 
 
 @pytest.mark.parametrize(

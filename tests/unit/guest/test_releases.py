@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from running import ROOT
+from support.running import ROOT
 
 ROWS = [
     line.split("\t")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from running import SMALL, problems_of, write_experiment
+from support.running import SMALL, problems_of, write_experiment
 
 from twoway.paths import PROFILES
 

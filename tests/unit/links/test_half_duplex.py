@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 from twoway.backends.backend import refuse_what_uml_has
 from twoway.description.experiment import Profile

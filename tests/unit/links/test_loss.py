@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 from twoway.contract.network import START_NS
 from twoway.contract.plan import Check

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, problems_of, write_experiment
+from support.running import SMALL, problems_of, write_experiment
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems

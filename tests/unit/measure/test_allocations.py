@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dtm_host import STOP_NS, Host, arrivals, host, options
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queue_columns import queue_of
+from support.dtm_host import STOP_NS, Host, arrivals, host, options
+from support.queue_columns import queue_of
 
 from twoway.measure.allocations import Agreement, Followed, Interval, agreement, latest_ns
 from twoway.measure.channel import estimates

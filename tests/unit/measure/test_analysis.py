@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
-from queue_columns import passage_of, queue_of
-from synthetic_run import edit_json, write_run
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import passage_of, queue_of
+from support.synthetic_run import edit_json, write_run
 
 from twoway.contract.network import START_NS
 from twoway.links.dtm import Channel

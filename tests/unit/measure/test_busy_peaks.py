@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from queue_columns import passage_of
+from support.queue_columns import passage_of
 
 from twoway.measure.busy_periods import busy_peaks, busy_periods, growth
 from twoway.measure.queues import Passage, occupancy

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
-from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_columns import passage_of, queue_of
-from synthetic_run import START_NS, edit_json, write_run
+from support.dtm_rate import RATE
+from support.queue_columns import passage_of, queue_of
+from support.synthetic_run import START_NS, edit_json, write_run
 
 from twoway.links.dtm import Channel
 from twoway.measure.analysis import Analysis

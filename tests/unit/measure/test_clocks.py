@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_run import START_NS, edit_json, write_run
+from support.synthetic_run import START_NS, edit_json, write_run
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis

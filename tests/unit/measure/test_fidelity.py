@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from dtm_host import EVENTS, arrivals, channel_run, host
-from synthetic_run import (
+from support.dtm_host import EVENTS, arrivals, channel_run, host
+from support.synthetic_run import (
     FORWARD,
     PAYLOAD_BYTES,
     REVERSE,

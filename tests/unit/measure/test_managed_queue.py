@@ -1,6 +1,6 @@
 """A queue whose packets are captured at the start of transmission, and dropped inside."""
 
-from queue_columns import passage_of, queue_of
+from support.queue_columns import passage_of, queue_of
 
 from twoway.measure.queues import (
     STILL_QUEUED,

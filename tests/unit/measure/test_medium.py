@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
-from queue_columns import passage_of, queue_of
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import passage_of, queue_of
 
 from twoway.contract.network import Queue
 from twoway.links.half_duplex import Medium

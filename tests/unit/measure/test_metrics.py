@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import FORWARD, REVERSE, Crossing, prediction, write_run
+from support.synthetic_run import FORWARD, REVERSE, Crossing, prediction, write_run
 
 from twoway.contract.judge import Verdict
 from twoway.measure import document

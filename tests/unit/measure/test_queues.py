@@ -10,7 +10,7 @@ from capture_analysis.errors import AnalysisError
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import packets
-from queue_columns import passage_of, queue_of
+from support.queue_columns import passage_of, queue_of
 
 from twoway.contract.network import Queue
 from twoway.measure.queues import (

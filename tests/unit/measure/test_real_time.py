@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dtm_host import EVENTS, arrivals, channel_run, host
-from synthetic_run import (
+from support.dtm_host import EVENTS, arrivals, channel_run, host
+from support.synthetic_run import (
     DELAY_US,
     FORWARD,
     KERNEL_READ_NS,

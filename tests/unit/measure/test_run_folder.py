@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import zstandard
 from capture_analysis.errors import AnalysisError
-from synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_json, write_run
 
 from twoway.measure import run_folder, seconds, tables
 from twoway.measure.analysis import Analysis

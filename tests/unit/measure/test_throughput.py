@@ -8,7 +8,7 @@ from capture_analysis.columns import FLAG_RST, FLAG_SYN, Packets
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import packets
-from queue_columns import passage_of, queue_of
+from support.queue_columns import passage_of, queue_of
 
 from twoway.measure.queues import STILL_QUEUED
 from twoway.measure.throughput import (

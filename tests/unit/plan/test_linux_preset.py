@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import problems_of, write_experiment
-from warm_command import twoway
+from support.running import problems_of, write_experiment
+from support.warm_command import twoway
 
 from twoway.contract.network import CONNECT_NS, START_NS
 from twoway.contract.plan import Check, Plan, Program, SetSysctls

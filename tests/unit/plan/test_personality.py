@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from guides import copy_listings
-from running import ROOT
-from warm_command import twoway
+from support.guides import copy_listings
+from support.running import ROOT
+from support.warm_command import twoway
 
 from twoway.description.stack import Stack
 from twoway.plan.personality import OFFLOADS, node_sysctls, root_sysctls

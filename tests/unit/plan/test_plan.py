@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, SMALL, write_experiment
-from warm_command import twoway
+from support.running import ROOT, SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
 from twoway.description.connections import passed_queues

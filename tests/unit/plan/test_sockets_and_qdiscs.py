@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import problems_of, write_experiment
+from support.running import problems_of, write_experiment
 
 from twoway.contract.plan import Check, Plan, Program
 from twoway.plan.plan import build_plan

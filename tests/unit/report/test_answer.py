@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from synthetic_run import write_run
+from support.synthetic_run import write_run
 
 from twoway.contract.metrics import Metric, Metrics
 from twoway.contract.verdicts import FindingRow, Verdicts

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.pages.page_template import number
-from running import ROOT
 from site_pages import card_tables
+from support.running import ROOT
 
 from twoway.contract.judge import Verdict
 from twoway.contract.suite import Better

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from running import ROOT
-from warm_command import twoway
+from support.running import ROOT
+from support.warm_command import twoway
 
 from twoway.report.card import read_card
 from twoway.report.card_comparing import compare_cards, compare_columns

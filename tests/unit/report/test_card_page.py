@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from page_text import page_text
+from support.page_text import page_text
 
 from twoway.report.card import Card, Cell, Line, Spot
 from twoway.report.card_harm import harm_tables

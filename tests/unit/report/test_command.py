@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from synthetic_run import claim, edit_json, finding, prediction, write_run
-from warm_command import twoway
+from support.synthetic_run import claim, edit_json, finding, prediction, write_run
+from support.warm_command import twoway
 
 from twoway.commands.reporting import report_on
 from twoway.errors import TwowayError

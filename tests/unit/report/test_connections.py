@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from page_text import page_text
-from synthetic_run import write_run
+from support.page_text import page_text
+from support.synthetic_run import write_run
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow, Metric, Metrics

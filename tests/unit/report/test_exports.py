@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from flent import resultset
-from synthetic_run import PAYLOAD_BYTES, edit_json, write_run
-from warm_command import twoway
+from support.synthetic_run import PAYLOAD_BYTES, edit_json, write_run
+from support.warm_command import twoway
 
 from twoway.report.export import export_run, formats
 

@@ -11,9 +11,9 @@ import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
 from capture_analysis.pictures.plots import draw, save_all
-from page_text import page_text
 from pcap_files import EPOCH_NS
-from synthetic_run import CAPTURES, finding, prediction, write_run
+from support.page_text import page_text
+from support.synthetic_run import CAPTURES, finding, prediction, write_run
 
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from synthetic_run import write_run
+from support.synthetic_run import write_run
 
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.contract.network import DatagramFlow, ProgramRun

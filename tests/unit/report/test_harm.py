@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from synthetic_run import CONNECTIONS, SENDER, manifest, metrics_of
+from support.synthetic_run import CONNECTIONS, SENDER, manifest, metrics_of
 
 from twoway.contract.metrics import Metric, Metrics
 from twoway.manifest import Manifest

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from synthetic_run import claim, edit_json, finding, manifest, metrics_of, prediction, write_run
+from support.synthetic_run import (
+    claim,
+    edit_json,
+    finding,
+    manifest,
+    metrics_of,
+    prediction,
+    write_run,
+)
 
 from twoway.contract.judge import Verdict, judge, marked
 from twoway.contract.metrics import FidelityRow, Metric, Metrics

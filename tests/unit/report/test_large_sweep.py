@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from swept_runs import write_points
+from support.swept_runs import write_points
 
 from twoway.report.results import Experiment, read_results
 from twoway.report.sweep_page import write_sweep_pages

@@ -10,8 +10,8 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
-from swept_runs import PAPER, WINDOWS, write_points
-from synthetic_run import edit_json, write_run
+from support.swept_runs import PAPER, WINDOWS, write_points
+from support.synthetic_run import edit_json, write_run
 
 from twoway.contract.verdicts import VERDICTS
 from twoway.description.point import point_names

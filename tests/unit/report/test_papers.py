@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from capture_analysis.errors import AnalysisError
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
-from page_text import page_text
 from selenium.webdriver.common.by import By
-from swept_runs import PAPER, WINDOWS, write_points
-from synthetic_run import edit_json, write_run
+from support.page_text import page_text
+from support.swept_runs import PAPER, WINDOWS, write_points
+from support.synthetic_run import edit_json, write_run
 
 from twoway.contract.judge import Verdict
 from twoway.contract.verdicts import VERDICTS, ClaimRow, PredictionRow

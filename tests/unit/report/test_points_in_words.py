@@ -4,7 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from swept_runs import write_points
+from support.swept_runs import write_points
 
 from twoway.commands.sweeping import judge_points
 from twoway.contract.verdicts import BAD, GOOD, VERDICTS, Verdicts

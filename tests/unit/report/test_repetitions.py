@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from synthetic_run import finding, manifest, metrics_of
+from support.synthetic_run import finding, manifest, metrics_of
 
 from twoway.contract.judge import Verdict
 from twoway.manifest import Manifest

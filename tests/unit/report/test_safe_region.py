@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from synthetic_run import manifest, metrics_of, prediction
+from support.synthetic_run import manifest, metrics_of, prediction
 
 from twoway.manifest import Manifest
 from twoway.report.curves import pictures

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from synthetic_run import manifest, metrics_of
+from support.synthetic_run import manifest, metrics_of
 
 from twoway.manifest import Manifest
 from twoway.report.curves import scatters

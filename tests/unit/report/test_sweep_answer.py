@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from page_text import page_text
-from swept_runs import write_points
-from synthetic_run import edit_json, write_run
+from support.page_text import page_text
+from support.swept_runs import write_points
+from support.synthetic_run import edit_json, write_run
 
 from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics

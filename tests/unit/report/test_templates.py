@@ -1,6 +1,6 @@
 """Templates are read by people, too."""
 
-from running import ROOT
+from support.running import ROOT
 
 LONGEST = 120
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from mutations import FILES, of_document, of_table
-from synthetic_run import write_run
-from warm_command import twoway
+from support.mutations import FILES, of_document, of_table
+from support.synthetic_run import write_run
+from support.warm_command import twoway
 
 from twoway.errors import in_a_sentence
 from twoway.manifest import FAILED

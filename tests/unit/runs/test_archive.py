@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_json, write_run
 
 from twoway.errors import DiskFullError
 from twoway.runs import archive

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from synthetic_run import write_run
+from support.synthetic_run import write_run
 
 from twoway.contract.verdicts import Verdicts
 from twoway.manifest import read_manifest

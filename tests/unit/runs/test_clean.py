@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from deep_folders import nested
-from warm_command import twoway
+from support.deep_folders import nested
+from support.warm_command import twoway
 
 from twoway.runs import clean
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic_run import edit_json, write_run
-from warm_command import twoway
+from support.synthetic_run import edit_json, write_run
+from support.warm_command import twoway
 
 from twoway.errors import UsageError
 from twoway.runs.finding import find_run, find_runs, finished_runs

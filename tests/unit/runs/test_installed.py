@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from running import SMALL, write_experiment
-from warm_command import twoway
+from support.running import SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.commands.vet import _INSTALL
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, write_experiment
+from support.running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.errors import UsageError

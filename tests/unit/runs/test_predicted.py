@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, SMALL, write_experiment
-from warm_command import twoway
+from support.running import ROOT, SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.errors import SpecError
 from twoway.runs.predicted import as_written, points_of, read_predictions, shrunk, write

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from running import SWEPT, twoway, write_experiment
+from support.running import SWEPT, twoway, write_experiment
 
 from twoway.backends.sandbox import furnish, own_core
 from twoway.contract.plan import PLAN

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from swept_runs import write_points
-from synthetic_run import edit_json, write_run
-from warm_command import twoway
+from support.swept_runs import write_points
+from support.synthetic_run import edit_json, write_run
+from support.warm_command import twoway
 
 from twoway import load
 from twoway.api import Run

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from connections import bottleneck, connection
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.connections import bottleneck, connection
 
 from twoway.theory.barakat import (
     Node,

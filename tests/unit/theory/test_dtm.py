@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from connections import bottleneck, connection
-from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
+from support.connections import bottleneck, connection
+from support.dtm_rate import RATE
 
 from twoway.contract.network import START_NS
 from twoway.links.dtm import Channel

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from connections import bottleneck, connection, datagram_flow
 from hypothesis import given
 from hypothesis import strategies as st
+from support.connections import bottleneck, connection, datagram_flow
 
 from twoway.contract.network import START_NS, Connection
 from twoway.theory.fast import (

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from connections import bottleneck, connection
+from support.connections import bottleneck, connection
 
 from twoway.theory.fast import Direction
 from twoway.theory.fast_markov import Arrivals, fractions

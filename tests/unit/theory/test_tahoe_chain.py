@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from connections import bottleneck, connection
+from support.connections import bottleneck, connection
 
 from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point

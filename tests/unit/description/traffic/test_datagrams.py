@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, problems_of, write_experiment
+from support.running import SMALL, problems_of, write_experiment
 
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point

@@ -1,7 +1,7 @@
 """The check of a link whose delay changes, on packets made by hand."""
 
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
+from support.column_run import Ends, analysis_of, queue_view
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow

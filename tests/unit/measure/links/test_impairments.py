@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.links.impairments import link_impairments
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from column_run import STOP_NS, Ends, analysis_of
 from packet_columns import packets
+from support.column_run import STOP_NS, Ends, analysis_of
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow

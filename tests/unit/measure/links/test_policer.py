@@ -2,8 +2,8 @@
 
 import math
 
-from column_run import analysis_of, queue_view
-from queue_columns import passage_of, queue_of
+from support.column_run import analysis_of, queue_view
+from support.queue_columns import passage_of, queue_of
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow

@@ -4,10 +4,10 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from column_run import analysis_of, queue_view
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_columns import passage_of
+from support.column_run import analysis_of, queue_view
+from support.queue_columns import passage_of
 
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.metrics.busy_periods import alternating_peaks, idle_periods

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.fairness_by_second import fairness_by_second, jain_by_second

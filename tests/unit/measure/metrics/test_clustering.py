@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
-from queue_columns import passage_of
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import passage_of
 
 from twoway.measure.metrics.clustering import clusters
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.metrics.completion import completion_time, completion_times
 

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from synthetic_run import START_NS, write_run
+from support.synthetic_run import START_NS, write_run
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.congestion_window import congestion_window

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from column_run import analysis_of
-from synthetic_run import write_run
+from support.column_run import analysis_of
+from support.synthetic_run import write_run
 
 from twoway.contract.network import ProgramRun
 from twoway.measure.analysis import Analysis

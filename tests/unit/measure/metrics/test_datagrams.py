@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from column_run import analysis_of
-from connections import datagram_flow
 from packet_columns import packets
+from support.column_run import analysis_of
+from support.connections import datagram_flow
 
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.datagrams import datagrams

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 import pytest
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.metrics.completion import completion_time
 from twoway.measure.metrics.throughput import fairness, goodput

@@ -1,7 +1,7 @@
 """Bunches of ACKs that leave a queue."""
 
-from column_run import analysis_of, queue_view
-from queue_columns import passage_of
+from support.column_run import analysis_of, queue_view
+from support.queue_columns import passage_of
 
 from twoway.measure.metrics.acks import bunches_of_queue
 from twoway.measure.queues import Passage

@@ -1,7 +1,7 @@
 """Segments sent again, and those sent again in vain."""
 
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.metrics.retransmissions import retransmissions
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
-from queue_columns import queue_of
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import queue_of
 
 from twoway.measure.metrics import window
 from twoway.measure.metrics.window import cycle_ends

@@ -1,8 +1,8 @@
 """Compressed ACKs at the limits of the definition."""
 
 import numpy as np
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.metrics.acks import spacing
 

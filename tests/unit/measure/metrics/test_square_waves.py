@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from capture_analysis.congestion_epochs import congestion_epochs
-from column_run import analysis_of, queue_view
-from queue_columns import passage_of
+from support.column_run import analysis_of, queue_view
+from support.queue_columns import passage_of
 
 from twoway.measure.metrics.queue_length import BINS, period_s, plateau_levels, plateaus
 from twoway.measure.metrics.synchronisation import phase, synchronisation

@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
-from queue_columns import queue_of
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import queue_of
 
 from twoway.measure.metrics.throughput_dip import throughput_dip
 

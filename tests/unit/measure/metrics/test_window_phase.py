@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from column_run import Ends, analysis_of
 from packet_columns import packets
+from support.column_run import Ends, analysis_of
 
 from twoway.measure.metrics.window_phase import MOST, growth_exponent, phase
 from twoway.measure.queues import Occupancy

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from capture_analysis.columns import IntArray
-from dtm_rate import RATE
-from queue_columns import passage_of
-from synthetic_run import START_NS, Crossing, edit_json, write_run
 
+from support.dtm_rate import RATE
+from support.queue_columns import passage_of
+from support.synthetic_run import START_NS, Crossing, edit_json, write_run
 from twoway.links.dtm import Channel
 from twoway.measure.channel import Slots
 from twoway.measure.queues import Passage

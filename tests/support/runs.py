@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from documents import complaints
-from in_guest import run_in_guest
-
+from support.documents import complaints
+from support.guest.in_guest import run_in_guest
 from twoway.backends import backend, guest_files, sandbox, uml
 from twoway.backends.registry import backend_for
 from twoway.contract.files import sha256

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from synthetic_run import manifest
-
+from support.synthetic_run import manifest
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
 from twoway.contract.verdicts import VERDICTS

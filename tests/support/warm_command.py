@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Never
 
-from running import ROOT
-
+from support.running import ROOT
 from twoway import cli
 
 

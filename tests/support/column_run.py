@@ -19,9 +19,9 @@ from capture_analysis.columns import Packets, merge
 from capture_analysis.flow_table import FLOW, TCP, FlowTable
 from packet_columns import packets
 from pydantic import TypeAdapter
-from queue_columns import passage_of, queue_of
-from synthetic_run import CONNECTIONS, SENDER, manifest
 
+from support.queue_columns import passage_of, queue_of
+from support.synthetic_run import CONNECTIONS, SENDER, manifest
 from twoway.contract.network import Queue
 from twoway.measure.analysis import Analysis
 from twoway.measure.queue_view import QueueView

@@ -1,0 +1,1 @@
+"""Programs that run in the guest, and code that prepares it."""

@@ -1,0 +1,1 @@
+"""Hosts made of namespaces and machines, for the lab's tests."""
