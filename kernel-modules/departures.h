@@ -38,7 +38,7 @@
  * struct departures_ops - when packets leave
  * @begin: lock what others share, handle due events, return the time. NULL: nothing is shared
  * @end: unlock
- * @has_room: whether the list takes a packet of so many bytes; NULL: up to its limit
+ * @has_room: whether the list takes a packet of @bytes bytes; NULL: up to its limit
  * @serve: a packet, which came at a time, is going to be the last of the list: its departure;
  *	false: it is dropped. Those of a child count as if they had come when it got the first of
  *	those that have waited since
@@ -46,7 +46,7 @@
  * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the
  *	qdisc will be woken. @look_at may be set to an earlier time at which to look again. NULL: at
  *	the time that @serve stored
- * @arrived: a packet of so many bytes has been queued, or dropped on its arrival; NULL: nothing
+ * @arrived: a packet of @bytes bytes has been queued, or dropped on its arrival; NULL: nothing
  * @changed: packets have come, left or been dropped, and the backlog is another; NULL: nothing
  * @clear: all packets are gone
  * @dump: put its options into a nest

@@ -245,7 +245,7 @@ bool dtm_has_room(const struct dtm_channel *ch, u32 bytes);
 /* Whether the allocator wants to know of a drop. */
 bool dtm_notes_drops(const struct dtm_channel *ch);
 void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes);
-/* Packets of so many bytes have been queued. */
+/* Packets of the given bytes have been queued. */
 void dtm_arrive(struct dtm_channel *ch, u64 bytes);
 /* A packet is the last of those to be sent: its tag. */
 u64 dtm_serve(struct dtm_channel *ch, u64 now, u32 bytes);

@@ -87,7 +87,7 @@ def inside_as_the_list(qdisc: Ours) -> None:
 
 
 def inside_as_a_list(options: str) -> None:
-    """The same of a link that changes while packets wait: none of what it offers is lost."""
+    """A link that changes while packets wait loses none of the packets offered to it."""
     compare_with_the_list(options)
 
 

@@ -123,7 +123,7 @@ LINKS |= {
         "steps": {"trace": {"steps": [{"after_ms": 300, "slots": 10}]}},
     }.items()
 }
-# Each kind of element, of which every pair is tried; queues of each make.
+# Elements whose pairs are all tried, with queues of each make.
 PAIRED = (
     *("policer", "fq_codel", "cake", "codel", "pie", "red", "acks-own", "rates", "trace", "grants"),
     *("slots", "follows-up-arrivals", "buffer", "half-duplex", "atm", "delays", "losses"),

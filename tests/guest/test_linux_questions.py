@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from guides import copy_listings
-from running import ROOT, twoway
+from support.guides import copy_listings
+from support.running import ROOT, twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

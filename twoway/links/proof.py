@@ -1,4 +1,4 @@
-"""What no check of a run proves of a link, beside the checks that hold."""
+"""Properties of a link that no check of a run proves, beside the checks that hold."""
 
 from collections.abc import Iterator, Mapping
 
@@ -34,5 +34,5 @@ def _of_link(link: Link) -> Iterator[tuple[str, str]]:
     if impairments and impairments.jitter_ns and elements.has(ChangingDelay):
         yield (
             "each packet's delay by the schedule",
-            "a packet meets the schedule after its jitter, of which captures show the sum alone",
+            "a packet meets the schedule after its jitter, and captures show the sum alone",
         )

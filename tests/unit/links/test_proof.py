@@ -1,4 +1,4 @@
-"""What no check proves of a link."""
+"""Properties of a link that no check proves."""
 
 from typing import Any
 
