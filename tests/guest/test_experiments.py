@@ -12,7 +12,7 @@ from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Row
-from twoway.description import point
+from twoway.description import referred
 from twoway.description.point import point_names
 from twoway.measure.analysis import Analysis
 from twoway.measure.real_time import ClockError
@@ -67,7 +67,7 @@ def test_fixed_window_survives_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "queue_packets: 1000" in profile
     short = profile.replace("queue_packets: 1000", "queue_packets: 8")
     (tmp_path / "atm-131mbit.yml").write_text(short)
-    monkeypatch.setattr(point, "PROFILES", tmp_path)
+    monkeypatch.setattr(referred, "PROFILES", tmp_path)
     folder = carry_out(write_experiment(tmp_path, SMALL), tmp_path / "results")
     assert analyse_run(folder, page=False).misses == []
     metrics = Metrics.read(folder / METRICS).metrics
