@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,8 +14,8 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 SHORT = {**SMALL, "duration_s": 0.3, "warm_up_s": 0.1}
 MATRIX = {"window": {"set": ["flows.left.window_packets"], "to": [4, 6]}}
-SUITE = {
-    "schema": 1,
+SUITE: dict[str, Any] = {
+    "schema": 2,
     "title": "Small",
     "columns": ["reno", "cubic"],
     "rows": {
@@ -25,7 +26,7 @@ SUITE = {
         }
     },
 }
-CONTROLS = {"control": {"set": ["flows.left.congestion"], "to": ["reno", "cubic"]}}
+CONTROLS = {"control": {"set": ["flows.left.congestion"]}}
 PROGRAM = """
 from pathlib import Path
 import sys
@@ -62,10 +63,9 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_experiment(folder, {**SHORT, "matrix": MATRIX}, "matrix")
     left, right = SHORT["flows"]
     flow = {key: left[key] for key in ("name", "from", "to")} | {"congestion": "reno"}
-    scored = {**SHORT, "flows": [flow, right], "matrix": CONTROLS}
-    (folder / "suite").mkdir()
-    write_experiment(folder / "suite", scored, "scored")
-    (folder / "suite.yml").write_text(yaml.safe_dump(SUITE))
+    base = {key: value for key, value in SHORT.items() if key != "schema"}
+    suite = SUITE | {"base": base | {"flows": [flow, right], "matrix": CONTROLS}}
+    (folder / "suite.yml").write_text(yaml.safe_dump(suite))
     return folder
 
 
