@@ -54,7 +54,7 @@ def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> 
     assert console(browser) == []
     plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]
     assert plots[0] == f"{results.name}-queue_p95"
-    assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 3
+    assert len(browser.find_elements(By.CSS_SELECTOR, "table.filtered tbody tr")) == 3
     assert len(browser.find_elements(By.CSS_SELECTOR, "li.bad")) == 3
     assert browser.find_element(By.TAG_NAME, "h1").text == "Buffers <b>and</b> programs"
     assert browser.find_element(By.CSS_SELECTOR, ".verdict").text == (
@@ -65,9 +65,9 @@ def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> 
 def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
     """A click on a heading sorts its numbers, a second one reverses; words hide other rows."""
     opened(browser, results / "index.html")
-    column = """return Array.from(document.querySelectorAll("tbody tr:not([hidden])"),
-        (row) => row.cells[0].textContent)"""
-    title = browser.find_element(By.CSS_SELECTOR, "thead th")
+    column = """return Array.from(
+        document.querySelectorAll("table.filtered tbody tr:not([hidden])"), (row) => row.cells[0].textContent)"""
+    title = browser.find_element(By.CSS_SELECTOR, "table.filtered thead th")
     for order in (["5", "10", "20"], ["20", "10", "5"]):
         browser.execute_script("arguments[0].click()", title)
         assert browser.execute_script(column) == order
