@@ -94,6 +94,15 @@ class _Choice:
         delivered.add(head)
         self._alone_bit, together = delivered.least_bit(facts)
         self._shared_bit = np.maximum(self._alone_bit, together)
+        # Of what no capture shows to be shared: as if all on a side of the tap shared one link.
+        self._at_most_shared_bit = self._shared_bit
+        if (facts.link < 0).any():
+            side = replace(facts, link=facts.side)
+            delivered = Delivered(side)
+            delivered.add(head.with_facts(side))
+            _, together = delivered.least_bit(side)
+            most = np.maximum(self._alone_bit, together)
+            self._at_most_shared_bit = np.where(facts.link < 0, most, self._shared_bit)
         same_hosts = one_pair | (facts.link >= 2)
         self._own_bit = np.where(same_hosts, self._shared_bit, self._alone_bit)
         # Independent applications keep a common pace only if a link imposes it.
@@ -152,7 +161,10 @@ class _Choice:
                 odd[mine] = facts.small[sends].all() or facts.merged[sends].any()
                 frame_bytes[mine] = frame_bytes[mine].max(initial=0)
         else:
-            odd |= MOST_UTILISATION * found.rate_bit < self._shared_bit
+            # ACKs keep the pace of a link that data of others may have shared, unseen.
+            by_acks = source is RateSource.ACKS
+            shared_bit = self._at_most_shared_bit if by_acks else self._shared_bit
+            odd |= MOST_UTILISATION * found.rate_bit < shared_bit
         segment_ns = 8e9 * frame_bytes / found.rate_bit
         doubt = odd | (_TICKS * facts.clock_ns > segment_ns)
         if source in (RateSource.ACKS, RateSource.LINK_ACKS):

@@ -34,7 +34,7 @@ EXPERIMENT: dict[str, Any] = {
     **SMALL,
     "stack": {"rto_min_ms": _WHOLE},
     "flows": [
-        {**_FLOW, "name": "plain"},
+        {**_FLOW, "name": "plain", "socket": {"user_timeout_ms": _WHOLE}},
         {**_FLOW, "name": "film", "film": {"mean_mbit": 1, "frames_per_s": 3000}},
         {**_FLOW, "name": "visits", "transfers": {"per_s": 100, "mean_bytes": 1000}},
     ],
