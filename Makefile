@@ -80,7 +80,7 @@ doctor: env ## what this machine can do, and what is missing
 unit: .venv/.synced ## 45 s: what needs no guest, no kernel and little time
 	@$(PYTEST) --quiet --ignore tests/guest -m "not guest and not slow"
 
-test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 5 minutes: what must hold, on the real kernel and in a real browser; LAYER=... for one of those below
+test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 12 minutes: what must hold, on the real kernel and in a real browser; LAYER=... for one of those below
 	@$(if $(LAYER),:,$(PYTEST))
 
 check: lint lint-kernel docs test $(addprefix layer-,long sanitized newest smp lab) ## hours: lint, documents, and every test but fuzzing and those that need root

@@ -66,7 +66,8 @@ def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
     """A click on a heading sorts its numbers, a second one reverses; words hide other rows."""
     opened(browser, results / "index.html")
     column = """return Array.from(
-        document.querySelectorAll("table.filtered tbody tr:not([hidden])"), (row) => row.cells[0].textContent)"""
+        document.querySelectorAll("table.filtered tbody tr:not([hidden])"),
+        (row) => row.cells[0].textContent)"""
     title = browser.find_element(By.CSS_SELECTOR, "table.filtered thead th")
     for order in (["5", "10", "20"], ["20", "10", "5"]):
         browser.execute_script("arguments[0].click()", title)
