@@ -39,7 +39,7 @@ def demand(error: ErrorDetails) -> str:
     if error["type"] == "string_pattern_mismatch":
         pattern = error["ctx"]["pattern"]
         return f"must be {_FORMS[pattern]}" if pattern in _FORMS else f"must match {pattern}"
-    return re.sub(r"^\w+ should ", "must ", error["msg"])
+    return re.sub(r"^\w+ should ", "must ", error["msg"].removeprefix("Value error, "))
 
 
 # Names become file names, metric names and command arguments.

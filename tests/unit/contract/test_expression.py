@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from twoway.contract.expression import (
     LONGEST,
@@ -17,6 +18,7 @@ from twoway.contract.expression import (
     with_derived,
 )
 from twoway.contract.metrics import Metric
+from twoway.contract.model import demand
 
 METRICS = {
     "goodput.bbr": Metric(value=6.0, unit="Mbit/s"),
@@ -123,6 +125,15 @@ def test_what_is_no_expression(formula: str, error: str) -> None:
     """Text outside the grammar is refused with the place at which it leaves it."""
     with pytest.raises(ExpressionError, match=re.escape(error)):
         read_expression(formula)
+
+
+def test_a_bad_formula_is_named_with_its_field() -> None:
+    """A file's error names the field, what is wrong with the formula, and the formula."""
+    with pytest.raises(ValidationError) as refused:
+        Derived(formula="1 2")
+    (error,) = refused.value.errors()
+    assert error["loc"] == ("formula",)
+    assert demand(error) == 'expected an operator before "2"'
 
 
 TOKENS = [*METRICS, "goodput.*", "buffer", "1", "0", "1e300", *"+-*/()", "sum(", "count(", "$"]
