@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import ROOT, twoway, write_experiment
+from support.running import FLOW, LINUX, ROOT, twoway, write_experiment
 from support.runs import carry_out
 
 from twoway.manifest import read_manifest
@@ -16,17 +16,6 @@ pytestmark = pytest.mark.usefixtures("guest")
 READER = ROOT / "tests/support/guest/read_settings.py"
 # Settings whose value the kernel draws.
 DRAWN = {"net.ipv4.tcp_fastopen_key", "net.ipv6.conf.default.stable_secret"}
-FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
-LINUX: dict[str, Any] = {
-    "schema": 1,
-    "title": "Hosts with the kernel's own defaults",
-    "topology": {"name": "two_node"},
-    "profile": "access-1mbit-up",
-    "stack": {"preset": "linux"},
-    "flows": [FLOW],
-    "duration_s": 2,
-    "warm_up_s": 1,
-}
 
 
 def reading(host: str) -> dict[str, Any]:

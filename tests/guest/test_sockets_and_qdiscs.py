@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.reading.capture import read_capture
-from support.running import twoway, write_experiment
+from support.running import FLOW, LINUX, twoway, write_experiment
 from support.runs import carry_out
 
 from twoway.contract.metrics import Metrics
@@ -14,17 +14,7 @@ from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
-BASE: dict[str, Any] = {
-    "schema": 1,
-    "title": "Sockets and qdiscs",
-    "topology": "two_node",
-    "profile": "access-1mbit-up",
-    "stack": {"preset": "linux"},
-    "flows": [FLOW],
-    "duration_s": 3,
-    "warm_up_s": 1,
-}
+BASE = LINUX | {"duration_s": 3}
 
 
 def run_with(folder: Path, socket: dict[str, Any], **fields: Any) -> Path:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from support.running import write_experiment
 from twoway.backends import uml
 from twoway.contract.plan import PLAN, Command, Plan
 from twoway.errors import RunError
@@ -18,6 +19,11 @@ def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) ->
     plan = build_plan(load_point(experiment))
     setup = (plan.setup[0], *steps) if steps else plan.setup
     return plan.model_copy(update={"setup": setup, **parts})
+
+
+def planned(folder: Path, document: dict[str, Any]) -> Plan:
+    """Write an experiment's file and plan it."""
+    return build_plan(load_point(str(write_experiment(folder, document))))
 
 
 def shell(script: str, *arguments: str, program: str = "sh") -> Command:

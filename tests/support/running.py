@@ -73,6 +73,19 @@ SLOW: dict[str, Any] = SMALL | {
     "warm_up_s": 5,
 }
 
+# A flow between hosts that have the kernel's own defaults.
+FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
+LINUX: dict[str, Any] = {
+    "schema": 1,
+    "title": "Hosts with the kernel's own defaults",
+    "topology": {"name": "two_node"},
+    "profile": "access-1mbit-up",
+    "stack": {"preset": "linux"},
+    "flows": [FLOW],
+    "duration_s": 2,
+    "warm_up_s": 1,
+}
+
 
 def write_experiment(folder: Path, document: dict[str, Any], name: str = "small") -> Path:
     """Write an experiment's file."""

@@ -4,31 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import problems_of, write_experiment
+from support.plans import planned
+from support.running import FLOW, LINUX, problems_of, write_experiment
 from support.warm_command import twoway
 
 from twoway.contract.network import CONNECT_NS, START_NS
 from twoway.contract.plan import Check, Plan, Program, SetSysctls
-from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
 NO_CHECK = "no check proves windows and ACKs of linux"
-LINUX: dict[str, Any] = {
-    "schema": 1,
-    "title": "Hosts with the kernel's own defaults",
-    "topology": "two_node",
-    "profile": "access-1mbit-up",
-    "stack": {"preset": "linux"},
-    "flows": [FLOW],
-    "duration_s": 2,
-    "warm_up_s": 1,
-}
-
-
-def planned(folder: Path, **fields: Any) -> Plan:
-    """Plan the experiment with other fields."""
-    return build_plan(load_point(str(write_experiment(folder, {**LINUX, **fields}))))
 
 
 def sysctls(plan: Plan, node: str | None) -> dict[str, int | str]:
@@ -51,7 +35,7 @@ def ends(plan: Plan) -> list[str]:
 
 def test_no_sysctl_no_metric_no_buffer(tmp_path: Path) -> None:
     """A host of `linux` gets no sysctl of TCP, no metric of a route and no size of a buffer."""
-    plan = planned(tmp_path)
+    plan = planned(tmp_path, LINUX)
     assert sysctls(plan, "h1") == {}
     assert sysctls(plan, "r1") == {"net.ipv4.ip_forward": 1}
     assert sysctls(plan, None) == {"net.ipv4.tcp_mem": "4194304 4194304 4194304"}
@@ -79,7 +63,7 @@ def test_a_field_overrides_the_preset(
     tmp_path: Path, fields: dict[str, Any], name: str, value: int
 ) -> None:
     """A field beside the preset sets its own sysctl, and nothing else."""
-    found = sysctls(planned(tmp_path, stack={"preset": "linux", **fields}), "h1")
+    found = sysctls(planned(tmp_path, {**LINUX, "stack": {"preset": "linux", **fields}}), "h1")
     assert found[name] == value
     assert len(found) == 2 if "sack" in fields or "pacing" in fields else 1
 
@@ -87,7 +71,7 @@ def test_a_field_overrides_the_preset(
 def test_fields_of_routes_override_it(tmp_path: Path) -> None:
     """Fields of routes and buffers beside the preset are set alone."""
     stack = {"preset": "linux", "rto_min_ms": 50, "receive_buffer_bytes": 100_000}
-    plan = planned(tmp_path, stack=stack)
+    plan = planned(tmp_path, {**LINUX, "stack": stack})
     route, _ = lines(plan, "h1", "route")
     assert route.endswith("dev h1-eth0 rto_min 50ms")
     assert sysctls(plan, None)["net.core.rmem_max"] == 1 << 25
@@ -109,7 +93,7 @@ def test_connections_begin_with_their_data(tmp_path: Path) -> None:
 def test_each_host_may_have_its_own(tmp_path: Path) -> None:
     """A host's stack has the experiment's fields, or those of a preset of its own."""
     hosts = {"h2": {"stack": {"preset": "papers", "rack": False}}}
-    plan = planned(tmp_path, stack={"preset": "linux", "ecn": True}, hosts=hosts)
+    plan = planned(tmp_path, {**LINUX, "stack": {"preset": "linux", "ecn": True}, "hosts": hosts})
     assert sysctls(plan, "h1") == {"net.ipv4.tcp_ecn": 1}
     assert sysctls(plan, "h2")["net.ipv4.tcp_recovery"] == 0
     assert sysctls(plan, "h2")["net.ipv4.tcp_ecn"] == 0
@@ -118,7 +102,7 @@ def test_each_host_may_have_its_own(tmp_path: Path) -> None:
     assert "--send-buffer" not in source
     assert "--receive-buffer" in sink
     own = {"h2": {"stack": {"rack": False}}}
-    plan = planned(tmp_path, stack={"preset": "linux", "ecn": True}, hosts=own)
+    plan = planned(tmp_path, {**LINUX, "stack": {"preset": "linux", "ecn": True}, "hosts": own})
     assert sysctls(plan, "h2") == {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_ecn": 1}
 
 

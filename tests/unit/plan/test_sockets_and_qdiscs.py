@@ -4,28 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import problems_of, write_experiment
+from support.plans import planned
+from support.running import FLOW, LINUX, problems_of, write_experiment
 
 from twoway.contract.plan import Check, Plan, Program
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
-
-FLOW = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic"}
-BASE: dict[str, Any] = {
-    "schema": 1,
-    "title": "Sockets and qdiscs",
-    "topology": "two_node",
-    "profile": "access-1mbit-up",
-    "stack": {"preset": "linux"},
-    "flows": [FLOW],
-    "duration_s": 2,
-    "warm_up_s": 1,
-}
-
-
-def planned(folder: Path, **fields: Any) -> Plan:
-    """Plan the experiment with other fields."""
-    return build_plan(load_point(str(write_experiment(folder, {**BASE, **fields}))))
 
 
 def ends(plan: Plan) -> list[str]:
@@ -54,7 +38,8 @@ def lines(plan: Plan, node: str) -> list[str]:
 def test_an_option_has_its_numbers(tmp_path: Path, option: str, value: Any, words: str) -> None:
     """Each option reaches the source as the numbers of setsockopt; its buffer replaces ours."""
     stack = {"preset": "papers"}
-    (source, _) = ends(planned(tmp_path, stack=stack, flows=[{**FLOW, "socket": {option: value}}]))
+    flows = [{**FLOW, "socket": {option: value}}]
+    (source, _) = ends(planned(tmp_path, {**LINUX, "stack": stack, "flows": flows}))
     assert source.endswith(f" --option {words}")
     assert ("--send-buffer" in source) == (option != "send_buffer_bytes")
 
@@ -62,7 +47,7 @@ def test_an_option_has_its_numbers(tmp_path: Path, option: str, value: Any, word
 def test_the_receivers_buffer(tmp_path: Path) -> None:
     """A flow's receive buffer is its sink's."""
     flows = [{**FLOW, "socket": {"receive_buffer_bytes": 70_000}}]
-    (_, sink) = ends(planned(tmp_path, flows=flows))
+    (_, sink) = ends(planned(tmp_path, {**LINUX, "flows": flows}))
     assert sink.endswith(" --receive-buffer 70000 --at-once")
 
 
@@ -72,7 +57,7 @@ def test_the_receivers_buffer(tmp_path: Path) -> None:
 )
 def test_a_host_has_its_qdisc(tmp_path: Path, qdisc: Any, words: str) -> None:
     """A host's interface has the qdisc of its field, and its queue's length."""
-    plan = planned(tmp_path, hosts={"h1": {"qdisc": qdisc, "txqueuelen": 50}})
+    plan = planned(tmp_path, {**LINUX, "hosts": {"h1": {"qdisc": qdisc, "txqueuelen": 50}}})
     assert f"qdisc replace dev h1-eth0 root handle 1: {words}" in lines(plan, "h1")
     assert "link set dev h1-eth0 mtu 1500 gso_max_segs 65535 txqueuelen 50" in lines(plan, "h1")
     assert "qdisc replace dev h2-eth0 root handle 1: pfifo_fast" in lines(plan, "h2")
@@ -84,7 +69,7 @@ def test_a_sweep_sets_both(tmp_path: Path) -> None:
         "qdisc": {"set": ["hosts.h1.qdisc"], "to": ["fq", "pfifo_fast"]},
         "mss": {"set": ["flows.one.socket.mss_bytes"], "to": [536]},
     }
-    path = write_experiment(tmp_path, {**BASE, "matrix": axes})
+    path = write_experiment(tmp_path, {**LINUX, "matrix": axes})
     plan = build_plan(load_point(f"{path}@qdisc=fq,mss=536"))
     assert "qdisc replace dev h1-eth0 root handle 1: fq" in lines(plan, "h1")
 
@@ -113,5 +98,5 @@ def test_a_sweep_sets_both(tmp_path: Path) -> None:
 )
 def test_a_mistake_has_a_sentence(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """A value that does not fit has a sentence with its field."""
-    found = problems_of(str(write_experiment(tmp_path, {**BASE, **fields})))
+    found = problems_of(str(write_experiment(tmp_path, {**LINUX, **fields})))
     assert any(each.startswith(problem) for each in found), found
