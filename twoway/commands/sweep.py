@@ -72,6 +72,7 @@ class _Pages:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._args = args
+        self._metrics, self._derived = asked_metrics(args.metric)
         self._done: list[Outcome] = []
         self._waiting: list[str] = []
         self._next_s = 0.0
@@ -108,9 +109,8 @@ class _Pages:
         failed = {each.id: each.error for each in outcomes if not each.folder}
         failed.update(why or {})
         args = self._args
-        names, derived = asked_metrics(args.metric)
         pages = write_sweep_pages(
-            experiments, args.results, failed, names, waiting, derived=derived
+            experiments, args.results, failed, self._metrics, waiting, derived=self._derived
         )
         for page in pages:
             chown_like_parent(page.parent)

@@ -71,7 +71,8 @@ def _power(name: str, power: int) -> str:
     return name if power == 1 else f"{name}^{power}"
 
 
-Look = Callable[[str], list[tuple[str, Value | str]]]
+# Finds values by name, or the reasons why there are none.
+Look = Callable[[str], list[Value | str]]
 
 
 class _Node:
@@ -82,7 +83,7 @@ class _Node:
         yield from ()
 
     def value(self, look: Look) -> Value:
-        """Compute it; look returns values by name, or the reason why there is none."""
+        """Compute it."""
         raise NotImplementedError
 
 
@@ -127,7 +128,7 @@ class _Call(_Node):
 
 
 @dataclass(frozen=True)
-class _Sum(_Node):
+class _Pair(_Node):
     left: _Node
     sign: str
     right: _Node
@@ -136,6 +137,8 @@ class _Sum(_Node):
         yield from self.left.names()
         yield from self.right.names()
 
+
+class _Sum(_Pair):
     def value(self, look: Look) -> Value:
         left, right = self.left.value(look), self.right.value(look)
         _refuse_mixture(left, right)
@@ -144,15 +147,8 @@ class _Sum(_Node):
 
 
 @dataclass(frozen=True)
-class _Product(_Node):
-    left: _Node
-    sign: str
-    right: _Node
+class _Product(_Pair):
     divisor: str
-
-    def names(self) -> Iterator[tuple[str, bool]]:
-        yield from self.left.names()
-        yield from self.right.names()
 
     def value(self, look: Look) -> Value:
         left, right = self.left.value(look), self.right.value(look)
@@ -173,11 +169,11 @@ def _refuse_mixture(one: Value, other: Value) -> None:
         )
 
 
-def _defined(found: list[tuple[str, Value | str]]) -> list[Value]:
-    for _, each in found:
+def _defined(found: list[Value | str]) -> list[Value]:
+    for each in found:
         if isinstance(each, str):
             raise UndefinedError(each)
-    return [each for _, each in found if isinstance(each, Value)]
+    return [each for each in found if isinstance(each, Value)]
 
 
 class Expression:
@@ -308,18 +304,18 @@ def _grown(error: float | None, more: float | None) -> float | None:
 
 def _values(
     name: str, metrics: Mapping[str, Metric], point: Mapping[str, Any]
-) -> list[tuple[str, Value | str]]:
+) -> list[Value | str]:
     """Find a name's values, or the reasons why there are none."""
     found = {metric: each for metric, each in metrics.items() if fnmatchcase(metric, name)}
     if not found and name in point:
         value = point[name]
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return [(name, f"{name} is no number at this point")]
-        return [(name, Value(float(value), None))]
+            return [f"{name} is no number at this point"]
+        return [Value(float(value), None)]
     if not found:
-        return [(name, f"this run has no {name}")]
+        return [f"this run has no {name}"]
     return [
-        (metric, f"{metric} is undefined" if each.value is None else Value(each.value, _unit(each)))
+        f"{metric} is undefined" if each.value is None else Value(each.value, _unit(each))
         for metric, each in found.items()
     ]
 

@@ -73,6 +73,7 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     )
 
 
+@cache
 def _median_place(number: int) -> int | None:
     """Return how many draws lie outside the median's interval at each end; None if too few.
 
@@ -101,15 +102,21 @@ def _student(freedom: int) -> float:
 
 
 def _groups(found: list[float]) -> tuple[float, ...]:
-    """Return the means of two groups if nearly all of the variance lies between them."""
+    """Return the means of two groups if nearly all of the variance lies between them.
+
+    Args:
+        found: the draws in order.
+    """
     number = len(found)
-    whole = float(np.var(found)) * number
+    sizes = np.arange(_LEAST_GROUP, number - _LEAST_GROUP + 1)
+    away = np.asarray(found) - np.mean(found)
+    whole = float(away @ away)
     if number < _LEAST_DRAWS or whole == 0:
         return ()
-    best, means = whole, tuple[float, ...]()
-    for at in range(_LEAST_GROUP, number - _LEAST_GROUP + 1):
-        low, high = found[:at], found[at:]
-        within = float(np.var(low)) * len(low) + float(np.var(high)) * len(high)
-        if within < best:
-            best, means = within, (float(np.mean(low)), float(np.mean(high)))
-    return means if best < _WITHIN * whole else ()
+    below = np.cumsum(away)[sizes - 1]
+    between = below**2 / sizes + below**2 / (number - sizes)
+    at = int(np.argmax(between))
+    if whole - between[at] >= _WITHIN * whole:
+        return ()
+    low, high = found[: sizes[at]], found[sizes[at] :]
+    return float(np.mean(low)), float(np.mean(high))
