@@ -2,7 +2,7 @@
 
 In C (clib/gather.c), by ctypes.
 
-A lane is the number of a sequence of packets, such as a direction (blocks.py).
+A lane is the number of a sequence of packets, such as a direction (directions.py).
 """
 
 import ctypes

@@ -5,10 +5,10 @@ import ctypes
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR
+from capture_analysis.facts.native_block import Chains
 from capture_analysis.facts.running_totals import LaneArray
-from capture_analysis.facts.walk import Chains
 
 # In the order of enum ca_cause in clib/limits.h. Away from the sender CONGESTION is a sender that
 # holds back for any reason of its own.
@@ -56,10 +56,10 @@ class WaitingTimes:
         return ns, cause
 
     def _walk(self, block: Block, waited: "_Waited | None") -> None:
-        directions = block.walk.directions
+        directions = block.native.directions
         kept, spent = self._kept.address(directions), self._spent.address(directions)
         more = self._near, ctypes.byref(waited) if waited else None
-        self._coming.walk(block, "ca_limits_add", kept, spent, len(block.packets), *more)
+        self._coming.add(block.native, "ca_limits_add", kept, spent, len(block.packets), *more)
 
     def merge(self, other: "WaitingTimes") -> None:
         """Add the times of other connections."""

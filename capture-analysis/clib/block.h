@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Blocks of packets with the tracker's columns and the facts of their directions; see walk.py.
+ * Blocks of packets with the tracker's columns and the facts of their directions; see native_block.py.
  *
  * A direction is the data that one half of a connection sends and the pure ACKs that acknowledge
- * them; its number is 2 * flow + half of the data (facts/blocks.py).
+ * them; its number is 2 * flow + half of the data (facts/directions.py).
  */
 #ifndef CAPTURE_ANALYSIS_BLOCK_H
 #define CAPTURE_ANALYSIS_BLOCK_H
@@ -14,7 +14,7 @@
 #include "kind.h"
 #include "track.h"
 
-/* Columns by direction, laid out as FACTS in walk.py; see Facts in facts/facts.py. */
+/* Columns by direction, laid out as FACTS in native_block.py; see Facts in facts/facts.py. */
 struct ca_facts {
 	const double *tap_at;
 	const double *round_trip_ns;
@@ -25,7 +25,7 @@ struct ca_facts {
 	const int64_t *window_shift;
 };
 
-/* Laid out as _Block in walk.py. */
+/* Laid out as _Block in native_block.py. */
 struct ca_block {
 	struct ca_columns packets;
 	struct ca_tracked tracked;

@@ -5,7 +5,7 @@ import numpy as np
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.annotation.notes import LATE, SOME_WINDOW, Note, Notebook, Places
 from capture_analysis.columns import IntArray
-from capture_analysis.facts.blocks import Block, View
+from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import NEAR
 from capture_analysis.facts.running_totals import Previous, starts_of
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS

@@ -9,17 +9,14 @@ before: it is left out.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.busy_series import BinnedSums
+from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import LEAST_SHIFT, Facts, FloatArray, RateSource
 from capture_analysis.facts.running_totals import LaneArray, starts_of
-
-if TYPE_CHECKING:
-    from capture_analysis.facts.blocks import Block, View
 
 # A window lasts at least this number of round trips, and this multiple of the delay that queues
 # add, but by the second rule at most this share of the direction's time.
@@ -51,7 +48,7 @@ class Delivered:
         self._links = facts.links
         self._together = BinnedSums(2 * self._links, shift)
 
-    def add(self, block: "Block") -> None:
+    def add(self, block: Block) -> None:
         """Take the next packets."""
         for which, (view, column) in enumerate(
             ((block.data, "frame_bytes"), (block.acks, "acked_bytes"))
@@ -63,7 +60,7 @@ class Delivered:
                 counted = view["rtt_ns"] >= 0 if view is block.acks else np.True_
                 self._take(which, view, size * counted, block.facts)
 
-    def _take(self, which: int, view: "View", size: IntArray, facts: Facts) -> None:
+    def _take(self, which: int, view: View, size: IntArray, facts: Facts) -> None:
         """Take sizes in bytes: of frames, or of payload acknowledged."""
         shift = view.spread(facts.delivery_shift)
         window = view["time_ns"] >> shift
@@ -133,7 +130,7 @@ class Delivered:
         return bits, bits * np.stack([each.at(rows) for each in self._all]), first
 
 
-def delivery_shifts(head: "Block", round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:
+def delivery_shifts(head: Block, round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:
     """Choose the length of each direction's windows; binary logarithms of ns.
 
     Args:
@@ -164,7 +161,9 @@ def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
     return found
 
 
-def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bool) -> Facts:
+def without_contradicted_rates(
+    facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bool
+) -> Facts:
     """Remove rates that the delivery contradicts.
 
     A given rate stays: round trips in standing queues may be many times the shortest, by which
@@ -188,4 +187,6 @@ def tested(facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bo
     facts = replace(facts, delivered_bit=least_bit)
     contradicted = MOST_UTILISATION * facts.rate_bit < least_bit
     facts = facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))
-    return facts.guessed(MOST_UTILISATION * facts.rate_bit < delivered.whole_bit(facts, active_ns))
+    return facts.with_doubts(
+        MOST_UTILISATION * facts.rate_bit < delivered.whole_bit(facts, active_ns)
+    )

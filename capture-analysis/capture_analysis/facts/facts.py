@@ -1,8 +1,8 @@
 """Facts of connections that measures need.
 
 The facts are rates, sizes, clocks, and the tap's place, estimated from the first HEAD_PACKETS
-packets (head.py), with the number of samples of each estimate. A rate that the user gives is not
-estimated.
+packets (fact_finder.py), with the number of samples of each estimate. A rate that the user gives is
+not estimated.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -81,7 +81,7 @@ class Evidence(IntEnum):
 
 @dataclass(frozen=True)
 class Facts:
-    """Columns by direction (2 * flow + half, see blocks.py).
+    """Columns by direction (2 * flow + half, see directions.py).
 
     Attributes:
         segment_bytes: largest payload of a segment; 0 without data.
@@ -170,7 +170,7 @@ class Facts:
             rate_evidence=np.where(which, Evidence.NONE, self.rate_evidence),
         )
 
-    def guessed(self, which: BoolArray) -> "Facts":
+    def with_doubts(self, which: BoolArray) -> "Facts":
         """Turn the measured rates of some directions into guesses."""
         doubted = which & (self.rate_evidence == Evidence.MEASURED)
         return replace(self, rate_evidence=np.where(doubted, Evidence.GUESSED, self.rate_evidence))

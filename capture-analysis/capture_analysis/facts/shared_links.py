@@ -2,15 +2,15 @@
 
 Connections between the same two hosts share their path. Those between other hosts share a link only
 if the capture shows it: the packets of one path follow those of another at a pace that is a true
-mode (rates.py), as only a queue before a common link makes it.
+mode (gap_modes.py), as only a queue before a common link makes it.
 """
 
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.facts.blocks import Block, View
+from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import AGREES, Facts, FloatArray
-from capture_analysis.facts.rates import modes
+from capture_analysis.facts.gap_modes import modes
 
 # Paths of several connections that get a number of their own, those with most packets first.
 _MOST_PATHS = 16

@@ -21,7 +21,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram

@@ -23,7 +23,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts, RateSource
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts, FloatArray
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram

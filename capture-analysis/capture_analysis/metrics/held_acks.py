@@ -14,7 +14,7 @@ from typing_extensions import override
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import Mark
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS

@@ -28,7 +28,7 @@ from typing import ClassVar, Self
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values

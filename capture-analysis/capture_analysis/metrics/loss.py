@@ -18,7 +18,7 @@ from typing_extensions import override
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import LaneArray, occurrences
 from capture_analysis.one_capture.from_one import FromOne, Values

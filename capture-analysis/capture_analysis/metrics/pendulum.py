@@ -18,8 +18,8 @@ from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
 from capture_analysis.facts.busy_series import BusySeries
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.utilisation import UTILISATION, UTILISATION_OPPOSITE
 from capture_analysis.one_capture.from_one import FromOne, Values

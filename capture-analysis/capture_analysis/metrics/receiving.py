@@ -28,10 +28,10 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.native_block import Chains
 from capture_analysis.facts.running_totals import LaneArray
-from capture_analysis.facts.walk import Chains
 from capture_analysis.metrics.transfer_limits import missing_scale
 from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
@@ -90,9 +90,9 @@ class Receiving(FromOne):
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/receiving.c)."""
         if (block.facts.tap_at >= 1 - NEAR).any():
-            directions, data = block.walk.directions, int(block.is_data.sum())
+            directions, data = block.native.directions, int(block.is_data.sum())
             kept, sums = self._kept.address(directions), self._sums.address(directions)
-            self._holes.walk(block, "ca_receiving_add", kept, sums, data)
+            self._holes.add(block.native, "ca_receiving_add", kept, sums, data)
 
     @override
     def merge(self, other: Self) -> None:

@@ -32,7 +32,7 @@ from typing_extensions import override
 
 from capture_analysis.columns import Mark
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.transfer_limits import NOT_NEAR

@@ -26,7 +26,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.one_capture.evidence import NO_PLACE
@@ -56,7 +56,7 @@ class StandingQueue(FromOne):
     @override
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/standing.c)."""
-        block.walk.add("ca_standing_add", self._kept.address(block.walk.directions))
+        block.native.add("ca_standing_add", self._kept.address(block.native.directions))
 
     @override
     def merge(self, other: Self) -> None:

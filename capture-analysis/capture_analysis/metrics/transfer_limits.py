@@ -46,7 +46,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, OPTION_CUT, Facts
 from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Values

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.tally import Tally
 

@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from capture_analysis.columns import BoolArray, Packets, empty_columns
-from capture_analysis.facts.blocks import Block
-from capture_analysis.facts.delivered import Delivered, tested
+from capture_analysis.facts.delivered import Delivered, without_contradicted_rates
+from capture_analysis.facts.directions import Block
+from capture_analysis.facts.fact_finder import FactFinder
 from capture_analysis.facts.facts import HEAD_PACKETS, Facts
-from capture_analysis.facts.head import FactFinder
+from capture_analysis.facts.paths import one_pair
 from capture_analysis.facts.running_totals import Previous
-from capture_analysis.facts.sides import one_pair
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.registry import all_from_one
@@ -138,7 +138,7 @@ class Measured:
         self._test_rates()
 
     def _test_rates(self) -> None:
-        self.facts = tested(
+        self.facts = without_contradicted_rates(
             self._found,
             self._delivered,
             self.tally.active_times_ns(len(self._found)),

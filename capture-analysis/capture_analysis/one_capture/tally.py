@@ -1,16 +1,13 @@
 """Counts for every direction that several metrics share."""
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis.columns import IntArray
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.tracking import Kind
-
-if TYPE_CHECKING:
-    from capture_analysis.facts.blocks import Block
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000
@@ -46,7 +43,7 @@ _SHUT = 9  # length of struct ca_shut
 
 
 class Tally:
-    """Sums over the packets of each direction (see blocks.py).
+    """Sums over the packets of each direction (see directions.py).
 
     Attributes:
         kinds: packets by direction * KINDS + kind.
@@ -93,14 +90,14 @@ class Tally:
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
 
-    def add(self, block: "Block") -> None:
+    def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/tally.c)."""
-        directions = block.walk.directions
+        directions = block.native.directions
         sums = (
             self.kinds.address(KINDS * directions),
             *(getattr(self, name).address(directions) for name in _SUMS[1:]),
         )
-        block.walk.add("ca_tally_add", _Tally(*sums))
+        block.native.add("ca_tally_add", _Tally(*sums))
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another tally, which took other connections."""

@@ -13,7 +13,7 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.annotation.events import Events, Group
 from capture_analysis.annotation.finding import Finder
 from capture_analysis.columns import Packets, concatenate
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import Previous
 from capture_analysis.flow_table import FlowTable

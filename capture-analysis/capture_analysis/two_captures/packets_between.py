@@ -1,8 +1,8 @@
 """Packets between the taps, in the orders in which measures need them.
 
 The path between the taps has the directions A_TO_B and B_TO_A (`path_direction`). The directions of
-connections are numbered as in blocks.py: the data that half h of connection f sends, and the pure
-ACKs that answer it, are direction 2 * f + h. Its data and its ACKs cross the path in opposite
+connections are numbered as in directions.py: the data that half h of connection f sends, and the
+pure ACKs that answer it, are direction 2 * f + h. Its data and its ACKs cross the path in opposite
 directions.
 """
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from capture_analysis.facts.rates import modes
+from capture_analysis.facts.gap_modes import modes
 
 Random = np.random.Generator
 GAPS = 400_000

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Tracker

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, Mark, Packets
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.tracking import Kind, Tracked
 

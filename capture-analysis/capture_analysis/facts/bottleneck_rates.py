@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from capture_analysis.columns import BoolArray
-from capture_analysis.facts.blocks import Block, View
 from capture_analysis.facts.delivered import LINK_SOURCES, MOST_UTILISATION, Delivered
+from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import (
     AGREES,
     Evidence,
@@ -15,7 +15,7 @@ from capture_analysis.facts.facts import (
     RateSource,
     opposite,
 )
-from capture_analysis.facts.rates import Modes, modes
+from capture_analysis.facts.gap_modes import Modes, modes
 
 # The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
 # data's transmission times unless ACKs are compressed.
@@ -36,7 +36,7 @@ _MOST_UNUSED = 10
 _LEAST_USED = 0.25
 
 
-def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
+def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     """Estimate the rate with which most of the gaps visible at the tap agree.
 
     Args:

@@ -1,19 +1,16 @@
-"""Pass over a block's packets, in order of capture, in C.
+"""A block of packets as C reads it, in order of capture.
 
 The functions of clib that take a struct ca_block add to numbers of each direction (LaneArray).
 """
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis import clib
-from capture_analysis.columns import IntArray
-from capture_analysis.tracking import TRACKED_TYPES
-
-if TYPE_CHECKING:
-    from capture_analysis.facts.blocks import Block
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.facts.facts import Facts
+from capture_analysis.tracking import TRACKED_TYPES, Tracked
 
 # Columns of Facts, in the order of struct ca_facts in clib/block.h.
 FACTS = {
@@ -38,25 +35,24 @@ class _Block(ctypes.Structure):
     ]
 
 
-class Walk:
-    """A block whose columns C reads.
+class NativeBlock:
+    """Columns of packets, and facts of their directions, that C reads.
 
     Raises: ValueError if columns differ in length, or a packet's direction has no facts.
     """
 
-    def __init__(self, block: "Block") -> None:
-        rows = len(block.packets)
-        if int(block.packets.flow.max(initial=0)) >= max(len(block.facts) // 2, 1):
+    def __init__(self, packets: Packets, tracked: Tracked, facts: Facts) -> None:
+        rows, self.directions = len(packets), len(facts)
+        if int(packets.flow.max(initial=0)) >= max(self.directions // 2, 1):
             raise ValueError("a packet of a connection without facts")
-        packets, kept = clib.Columns.of(block.packets)
-        tracked = [_column(block.tracked, name, kind) for name, kind in TRACKED_TYPES.items()]
-        if any(column.shape != (rows,) for column in tracked):
+        read, kept = clib.Columns.of(packets)
+        columns = [_column(tracked, name, kind) for name, kind in TRACKED_TYPES.items()]
+        if any(column.shape != (rows,) for column in columns):
             raise ValueError("columns must be of one length")
-        facts = [_column(block.facts, name, np.dtype(kind)) for name, kind in FACTS.items()]
-        self._kept = kept, tracked, facts
-        addresses = [tuple(each.ctypes.data for each in columns) for columns in (tracked, facts)]
-        self._block = _Block(packets, *addresses, rows)
-        self.directions = len(block.facts)
+        known = [_column(facts, name, np.dtype(kind)) for name, kind in FACTS.items()]
+        self._kept = kept, columns, known
+        addresses = [tuple(each.ctypes.data for each in one) for one in (columns, known)]
+        self._block = _Block(read, *addresses, rows)
 
     def add(self, function: str, *state: object) -> int:
         """Call a function of the library with the block, and addresses of the sums to add to."""
@@ -73,8 +69,8 @@ class Chains:
     def __init__(self) -> None:
         self._rows, self._free, self._taken = np.zeros((0, 4), dtype=np.int64), -1, 0
 
-    def walk(
-        self, block: "Block", function: str, directions: int, sums: int, most: int, *rest: object
+    def add(
+        self, block: NativeBlock, function: str, state: int, sums: int, most: int, *rest: object
     ) -> None:
         """Call a function of the library with sums, rows, and room for `most` more rows."""
         rows = len(self._rows)
@@ -84,7 +80,7 @@ class Chains:
             more[-1, -1] = self._free
             self._rows, self._free = np.concatenate((self._rows, more)), rows
         chains = _Chains(self._rows.ctypes.data, self._free)
-        self._taken += block.walk.add(function, directions, ctypes.byref(chains), sums, *rest)
+        self._taken += block.add(function, state, ctypes.byref(chains), sums, *rest)
         self._free = chains.free
 
 

@@ -40,7 +40,7 @@ class Sides:
                         self._side[other] = 1 - self._side[host]
                         reached.append(other)
 
-    def of(self, flows: FlowTable) -> IntArray:
+    def origins(self, flows: FlowTable) -> IntArray:
         """Return the side of each direction's sender, (2 * flows,)."""
         side = self._side
         half_0 = np.array(
@@ -52,7 +52,7 @@ class Sides:
         )
         return np.stack((half_0, 1 - half_0), axis=1).ravel()
 
-    def alike(self, flows: FlowTable) -> IntArray:
+    def between_same_hosts(self, flows: FlowTable) -> IntArray:
         """Find a known direction between the same hosts, or -1; (2 * flows,)."""
         found = np.full(2 * len(flows), -1)
         for flow, (source, destination) in enumerate(host_pairs(flows)):
@@ -72,7 +72,7 @@ def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
     return list(zip(*ends, strict=True))
 
 
-def paths(flows: FlowTable) -> IntArray:
+def path_numbers(flows: FlowTable) -> IntArray:
     """Return the number of each direction's ordered pair of hosts, (2 * flows,)."""
     ends = np.stack((flows.rows["source"], flows.rows["destination"]), axis=1)
     both = np.stack((ends, ends[:, ::-1]), axis=1).reshape(2 * len(flows), 32)

@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 import numpy as np
 
 from capture_analysis.columns import IntArray, Mark
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.bottleneck_rates import bottleneck_rates
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
 from capture_analysis.facts.delivered import delivery_shifts
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import (
     MIN_SAMPLES,
     OPTION_CUT,
@@ -17,10 +18,9 @@ from capture_analysis.facts.facts import (
     RateSource,
     opposite,
 )
-from capture_analysis.facts.links import rates
+from capture_analysis.facts.paths import Sides, one_pair, path_numbers
 from capture_analysis.facts.shared_links import shared_links
-from capture_analysis.facts.sides import Sides, one_pair, paths
-from capture_analysis.facts.tap import round_trip_change_ns, tap
+from capture_analysis.facts.vantage import locate_tap, round_trip_change_ns
 from capture_analysis.flow_table import NO_SCALE, SCALE_CUT, FlowTable
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
@@ -49,10 +49,10 @@ class FactFinder:
         ack_rate_mbit: float | None = None,
     ) -> None:
         self._sides = Sides(flows)
-        side = self._sides.of(flows)
+        side = self._sides.origins(flows)
         self._given = _given_by_side(head, side, rate_mbit, ack_rate_mbit)
         facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
-        found = tap(head, len(side))
+        found = locate_tap(head, len(side))
         facts = replace(
             facts,
             tap_at=found.at,
@@ -63,8 +63,10 @@ class FactFinder:
             handshake_ns=found.handshake_ns,
             clock_ns=np.full(len(side), clock_resolution_ns(head.packets.time_ns)),
         )
-        facts = replace(facts, link=shared_links(head.with_facts(facts), facts, paths(flows)))
-        rated = rates(head, _ticks(head, facts), one_pair(flows))
+        facts = replace(
+            facts, link=shared_links(head.with_facts(facts), facts, path_numbers(flows))
+        )
+        rated = bottleneck_rates(head, _ticks(head, facts), one_pair(flows))
         # A tool cut these frames and changed their sizes: a rate by them is no link's.
         cut = facts.segment_frame_bytes < facts.segment_bytes
         self.facts = self._with_given(rated.without_rates(cut | opposite(cut)))
@@ -78,14 +80,14 @@ class FactFinder:
         known = len(self.facts) // 2
         if len(flows) > known:
             late = FlowTable(flows.rows[known:])
-            alike = self._sides.alike(late)
+            alike = self._sides.between_same_hosts(late)
             unknown = Facts.unknown(len(alike))
             columns = {}
             for f in fields(Facts):
                 mine, none = getattr(self.facts, f.name), getattr(unknown, f.name)
                 copied = np.where(alike >= 0, mine[alike], none) if len(mine) else none
                 columns[f.name] = np.concatenate((mine, copied))
-            columns["side"][2 * known :] = self._sides.of(late)
+            columns["side"][2 * known :] = self._sides.origins(late)
             self.facts = self._with_given(Facts(**columns))
         return self.facts
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES, COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.facts.facts import Facts, FloatArray, Number
+from capture_analysis.facts.native_block import NativeBlock
 from capture_analysis.facts.running_totals import Previous
-from capture_analysis.facts.walk import Walk
 from capture_analysis.gather import by_lane, gather
 from capture_analysis.tracking import Kind, Tracked
 
@@ -123,9 +123,9 @@ class Block:
         return direction
 
     @cached_property
-    def walk(self) -> Walk:
+    def native(self) -> NativeBlock:
         """The columns as C reads them."""
-        return Walk(self)
+        return NativeBlock(self.packets, self.tracked, self.facts)
 
     @cached_property
     def all(self) -> View:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
-from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import LAN_NS, FloatArray, opposite
 from capture_analysis.tracking import Kind
 
@@ -47,7 +47,7 @@ class Tap:
     handshake_ns: FloatArray
 
 
-def tap(block: Block, directions: int) -> Tap:
+def locate_tap(block: Block, directions: int) -> Tap:
     """Estimate the place of the tap on the path of each direction's data.
 
     The round trip from the tap to the data's receiver is that from data to its ACKs. The one to the
@@ -55,12 +55,12 @@ def tap(block: Block, directions: int) -> Tap:
     echo in data. The handshake's three packets give both at once. If it and the data agree by less
     than LEAST_AGREEMENT, the place is unknown, except on a LAN.
     """
-    acked, echoed = _acked(block, directions), _echoed(block, directions)
+    acked, echoed = _ack_loops(block, directions), _echo_loops(block, directions)
     receiver = acked.time_ns
     mean_ns = acked.total_ns / np.where(acked.samples, acked.samples, np.nan)
     sender = np.minimum(opposite(receiver), echoed.time_ns)
     samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
-    handshake = _handshake(block, directions)
+    handshake = _handshake_loops(block, directions)
     by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
     # A late answer makes a round trip seem longer; nothing makes it seem shorter.
     sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
@@ -107,11 +107,11 @@ def round_trip_change_ns(block: Block, directions: int) -> IntArray:
     lane, loop_ns = _from_data_to_acks(block)
     longest = np.zeros(directions, dtype=np.int64)
     np.maximum.at(longest, lane, loop_ns)
-    return longest - np.minimum(_shortest(lane, loop_ns, directions).time_ns, longest)
+    return longest - np.minimum(_shortest_loops(lane, loop_ns, directions).time_ns, longest)
 
 
-def _acked(block: Block, directions: int) -> Loops:
-    return _shortest(*_from_data_to_acks(block), directions)
+def _ack_loops(block: Block, directions: int) -> Loops:
+    return _shortest_loops(*_from_data_to_acks(block), directions)
 
 
 def _from_data_to_acks(block: Block) -> tuple[IntArray, IntArray]:
@@ -125,7 +125,7 @@ def _from_data_to_acks(block: Block) -> tuple[IntArray, IntArray]:
     return lane, block.tracked.rtt_ns[rows].astype(np.int64)
 
 
-def _echoed(block: Block, directions: int) -> Loops:
+def _echo_loops(block: Block, directions: int) -> Loops:
     """Time an ACK's time stamp to the first data that echoes it."""
     packets = block.packets.where(slice(ECHO_PACKETS))
     stamped = (packets.marks & Mark.TIMESTAMPS) != 0
@@ -139,10 +139,10 @@ def _echoed(block: Block, directions: int) -> Loops:
     sent_ns = packets.time_ns[stamped][at[place[found]]]
     loop_ns = packets.time_ns[echo][first[found]] - sent_ns
     later = loop_ns >= 0
-    return _shortest((sought[found][later] >> 32) ^ 1, loop_ns[later], directions)
+    return _shortest_loops((sought[found][later] >> 32) ^ 1, loop_ns[later], directions)
 
 
-def _handshake(block: Block, directions: int) -> IntArray:
+def _handshake_loops(block: Block, directions: int) -> IntArray:
     """Time the handshake from the tap to the receiver and back.
 
     Returns: times by direction, ns; NEVER without a handshake.
@@ -183,7 +183,7 @@ def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
     return found
 
 
-def _shortest(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:
+def _shortest_loops(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:
     shortest = np.full(directions, NEVER)
     np.minimum.at(shortest, direction, time_ns)
     samples = np.bincount(direction, minlength=directions)
