@@ -3,7 +3,6 @@
 It runs the experiments that they show. Each picture is light or dark as its reader's system is.
 """
 
-import csv
 import io
 import os
 import re
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,6 +28,7 @@ from twoway.contract.metrics import METRICS, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.paths import PACKAGE
 from twoway.report.figures import all_figures
+from twoway.report.papers_tables import read_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "docs/assets"
@@ -221,7 +220,9 @@ def _first_sentence(package: str) -> str:
 
 def bars(finding: Bars) -> bytes:
     """Draw a finding's numbers as bars with their values."""
-    values = [float(_measured()[row.point, row.metric]) * finding.scale for row in finding.rows]
+    kept = read_numbers(ROOT / "docs/results/numbers")
+    measured = [kept[row.point][row.metric] for row in finding.rows]
+    values = [value * finding.scale for value in measured if value is not None]
     labels = [row.label for row in finding.rows]
 
     def draw(canvas: Canvas, line: str, other: str) -> None:
@@ -235,16 +236,6 @@ def bars(finding: Bars) -> bytes:
         axes.tick_params(left=False)
 
     return drawn(draw, (5.4, 0.8 + 0.32 * len(values)))
-
-
-@cache
-def _measured() -> dict[tuple[str, str], str]:
-    """Read the kept numbers, by point and metric."""
-    found = {}
-    for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
-        with path.open(encoding="utf-8") as file:
-            found.update({(r["point"], r["metric"]): r["measured"] for r in csv.DictReader(file)})
-    return found
 
 
 def run_of(experiment: str, folder: Path) -> tuple[Path, str]:

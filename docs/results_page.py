@@ -19,6 +19,7 @@ from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
 from twoway.paths import ROOT
+from twoway.report.papers_tables import read_numbers
 from twoway.runs.points import load_point
 from twoway.runs.predicted import FILE, Row, read_predictions
 from twoway.theory.registry import tests_testbed
@@ -46,7 +47,7 @@ today's files. No single checkout made all of them: the runs are of {revisions} 
 | `summary.json` | machine, kernel, guest, revisions, and counts of claims and predictions |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `witness/` | verdicts on a point of each paper on another kernel |
-| `numbers/` | every number that a statement is about |
+| `numbers/` | every number that a statement is about, a line for each point |
 | `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |
 
 `predictions.csv` in each folder of `experiments/` has what was predicted: value, tolerance and
@@ -62,7 +63,7 @@ class Judged(NamedTuple):
     """A predicted value as its file has it, the number that came out, and the verdict."""
 
     said: Row
-    measured: str
+    measured: float | None
     verdict: Verdict
 
 
@@ -173,8 +174,7 @@ def _witness() -> list[str]:
 
 def _spread() -> list[str]:
     """Make the table of each result's spread over seeds or starts, from findings over these."""
-    numbers = [row for path in (RESULTS / "numbers").glob("*.csv") for row in _rows(str(path))]
-    measured = {(row["point"], row["metric"]): row["measured"] for row in numbers}
+    numbers = read_numbers(RESULTS / "numbers")
     lines = [
         "## Where there is chance",
         "",
@@ -195,7 +195,8 @@ def _spread() -> list[str]:
             for _, finding, metric in said_at(point, experiment.findings):
                 if finding.over is not None:
                     key = full_name(name, without(finding.over, point)), metric
-                    found = float(measured[full_name(name, point), metric])
+                    found = numbers[full_name(name, point)][metric]
+                    assert found is not None, (name, point)
                     by_point.setdefault(key, []).append(found)
         for (rest, metric), drawn in by_point.items():
             values = sorted(drawn)
@@ -226,10 +227,10 @@ def judged() -> list[Judged]:
             if not tests_testbed(row["theory"], row["metric"]):
                 said.setdefault((row["point"], row["metric"]), []).append(row)
     return [
-        Judged(each, row["measured"], judge(_bounds(each), _number(row["measured"])))
-        for path in sorted((RESULTS / "numbers").glob("*.csv"))
-        for row in _rows(f"numbers/{path.name}")
-        for each in said.get((row["point"], row["metric"]), ())
+        Judged(each, measured, judge(_bounds(each), measured))
+        for point, numbers in read_numbers(RESULTS / "numbers").items()
+        for metric, measured in numbers.items()
+        for each in said.get((point, metric), ())
     ]
 
 
@@ -254,7 +255,8 @@ def _missed() -> list[str]:
         for said, measured, _ in group:
             record = known[said["metric"]]
             why = record.why if record else "not on record"
-            values = f"{said['value']} ± {said['tolerance']} | {measured}"
+            number = "" if measured is None else f"{measured:.7g}"
+            values = f"{said['value']} ± {said['tolerance']} | {number}"
             lines.append(f"| `{point}` | `{said['metric']}` | {values} | {why} |")
     return lines
 

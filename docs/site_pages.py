@@ -1,6 +1,5 @@
 """Pages that the build of the site makes: of experiments, cards of suites, link elements."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ import yaml
 
 from twoway.links.registry import pages
 from twoway.report.card import Card, card_table, printed_table
+from twoway.report.papers_tables import read_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 # Titles of the pages on links, by the profile's field.
@@ -75,16 +75,11 @@ def _picture(experiment: str) -> Iterator[str]:
 
 @cache
 def _measured() -> dict[str, list[tuple[str, str, float]]]:
-    """Read the kept numbers: point, metric and value, by experiment."""
+    """Return the kept numbers: point, metric and value, by experiment."""
     found: dict[str, list[tuple[str, str, float]]] = {}
-    for path in sorted((ROOT / "docs/results/numbers").glob("*.csv")):
-        with path.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                if row["measured"]:
-                    value = float(row["measured"])
-                    found.setdefault(row["point"].partition("@")[0], []).append(
-                        (row["point"], row["metric"], value)
-                    )
+    for point, numbers in read_numbers(ROOT / "docs/results/numbers").items():
+        rows = found.setdefault(point.partition("@")[0], [])
+        rows += [(point, *row) for row in numbers.items() if row[1] is not None]
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 import results_page
 import yaml
 from finding_bars import FINDINGS
-from support.kept_results import kept_points, kept_rows
+from support.kept_results import kept_numbers
 from support.running import ROOT
 
 from twoway.contract.judge import Verdict
@@ -23,7 +23,9 @@ PAGES = sorted([*(ROOT / "docs").glob("findings*.md"), *(ROOT / "docs/classes").
 TEXTS = "\n\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 LINKS = (ROOT / "docs/guides/links.md").read_text(encoding="utf-8")
 # A measured figure is a link: its text is the figure, its title the point and the metric.
-_FIGURE = re.compile(r'\[([^\]]+)\]\((?:\.\./)?results/numbers/([a-z0-9-]+)\.csv\s"(\S+)\s(\S+)"\)')
+_FIGURE = re.compile(
+    r'\[([^\]]+)\]\((?:\.\./)?results/numbers/([a-z0-9-]+)\.jsonl\s"(\S+)\s(\S+)"\)'
+)
 # What the words before a figure name: figures of a paper, or examples of Ge et al.
 _NAMED = re.compile(
     r"\b(figure|example)s? (\d[\d.]*(?:(?:, | and |, and )\d[\d.]*)*)", re.IGNORECASE
@@ -67,13 +69,17 @@ def _is_kept(text: str, _: str, point: str, metric: str) -> bool:
 
 def _found(pattern: str, metric: str) -> list[float]:
     """Return a metric at each point of a pattern, or the number of points above a bound."""
-    rows = [kept_rows(point) for point in kept_points() if fnmatch(point, pattern)]
+    rows = [_kept(point) for point in kept_numbers() if fnmatch(point, pattern)]
     name, bounded, bound = metric.partition(">=")
-    kept = [[float(row[each]) for each in row if fnmatch(each, name)] for row in rows]
+    kept = [[value for each, value in row.items() if fnmatch(each, name)] for row in rows]
     assert all(kept), f"{pattern} has no {name}"
     if bounded:
         return [sum(min(values) >= float(bound) for values in kept)]
     return [value for values in kept for value in values]
+
+
+def _kept(point: str) -> dict[str, float]:
+    return {name: value for name, value in kept_numbers()[point].items() if value is not None}
 
 
 def test_a_figure_is_of_the_setting_that_its_sentence_names() -> None:
@@ -182,7 +188,7 @@ def test_missed_predictions_are_counted() -> None:
 def test_readings_of_the_allocator_are_counted() -> None:
     """Ten of 28 readings meet the claims on figures 4 to 6 and lock at 40 ms, three at 25 ms."""
     readings = [
-        point.partition(",")[2] for point in kept_points() if "readings@figure=4,start_" in point
+        point.partition(",")[2] for point in kept_numbers() if "readings@figure=4,start_" in point
     ]
     fitting = [reading for reading in readings if _fits(reading)]
     locking = [
@@ -196,12 +202,12 @@ def test_readings_of_the_allocator_are_counted() -> None:
 
 def _fits(reading: str) -> bool:
     """Apply the claims of dtm-fig4, dtm-fig5 and dtm-fig6."""
-    rows = [kept_rows(f"dtm-readings@figure={figure},{reading}") for figure in (4, 5, 6)]
-    spare = float(rows[0]["capacity_unused.channel"])
-    changes = [float(row["reallocations.channel"]) for row in rows]
+    rows = [_kept(f"dtm-readings@figure={figure},{reading}") for figure in (4, 5, 6)]
+    spare = rows[0]["capacity_unused.channel"]
+    changes = [row["reallocations.channel"] for row in rows]
     return 0.5 <= spare <= 1.5 and changes[:2] == [0, 0] and changes[2] >= 2
 
 
 def _locks(point: str) -> bool:
     """Apply dtm-fig9's claim that neither flow reaches 5 Mbit/s."""
-    return all(float(kept_rows(point)[f"throughput.{name}"]) <= 4.5 for name in ("first", "second"))
+    return all(_kept(point)[f"throughput.{name}"] <= 4.5 for name in ("first", "second"))

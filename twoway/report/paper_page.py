@@ -139,7 +139,7 @@ class Paper:
     @property
     def table(self) -> str:
         """The name of the table of its numbers."""
-        return self.file.removesuffix("html") + "csv"
+        return self.file.removesuffix("html") + "jsonl"
 
     @cached_property
     def claims(self) -> list[Claim]:

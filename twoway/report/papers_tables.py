@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,21 +31,34 @@ _PREDICTION_COLUMNS = (
 
 
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
-    """Write claims.csv, predictions.csv, fidelity.csv, and numbers/PAPER.csv, a row per number."""
+    """Write claims.csv, predictions.csv, fidelity.csv, and a point per line in numbers/."""
     claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
     _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)
     for name, of in (("predictions", "predictions"), ("fidelity", "testbed_checks")):
         predicted = (_prediction_line(said) for paper in papers for said in getattr(paper, of))
         _write_table(folder / f"{name}.csv", _PREDICTION_COLUMNS, predicted)
-    (folder / "numbers").mkdir(exist_ok=True)
     for paper in papers:
-        found = {
-            (said.result.id, said.row.metric): _number(said.row.measured)
-            for section in paper.sections
-            for said in section.rows
-        }
-        rows = ([*key, value] for key, value in found.items())
-        _write_table(folder / "numbers" / paper.table, ("point", "metric", "measured"), rows)
+        _write_numbers(folder / "numbers" / paper.table, paper)
+
+
+def _write_numbers(path: Path, paper: Paper) -> None:
+    found: dict[str, dict[str, float | None]] = {}
+    for section in paper.sections:
+        for said in section.rows:
+            number = _number(said.row.measured)
+            found.setdefault(said.result.id, {})[said.row.metric] = (
+                float(number) if number else None
+            )
+    path.parent.mkdir(exist_ok=True)
+    with written_aside(path) as file:
+        for point, numbers in found.items():
+            file.write(f"{json.dumps({'point': point, **numbers})}\n".encode())
+
+
+def read_numbers(folder: Path) -> dict[str, dict[str, float | None]]:
+    """Read the measured values of each point by metric, in seven digits, from `numbers/`."""
+    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.open("rb"))
+    return {numbers.pop("point"): numbers for numbers in map(json.loads, lines)}
 
 
 def _claim_line(claim: Claim) -> list[str]:

@@ -22,6 +22,7 @@ from twoway.report import papers
 from twoway.report.claims import Said, Sharpness, claims, predictions, worst_percent
 from twoway.report.curves import curves
 from twoway.report.papers_site import write_site
+from twoway.report.papers_tables import read_numbers
 from twoway.report.report import analyse_run
 from twoway.report.results import read_results
 
@@ -148,14 +149,18 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
     assert (swept["pass"], swept["speed"], swept["command"]) == (False, 5.0, "twoway run swept")
     assert (tmp_path / "site" / swept["points"][0]["run"]).is_dir()
     assert beyond["experiments"][0]["pass"] is True
-    (numbers,) = (tmp_path / "site/numbers").glob("zhang*.csv")
-    tables = [(tmp_path / "site/claims.csv", 1), (tmp_path / "site/predictions.csv", 6)]
-    for path, count in (*tables, (numbers, 12)):
+    (numbers,) = (tmp_path / "site/numbers").glob("zhang*.jsonl")
+    for path, count in ((tmp_path / "site/claims.csv", 1), (tmp_path / "site/predictions.csv", 6)):
         with path.open() as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == count
         assert rows[0]["point"].startswith("swept@window=")
         assert "" in {row["measured"] for row in rows}
+    lines = [json.loads(line) for line in numbers.read_text().splitlines()]
+    assert sum(len(line) - 1 for line in lines) == 12
+    assert lines[0]["point"].startswith("swept@window=")
+    assert any(None in line.values() for line in lines)
+    assert read_numbers(numbers.parent) == {line.pop("point"): line for line in lines}
 
 
 def test_a_claim_counts_by_paper_and_by_the_strictest_form(
