@@ -1,6 +1,5 @@
 """Figures of experiments: a sweep's curves, or those of one run."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from twoway.errors import in_a_sentence
 from twoway.manifest import SEED, Scatter, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
-from twoway.report.results import Experiment, Result
+from twoway.report.results import Experiment, Result, axis_number
 from twoway.report.safe_region import safe_region
 from twoway.report.statistics import spread
 
@@ -347,21 +346,7 @@ def axis_names(experiment: Experiment, axis: str) -> tuple[str, ...]:
     """Name the values of an axis that are not numbers, in their order on it."""
     if axis == RUN:
         return tuple(result.id for result in experiment.results)
-    if all(_number(result.point[axis]) is not None for result in experiment.results):
-        return ()
-    return tuple(experiment.axes[axis])
-
-
-def _number(value: object) -> float | None:
-    """Read a value of an axis, or its name, as a number; None if it is none."""
-    first = value[0] if isinstance(value, list) else value
-    if isinstance(first, bool) or not isinstance(first, int | float | str):
-        return None
-    try:
-        number = float(first)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    return () if axis in experiment.numeric_axes else tuple(experiment.axes[axis])
 
 
 def position(experiment: Experiment, axis: str, result: Result) -> float:
@@ -369,5 +354,5 @@ def position(experiment: Experiment, axis: str, result: Result) -> float:
     if axis == RUN:
         return float(experiment.results.index(result))
     value = result.point[axis]
-    number = None if axis_names(experiment, axis) else _number(value)
+    number = axis_number(value) if axis in experiment.numeric_axes else None
     return float(experiment.axes[axis].index(label(value))) if number is None else number

@@ -1,5 +1,6 @@
 """Finished runs, grouped by experiment and paper."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,10 +77,31 @@ class Experiment:
             name: [label(value) for value in axis.to] for name, axis in self.said.matrix.items()
         } | ({SEED: [label(seed) for seed in seeds]} if seeds else {})
 
+    @cached_property
+    def numeric_axes(self) -> set[str]:
+        """The axes whose values are all numbers."""
+        return {
+            name
+            for name in self.results[0].point
+            if all(axis_number(each.point.get(name)) is not None for each in self.results)
+        }
+
     @property
     def repeated(self) -> bool:
         """True if points are repeated with other seeds."""
         return any(each.manifest.repetition for each in self.results)
+
+
+def axis_number(value: object) -> float | None:
+    """Read a value of an axis, or its name, as a number; None if it is none."""
+    first = value[0] if isinstance(value, list) else value
+    if isinstance(first, bool) or not isinstance(first, int | float | str):
+        return None
+    try:
+        number = float(first)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def read_results(folders: Iterable[Path]) -> list[Experiment]:
