@@ -25,6 +25,7 @@ from twoway.description.point import point_names
 from twoway.errors import RunError, UsageError
 from twoway.guest.cache import Guest, built_guest
 from twoway.manifest import read_manifest
+from twoway.paths import cache
 from twoway.plan.plan import build_plan
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
@@ -231,7 +232,7 @@ func main() {
 }
 """
     )
-    settings = {**os.environ, "CGO_ENABLED": "0", "GOCACHE": str(tmp_path / "cache")}
+    settings = {**os.environ, "CGO_ENABLED": "0", "GOCACHE": str(cache() / "go")}
     build = [go, "build", "-ldflags", "-s -w", "-o", "tool", "main.go"]
     subprocess.run(build, cwd=tmp_path, env=settings, check=True)
     server = {"name": "server", "host": "h2", "files": ["tool"], "exit_code": None}

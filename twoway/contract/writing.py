@@ -21,10 +21,15 @@ _LEAST_FREE_BYTES = 64 << 20
 _LEAST_FREE_FILES = 256
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document, whole or not at all."""
+def write_json(path: Path, document: Any, rows: str = "") -> None:
+    """Write a JSON document, whole or not at all; each element of its list `rows` is one line."""
+    shown = {**document, rows: []} if rows else document
+    text = json.dumps(shown, indent=1, allow_nan=False)
+    if rows:
+        lines = ",\n  ".join(json.dumps(row, allow_nan=False) for row in document[rows])
+        text = text.replace(f'"{rows}": []', f'"{rows}": [\n  {lines}\n ]')
     with written_aside(path) as file:
-        file.write(json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
+        file.write(text.encode() + b"\n")
 
 
 @contextmanager

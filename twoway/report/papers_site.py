@@ -78,7 +78,7 @@ def write_site(
     write_tables(papers, site)
     document = papers_document(papers, experiments, site)
     write_json(site / "papers.json", document)
-    write_json(site / "summary.json", summary_document(papers, experiments))
+    write_json(site / "summary.json", summary_document(papers, experiments), rows="papers")
     return document
 
 

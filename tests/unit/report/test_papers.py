@@ -138,7 +138,7 @@ def test_an_axis_of_decades_is_logarithmic(
 
 
 def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Path) -> None:
-    """papers.json is the returned document; tables have a line for each claim and number."""
+    """papers.json is the document; tables have a line for each claim, point and paper."""
     document = write_site(folders, tmp_path / "site", 83)
     assert json.loads((tmp_path / "site/papers.json").read_text()) == document
     paper, beyond = document["papers"]
@@ -149,6 +149,9 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
     assert (swept["pass"], swept["speed"], swept["command"]) == (False, 5.0, "twoway run swept")
     assert (tmp_path / "site" / swept["points"][0]["run"]).is_dir()
     assert beyond["experiments"][0]["pass"] is True
+    summary = (tmp_path / "site/summary.json").read_text()
+    papers = [json.loads(line.rstrip(",")) for line in summary.splitlines() if '"title"' in line]
+    assert papers == json.loads(summary)["papers"]
     (numbers,) = (tmp_path / "site/numbers").glob("zhang*.jsonl")
     for path, count in ((tmp_path / "site/claims.csv", 1), (tmp_path / "site/predictions.csv", 6)):
         with path.open() as file:
