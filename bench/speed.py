@@ -123,7 +123,7 @@ def _sweep_wall_s(folder: Path, workers: int) -> float:
     results = Path(tempfile.mkdtemp(dir=folder))
     began = time.monotonic()
     sweep = start_twoway(
-        "sweep", str(experiment), "--results", str(results), "--workers", str(workers)
+        "run", str(experiment), "--results", str(results), "--workers", str(workers)
     )
     if sweep.wait() != 0:
         raise SystemExit("bench: the sweep failed; run it by itself to see why")

@@ -168,4 +168,4 @@ def test_the_actions_experiments_are_no_options(tmp_path: Path) -> None:
     )
     words = done.stdout.split()
     assert words[words.index("--") :] == ["--", "a", "--backend", "b"]
-    assert words[:3] == ["sweep", "--results", "r"]
+    assert words[:3] == ["run", "--results", "r"]
