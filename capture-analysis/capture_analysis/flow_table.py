@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import BoolArray
+from capture_analysis.columns import BoolArray, IntArray
 
 
 class Seen(IntFlag):
@@ -164,6 +164,17 @@ class FlowTable:
         for flow, key in enumerate(zip(sources, goals, kinds, strict=True)):
             found[key].append(flow)
         return found
+
+
+def addresses(flows: FlowTable) -> tuple[list[str], IntArray]:
+    """List the addresses of a table, and the number of each connection's two; (n, 2)."""
+    rows = flows.rows
+    packed = np.empty((len(rows), 2, 17), dtype=np.uint8)
+    packed[:, 0, :16], packed[:, 1, :16] = rows["source"], rows["destination"]
+    packed[:, :, 16] = rows["version"][:, np.newaxis]
+    different, number = np.unique(packed.view("V17").ravel(), return_inverse=True)
+    each = np.frombuffer(different.tobytes(), np.uint8).reshape(-1, 17)
+    return [_address(row[:16], int(row[16])) for row in each], number.reshape(-1, 2)
 
 
 def _packed(address: str) -> bytes:

@@ -72,6 +72,11 @@ static void add_data(const struct ca_block *block, size_t row, size_t direction,
 		  &tally->back_ns[direction][0], time_ns);
 }
 
+static bool is_shut(const struct ca_shut *shut)
+{
+	return shut->windows && !shut->opened;
+}
+
 /* Follows the window of the data that a packet acknowledges: whether it is shut. */
 static void add_window(const struct ca_block *block, size_t row, struct ca_shut *shut)
 {
@@ -85,7 +90,7 @@ static void add_window(const struct ca_block *block, size_t row, struct ca_shut 
 	shut_ns = least(shut_ns, INT64_MAX - shut->whole_ns);
 	shut->whole_ns += shut_ns;
 	shut->acked = acked;
-	if (shut->windows && !shut->opened) {
+	if (is_shut(shut)) {
 		shut->ns += shut_ns;
 		shut->gap_ns += shut_ns;
 		shut->this_ns += shut_ns;
@@ -117,9 +122,11 @@ void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally)
 	const struct ca_tracked *tracked = &block->tracked;
 
 	for (size_t row = 0; row < block->rows; row++) {
-		size_t direction = block_direction(block, row);
+		size_t direction = block_direction(block, row), flow = direction >> 1;
+		const struct ca_shut *shut = &tally->shut[2 * flow];
 		uint8_t kind = tracked->kind[row];
 
+		life_add(block, row, is_shut(&shut[0]) || is_shut(&shut[1]), &tally->lives[flow]);
 		tally->kinds[direction][kind]++;
 		if (block_is_data(block, row))
 			add_data(block, row, direction, tally);

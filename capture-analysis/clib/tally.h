@@ -3,7 +3,7 @@
 #ifndef CAPTURE_ANALYSIS_TALLY_H
 #define CAPTURE_ANALYSIS_TALLY_H
 
-#include "block.h"
+#include "life.h"
 
 /* The zero windows that a direction's receiver announced; one lasts as far as it is seen. */
 struct ca_shut {
@@ -40,6 +40,7 @@ struct ca_tally {
 	int64_t *acked_ns;
 	int64_t (*back_ns)[2];
 	struct ca_shut *shut;
+	struct ca_life *lives;	/* one for each connection */
 };
 
 /* Takes a block; `tally` has numbers for all its directions. */

@@ -1,15 +1,20 @@
 """List the connections of a capture.
 
-Columns: packets, payload, duration, round trip time, direction of the data, place of the tap on the
-path, rate of the bottleneck, goodput, share of segments sent again, the limit of the transfer
+Columns: packets, payload, duration, time to connect, time from the client's first data to the
+server's, the longest stall and its cause, round trip time, direction of the data, place of the tap
+on the path, rate of the bottleneck, goodput, share of data sent again, the limit of the transfer
 ("link": it is full; "queue": one stands on the path; "sender": its congestion window or its
 application), and whether the ACKs are compressed. Near the data's receiver the round trip is the
-receiver's own delay, and is marked; the handshake's round trip is that of the path. The rate is "="
+receiver's own delay, and is marked; the time to connect is that of the path. The rate is "="
 given, "~" measured, "?" a guess, of one digit, or ">" at least that, which was delivered. Near the
 data's receiver a column says what is seen there: segments lost before the tap and sent again,
 segments out of order, delayed ACKs, a shut window; or "nothing" of these (metrics: receiving). ACKs
 are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told (metrics:
 compression_verdict).
+
+--sort and --where take columns of docs/connections.md, such as connect, first_byte, stall, cause,
+server_port; times are in s. A filter has comparisons, and, or, not, and brackets:
+'server_port == 443 and (stall > 1 or cause == refused)'.
 """
 
 import argparse
@@ -23,7 +28,9 @@ from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import COMPRESSION_VERDICT, verdict_word
 from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.retransmissions import RETRANSMITTED
-from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN, RTT_MIN
+from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN
+from capture_analysis.one_capture.connection_filter import column_of, matching
+from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import (
     connections_in_order,
     data_direction,
@@ -39,7 +46,7 @@ from capture_analysis.reading.capture import Capture
 
 LISTED = 40
 HEADINGS = (
-    *("connection", "packets", "payload", "time", "handshake", "RTT"),
+    *("connection", "packets", "payload", "time", "connect", "first byte", "stall", "cause", "RTT"),
     *("least RTT", "data", "tap", "bottleneck", "goodput", "again", "limit", "receiver", "ACKs"),
 )
 
@@ -48,13 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `flows` to its parser."""
     add_options(parser)
     parser.add_argument(
+        "--top",
         "--flows",
         type=flow_count,
         default=LISTED,
         metavar="N",
-        help="number of connections to list, those with most payload in one direction first "
-        "(default: %(default)s)",
+        help="number of connections to list (default: %(default)s)",
     )
+    parser.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="list those with the largest value first (default: most payload in one direction)",
+    )
+    parser.add_argument("--where", metavar="FILTER", help="list only connections that match")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,11 +77,18 @@ def run(arguments: argparse.Namespace) -> int:
     """
     measured = measure(Capture(arguments.path, inside=arguments.inside), given(arguments))
     document(measured, 0)  # raises if there is no TCP packet
-    listed = connections_in_order(measured)[: arguments.flows]
-    sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
-    left = len(measured.flows) - len(listed)
-    if left:
-        sys.stdout.write(f"... and {left} more with less payload (--flows)\n")
+    connections = Connections(measured)
+    order = np.array(connections_in_order(measured))
+    if arguments.sort:
+        column_of(connections, arguments.sort)
+        order = connections.by(arguments.sort)
+    if arguments.where:
+        order = order[matching(connections, arguments.where)[order]]
+    listed = order[: arguments.top].tolist()
+    rows = (row(measured, connections, number) for number in listed)
+    sys.stdout.write(table([HEADINGS, *rows]))
+    if left := len(order) - len(listed):
+        sys.stdout.write(f"... and {left} more (--top)\n")
     for text in warnings(measured):
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0
@@ -85,7 +105,7 @@ def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
     return "  ".join((first[0].ljust(first[1]), *(c.rjust(w) for c, w in others))) + "\n"
 
 
-def row(measured: Measured, number: int) -> tuple[str, ...]:
+def row(measured: Measured, connections: Connections, number: int) -> tuple[str, ...]:
     """Return a connection's cells for the table.
 
     Round trip time, tap and bottleneck are those of the direction with most data.
@@ -102,8 +122,10 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
         measured.flows.label(number),
         str(sum(tally.packets(2 * number + half) for half in (0, 1))),
         amount(sum(payload), "B"),
-        f"{_lasted_ns(measured, number) / 1e9:.3f} s",
-        _text(values[HANDSHAKE_RTT], "{:.3f} ms"),
+        f"{connections.numbers('time')[number]:.3f} s",
+        *(_milliseconds(connections, name, number) for name in ("connect", "first_byte")),
+        _stall(connections, number),
+        connections.words("cause")[number],
         _text(values[RTT_MEDIAN], "{:.3f} ms" + (" (receiver)" if tap == "receiver" else "")),
         _text(values[RTT_MIN], "{:.3f} ms"),
         direction_word(*payload),
@@ -123,12 +145,14 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     )
 
 
-def _lasted_ns(measured: Measured, number: int) -> int:
-    tally, directions = measured.tally, (2 * number, 2 * number + 1)
-    first = int(measured.flows.rows["first_ns"][number])
-    last = [int(each.of(d)) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
-    back = max(int(tally.back_ns.of(d).max()) for d in directions)
-    return max(max(last) - first, 0) + back
+def _milliseconds(connections: Connections, name: str, number: int) -> str:
+    found = connections.numbers(name)[number]
+    return "-" if np.isnan(found) else f"{1e3 * found:.3f} ms"
+
+
+def _stall(connections: Connections, number: int) -> str:
+    stall = connections.numbers("stall")[number]
+    return f"{stall:.3f} s" if stall else "-"
 
 
 def _text(value: Value, shape: str) -> str:

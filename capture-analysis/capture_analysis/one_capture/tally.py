@@ -11,6 +11,8 @@ from capture_analysis.tracking import Kind
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000
+# Length of struct ca_life in clib/life.h.
+LIFE_NUMBERS = 30
 NEVER = np.iinfo(np.int64).max
 KINDS = len(Kind)
 
@@ -38,7 +40,7 @@ _SUMS = (
     "back_ns",
     "shut",
 )
-_Tally = ctypes.c_void_p * len(_SUMS)
+_Tally = ctypes.c_void_p * (len(_SUMS) + 1)
 _SHUT = 9  # length of struct ca_shut
 
 
@@ -67,6 +69,7 @@ class Tally:
             first_ns and the like are then those behind that step.
         acked_ns: time of the last packet that was the first to acknowledge data; -1 if none.
         shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.
+        lives: struct ca_life of each connection (connections.py).
     """
 
     def __init__(self) -> None:
@@ -89,6 +92,7 @@ class Tally:
         self.acked_ns = LaneArray(np.maximum, -1)
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
+        self.lives = LaneArray(np.add, 0, LIFE_NUMBERS)
 
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/tally.c)."""
@@ -96,6 +100,7 @@ class Tally:
         sums = (
             self.kinds.address(KINDS * directions),
             *(getattr(self, name).address(directions) for name in _SUMS[1:]),
+            self.lives.address(directions // 2),
         )
         block.native.add("ca_tally_add", _Tally(*sums))
 

@@ -36,6 +36,7 @@ struct kept {
 	struct ca_receiving receiving[DIRECTIONS];
 	struct ca_received received[DIRECTIONS];
 	struct ca_shut shut[DIRECTIONS];
+	struct ca_life lives[DIRECTIONS / 2];
 	int64_t coming, holes;
 };
 
@@ -111,6 +112,7 @@ static struct ca_tally tally_of(struct kept *kept)
 		kept->kinds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7],
 		sums[8], sums[9], kept->sums[10], sums[11], sums[12], sums[13], sums[14], sums[15],
 		sums[16], sums[17], kept->sums[18], kept->shut,
+		kept->lives,
 	};
 }
 

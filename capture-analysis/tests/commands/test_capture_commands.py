@@ -68,8 +68,8 @@ def test_flows_prints_a_line_per_connection(
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split()[0] == "connection"
     cells = (
-        "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 10.000 ms 10.000 ms 10.000 ms -> sender - "
-        "1.45 Mbit/s 0.000% application - cannot tell"
+        "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 10.000 ms - - fine 10.000 ms 10.000 ms "
+        "-> sender - 1.45 Mbit/s 0.000% application - cannot tell"
     )
     assert " ".join(line.split()) == cells
 

@@ -12,6 +12,7 @@ from capture_analysis.metrics.compression_verdict import (
     Shares,
 )
 from capture_analysis.metrics.compression_verdict import verdict as judged
+from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.evidence import GUESSED_RATE, LEAST_ACKS, NO_RATE
 from capture_analysis.one_capture.single import measure
@@ -103,7 +104,7 @@ def test_every_capture_agrees_with_itself(kind: str) -> None:
     for simulated in corpus(2, seed=7, kinds=[kind]):
         measured = measure(simulated.capture)
         for flow in document(measured)["flows"]:
-            listed = flows.row(measured, flow["id"])[-1]
+            listed = flows.row(measured, Connections(measured), flow["id"])[-1]
             ways = [direction for direction in ("forward", "backward") if flow[direction]]
             main = max(
                 ways, key=lambda direction: flow[direction]["payload"]["value"], default=None

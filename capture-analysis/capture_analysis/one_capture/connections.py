@@ -1,0 +1,204 @@
+"""Table of all connections, which finds those that failed or stood still.
+
+docs/connections.md has the columns and their meaning; clib/life.c finds the waits.
+"""
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.flow_table import FlowTable, addresses
+from capture_analysis.one_capture.single import Measured
+from capture_analysis.tracking import Kind
+
+FINE = "fine"
+# In the order in which they count: the first that holds is a connection's cause.
+CAUSES = (
+    *("refused", "no answer", "connect", "server", "losses", "zero window", "network", "reset"),
+    FINE,
+)
+_ENDS = ("refused", "no answer", "reset by client", "reset by server", "closed", "half closed")
+_OPEN = "open"
+# The columns of struct ca_life in clib/life.h.
+_SEEN, _TIME, _SYN, _CONNECT, _DATA = 0, 2, 3, 5, slice(7, 9)
+_STALLED, _LONGEST, _BEGUN = slice(12, 18), slice(18, 24), slice(24, 30)
+
+
+class _Life(IntFlag):
+    """Bits of `seen`, as in clib/life.h; FIN, RST and DATA are those of half 0."""
+
+    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of words: the number of each row's word in the list of all."""
+
+    number: IntArray
+    all: list[str]
+
+    def __getitem__(self, row: int) -> str:
+        return self.all[int(self.number[row])]
+
+
+Numbers = NDArray[np.float64]
+Column = Numbers | Words
+
+
+class Connections:
+    """The connections of a capture by column.
+
+    Attributes:
+        columns: by name, a row for each connection; NaN is unknown.
+        fine, client_end: shape (n,), True where the cause is FINE; 0 if the source is the client,
+            else 1.
+    """
+
+    def __init__(self, measured: Measured) -> None:
+        self._measured, self._flows = measured, measured.flows
+        self._life = measured.tally.lives.at(np.arange(len(measured.flows)))
+        first_ns = measured.flows.rows["first_ns"]
+        self._first_ns = first_ns.min() if len(first_ns) else 0
+        self.client_end = self._clients_end()
+        self.columns: dict[str, Column] = {
+            **self._ends_of(measured.flows),
+            **self._sums(),
+            **self._times(),
+            **self._waits(),
+            "end": self._first_of(_ENDS, self._endings(), _OPEN),
+        }
+        self.columns["cause"] = self._first_of(CAUSES[:-1], self._troubles(), FINE)
+        self.fine = self.words("cause").number == CAUSES.index(FINE)
+
+    def __len__(self) -> int:
+        return len(self._life)
+
+    def numbers(self, name: str) -> Numbers:
+        """Return a column of numbers."""
+        found = self.columns[name]
+        assert not isinstance(found, Words)
+        return found
+
+    def words(self, name: str) -> Words:
+        """Return a column of words."""
+        found = self.columns[name]
+        assert isinstance(found, Words)
+        return found
+
+    def by(self, name: str) -> IntArray:
+        """Sort the rows by a column: largest first, words by the alphabet, unknown ones last."""
+        found = self.columns[name]
+        key = found.number if isinstance(found, Words) else -found
+        return np.argsort(key, kind="stable")
+
+    def slowest_first(self) -> IntArray:
+        """Sort the rows: failed ones first, then those that stood still for longest."""
+        failed = self.words("cause").number < CAUSES.index("connect")
+        waited = np.where(self.fine, 0.0, np.nan_to_num(self.numbers("stall")))
+        payload = self.numbers("payload")
+        return np.lexsort((-payload, -waited, self.fine, ~failed))
+
+    def _seen(self, bit: _Life, end: IntArray | int = 0) -> BoolArray:
+        found: BoolArray = (self._life[:, _SEEN] >> end & bit) != 0
+        return found
+
+    def _clients_end(self) -> IntArray:
+        rows = self._flows.rows
+        unasked = rows["source_port"] < rows["destination_port"]
+        answered = self._seen(_Life.ANSWERED)
+        unasked = np.where(answered, self._flows.syns_seen()[:, 0], unasked)
+        return np.where(self._seen(_Life.SYN), False, unasked).astype(np.int64)
+
+    def _ends_of(self, flows: FlowTable) -> dict[str, Column]:
+        rows, swapped = flows.rows, self.client_end == 1
+        hosts, number = addresses(flows)
+        ports = np.stack([rows["source_port"], rows["destination_port"]], axis=1).astype(float)
+        client, server = self.client_end, 1 - self.client_end
+        at = np.arange(len(swapped))
+        return {
+            "id": at.astype(float),
+            "client": Words(number[at, client], hosts),
+            "client_port": ports[at, client],
+            "server": Words(number[at, server], hosts),
+            "server_port": ports[at, server],
+        }
+
+    def _sums(self) -> dict[str, Column]:
+        tally = self._measured.tally
+        directions = np.arange(2 * len(self))
+        kinds = tally.kinds.at(np.arange(len(directions) * len(Kind))).reshape(len(self), 2, -1)
+        payload = tally.new_payload.at(directions).reshape(-1, 2).sum(axis=1)
+        syns = tally.syns.at(directions).reshape(-1, 2)
+        again = kinds[:, :, Kind.RETRANSMISSION].sum(axis=1) + np.maximum(syns - 1, 0).sum(axis=1)
+        resets = self._seen(_Life.RST).astype(float) + self._seen(_Life.RST, 1)
+        return {
+            "packets": kinds.sum(axis=(1, 2)).astype(float),
+            "payload": payload.astype(float),
+            "sent_again": again.astype(float),
+            "resets": resets,
+        }
+
+    def _times(self) -> dict[str, Column]:
+        life, first = self._life, self._flows.rows["first_ns"]
+        at = np.arange(len(life))
+        asked, answered = (
+            life[:, _DATA][at, end] for end in (self.client_end, 1 - self.client_end)
+        )
+        data = self._seen(_Life.DATA, self.client_end), self._seen(_Life.DATA, 1 - self.client_end)
+        connected = self._seen(_Life.SYN) & self._seen(_Life.CONNECTED)
+        connected_ns = life[:, _SYN] + life[:, _CONNECT]
+        from_ns = np.where(data[0] & (asked <= answered), asked, connected_ns)
+        known = data[1] & ((data[0] & (asked <= answered)) | connected)
+        return {
+            "start": (first - self._first_ns) / 1e9,
+            "time": life[:, _TIME] / 1e9,
+            "connect": np.where(connected, life[:, _CONNECT] / 1e9, np.nan),
+            "first_byte": np.where(known, (answered - from_ns) / 1e9, np.nan),
+        }
+
+    def _by_wait(self, columns: slice) -> IntArray:
+        """Return numbers for: connect, server, losses, zero window, network, client; (n, 6)."""
+        at, each = np.arange(len(self)), self._life[:, columns]
+        server, client = each[at, 1 - self.client_end], each[at, self.client_end]
+        return np.column_stack([each[:, 2], server, each[:, 3:], client])
+
+    def _waits(self) -> dict[str, Column]:
+        longest, at = self._by_wait(_LONGEST), np.arange(len(self))
+        kind = longest[:, :-1].argmax(axis=1)
+        stall, begun = longest[at, kind], self._by_wait(_BEGUN)[at, kind]
+        return {
+            "stall": stall / 1e9,
+            "stall_at": np.where(stall > 0, (begun - self._first_ns) / 1e9, np.nan),
+            "stalled": self._by_wait(_STALLED)[:, :-1].sum(axis=1) / 1e9,
+            "client_wait": longest[:, -1] / 1e9,
+        }
+
+    def _failed(self) -> tuple[BoolArray, BoolArray]:
+        """Mark the connects that were refused, and those that stayed without an answer."""
+        opened, connected = self._seen(_Life.SYN), self._seen(_Life.CONNECTED)
+        failed = opened & ~connected
+        refused = failed & self._seen(_Life.RST, 1 - self.client_end)
+        return refused, failed & ~refused
+
+    def _endings(self) -> list[BoolArray]:
+        resets = [self._seen(_Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
+        closed = [self._seen(_Life.FIN, end) for end in (0, 1)]
+        return [*self._failed(), *resets, closed[0] & closed[1], closed[0] | closed[1]]
+
+    def _troubles(self) -> list[BoolArray]:
+        longest = self._by_wait(_LONGEST)[:, :-1]
+        kind = np.where(longest.any(axis=1), longest.argmax(axis=1), -1)
+        owed = self._seen(_Life.DATA, self.client_end)
+        owed &= self._seen(_Life.LAST) != (self.client_end == 0)
+        reset = self.numbers("resets") > 0
+        return [*self._failed(), *(kind == each for each in range(5)), reset & owed]
+
+    @staticmethod
+    def _first_of(names: tuple[str, ...], holds: list[BoolArray], other: str) -> Words:
+        number = np.full(len(holds[0]), len(names))
+        for at in reversed(range(len(names))):
+            number[holds[at]] = at
+        return Words(number, [*names, other])

@@ -1,0 +1,128 @@
+"""The table of connections, and its filters."""
+
+from pathlib import Path
+
+import many_connections
+import numpy as np
+import pytest
+from capture_analysis.cli import main
+from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.connection_filter import LONGEST, matching
+from capture_analysis.one_capture.connections import Connections
+from capture_analysis.one_capture.single import measure
+from capture_analysis.reading.capture import Capture
+
+CAUSES = list(many_connections.SCRIPTS)
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a capture with a connection of each cause."""
+    path = tmp_path_factory.mktemp("connections") / "one-of-each.pcap"
+    many_connections.write(path, CAUSES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def connections(capture: Path) -> Connections:
+    """Return its table."""
+    return Connections(measure(Capture(capture)))
+
+
+def test_each_connection_has_its_cause(connections: Connections) -> None:
+    """A connection that failed or stood still has the cause; a failed one has its time, too."""
+    assert [connections.words("cause")[row] for row in range(len(CAUSES))] == CAUSES
+    at = CAUSES.index
+    assert connections.numbers("time")[at("no answer")] == 3
+    assert connections.numbers("time")[at("refused")] == pytest.approx(0.01)
+    ends = {"fine": "closed", "reset": "reset by server", "refused": "refused"}
+    assert {cause: connections.words("end")[at(cause)] for cause in ends} == ends
+
+
+@pytest.mark.parametrize(
+    ("column", "cause", "seconds"),
+    [
+        ("connect", "fine", 0.01),
+        ("connect", "connect", 1.01),
+        ("connect", "refused", np.nan),
+        ("first_byte", "fine", 0.013),
+        ("first_byte", "server", 1.01),
+        ("first_byte", "reset", np.nan),
+        ("stall", "fine", 0),
+        ("stall", "server", 1),
+        ("stall", "losses", 0.31),
+        ("stall", "zero window", 0.5099),
+        ("stall_at", "server", 0.031),
+    ],
+)
+def test_times(connections: Connections, column: str, cause: str, seconds: float) -> None:
+    """Times to connect, to the first byte and without progress are those of the packets."""
+    found = connections.numbers(column)[CAUSES.index(cause)]
+    assert found == pytest.approx(seconds, nan_ok=True)
+
+
+def test_ends_are_client_and_server(connections: Connections) -> None:
+    """The client sent the SYN, and each connection has both ends' addresses and ports."""
+    assert connections.words("server").all[connections.words("server").number[0]] == "192.0.2.1"
+    assert connections.words("client")[2] == "198.51.100.0"
+    assert connections.numbers("server_port")[:4].tolist() == [8080, 443, 443, 8080]
+    assert connections.numbers("client_port")[3] == 40_003
+
+
+def test_slowest_first(connections: Connections) -> None:
+    """Failed connections come first, then those that stood still for longest, then the others."""
+    order = [connections.words("cause")[row] for row in connections.slowest_first()]
+    assert sorted(order[:2]) == ["no answer", "refused"]
+    assert order[2:5] == ["connect", "server", "zero window"]
+    assert order[-1] == "fine"
+
+
+@pytest.mark.parametrize(
+    ("text", "causes"),
+    [
+        ("server_port == 8080 and cause != fine", {"refused", "reset"}),
+        ("stall > 0.4 and not cause == server", {"no answer", "connect", "zero window"}),
+        ("(stall >= 1 or resets > 0) and server_port == 443", {"server", "no answer", "connect"}),
+        ("cause == 'no answer' or cause == \"zero window\"", {"no answer", "zero window"}),
+        ("first_byte > 0 and connect > 1", {"connect"}),
+        ("client == 198.51.100.9", set()),
+    ],
+)
+def test_filters(connections: Connections, text: str, causes: set[str]) -> None:
+    """A filter selects by numbers and words; an unknown number fulfils no comparison."""
+    assert {CAUSES[row] for row in np.flatnonzero(matching(connections, text))} == causes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a column, got its end"),
+        ("speed > 3", 'no column "speed"; there are id, client'),
+        ("stall > fast", 'expected a number, got "fast"'),
+        ("stall 3", 'expected one of == != < <= > >=, got "3"'),
+        ("cause > fine", "words have == and !=, got >"),
+        ("cause ==", "expected a word, got its end"),
+        ("(stall > 1", 'expected ")", got its end'),
+        ("stall > 1 stall < 2", 'expected "and", "or" or its end, got "stall < 2"'),
+        ("__import__('os')", 'no column "__import__"'),
+        ("(" * (LONGEST + 1), f"at most {LONGEST} characters"),
+    ],
+)
+def test_filters_that_are_none(connections: Connections, text: str, said: str) -> None:
+    """A text that is no filter is refused, with what was expected at its place."""
+    with pytest.raises(AnalysisError) as error:
+        matching(connections, text)
+    assert said in str(error.value)
+
+
+def test_flows_sorts_and_filters(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`flows` lists the connections with the longest stalls among those that a filter selects."""
+    words = ["flows", str(capture), "--sort", "stall", "--top", "2", "--where", "stall < 2"]
+    assert main(words) == 0
+    _, *lines, more = capsys.readouterr().out.splitlines()
+    assert [
+        next(cause for cause in ("connect", "server") if f" {cause} " in line) for line in lines
+    ] == ["connect", "server"]
+    assert more == "... and 5 more (--top)"
+    assert main(["flows", str(capture), "--sort", "speed"]) == 2
+    assert 'no column "speed"' in capsys.readouterr().err
