@@ -27,6 +27,9 @@ from capture_analysis.two_captures.queue_levels import QueueLevel
 from capture_analysis.two_captures.registry import all_from_pair
 from capture_analysis.two_captures.rough_offset import Contact, rough_offset
 
+# A host stamps packets late by less than this.
+_MOST_EARLY_NS = 1_000_000
+
 
 class Sink(Protocol):
     """Receives every packet, for instance to write it to a file."""
@@ -107,11 +110,14 @@ class PairOfCaptures:
             one_clock: True if both captures are known to have the same clock.
             sink: receives every packet.
 
-        Raises: AnalysisError if they have no packet in common.
+        Raises: AnalysisError if they have no packet in common, or if their times contradict each
+            other.
         """
         keep_freed()
         contact = rough_offset(self.names, self.open_a, self.open_b)
         surveyed = first_pass(self.open_a, self.open_b, contact, one_clock=one_clock)
+        if not one_clock:
+            self._check_order(surveyed)
         facts = self._facts(contact, surveyed)
         readers = self._readers(contact, surveyed)
         measured = PairMeasured(
@@ -132,6 +138,20 @@ class PairOfCaptures:
         for each in measured.estimators:
             each.finish()
         return measured
+
+    def _check_order(self, surveyed: Survey) -> None:
+        """Check that no clock lets packets arrive long before they were sent."""
+        loops_ns = (line.shortest_ns for line in surveyed.clock.lines)
+        early_ns = -min(
+            (go + back for go, back in loops_ns if go is not None and back is not None), default=0
+        )
+        if early_ns > _MOST_EARLY_NS:
+            a, b = self.names
+            raise AnalysisError(
+                f"{a} and {b}: their times contradict each other: whatever the clocks' offset, a"
+                f" packet arrives {early_ns / 1e6:.3g} ms before it was sent; one capture's times"
+                " are equal, coarse or rewritten"
+            )
 
     def _readers(self, contact: Contact, surveyed: Survey) -> tuple[CaptureReader, CaptureReader]:
         a, b = (

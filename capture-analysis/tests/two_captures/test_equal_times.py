@@ -75,3 +75,14 @@ def test_acks_of_one_instant_have_no_transmission_time(unit_ns: int) -> None:
     """ACKs that leave in one opportunity give a compression factor no bound."""
     a_ns = np.where(PATH.way == 1, coarse(PATH.a_ns, unit_ns), PATH.a_ns)
     assert reasons(a_ns, PATH.b_ns) == {NO_BOTTLENECK}
+
+
+@pytest.mark.parametrize("unit_ns", [CYCLE_NS, 10**9, 10**15])
+def test_times_that_contradict_the_path_are_refused(unit_ns: int) -> None:
+    """If one capture's times are coarser than the path, a sentence says so, whichever it is."""
+    whole, rounded = (ColumnCapture(at(PATH.packets, each), FLOWS) for each in (
+        PATH.a_ns, coarse(PATH.b_ns, unit_ns)
+    ))  # fmt: skip
+    for a, b in ((whole, rounded), (rounded, whole)):
+        with pytest.raises(AnalysisError, match="before it was sent"):
+            PairOfCaptures(("a", "b"), lambda a=a: a, lambda b=b: b).measure()  # type: ignore[misc]
