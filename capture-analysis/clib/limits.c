@@ -268,15 +268,19 @@ static enum ca_cause cause_of_wait(const struct ca_facts *facts, size_t directio
 
 /*
  * The cause of a time with nothing outstanding. Away from the sender a queue on the path looks like
- * such a time, unless the last data had PSH or the sender answers: then its application waited.
+ * such a time, unless the last data had PSH or the sender answers: then its application waited. It
+ * has more to send without PSH: if losses were seen, a silence as long as a timer is for data lost
+ * before the tap.
  */
 static enum ca_cause cause_of_idle(const struct ca_facts *facts, size_t direction,
-				   const struct ca_waits *kept, int64_t time_ns)
+				   const struct ca_waits *kept, int64_t time_ns, int64_t idle_ns)
 {
 	bool waited = is_near(facts, direction) || kept->unreleased >= 0 ||
 		      answers(facts, direction, kept, time_ns);
 
-	return waited ? CAUSE_APPLICATION : CAUSE_CONGESTION;
+	if (waited)
+		return CAUSE_APPLICATION;
+	return !kept->lossy && idle_ns >= TIMEOUT_NS ? CAUSE_RECOVERY : CAUSE_CONGESTION;
 }
 
 /* Adds the time since the last data to its causes, and writes its length and main cause. */
@@ -325,10 +329,14 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 	if (kept->acked < 0)
 		kept->acked = most(start, 0);
 	if (kind != KIND_PROBE) {
+		int64_t idle_ns = spent->open_ns[OPEN_IDLE];
+		enum ca_cause idle = cause_of_idle(walk->facts, direction, kept, time_ns, idle_ns);
+
 		spent->timeouts += again && wait_ns >= TIMEOUT_NS;
-		decide(walk, row, cause_of_wait(walk->facts, direction, kept, time_ns, again),
-		       cause_of_idle(walk->facts, direction, kept, time_ns), again,
-		       paused_since_ns(kept, direction, time_ns, spent->open_ns[OPEN_IDLE]), spent);
+		decide(walk, row, cause_of_wait(walk->facts, direction, kept, time_ns, again), idle,
+		       again,
+		       idle == CAUSE_RECOVERY ? 0 : paused_since_ns(kept, direction, time_ns, idle_ns),
+		       spent);
 		kept->data_ns = time_ns;
 		kept->unreleased = block->packets.flags[row] & FLAG_PSH ? 0 : -1;
 	}

@@ -97,6 +97,7 @@ void ca_standing_add(const struct ca_block *block, struct ca_standing *direction
 		struct ca_standing *kept = &directions[direction];
 		int64_t delay_ns;
 
+		kept->heard_ns = block->packets.time_ns[row];
 		if (delay_of(block, row, direction, kept, &delay_ns))
 			standing_add(&block->facts, direction, kept, block->packets.time_ns[row], delay_ns);
 	}

@@ -10,7 +10,8 @@ struct ca_standing {
 	uint64_t delays;
 	uint64_t origin_stamp;	/* of the first stamped data */
 	int64_t origin_ns;
-	int64_t last_ns;
+	int64_t last_ns;	/* of the last delay, */
+	int64_t heard_ns;	/* and of the last packet */
 	int64_t shortest_ns;
 	/* Its open sixteen: the shortest delay, their time, and the part that a queue explains. */
 	int64_t floor_ns, spent_ns, queue_ns;

@@ -9,12 +9,12 @@ that delay exceeds the handshake's round trip and the time from one segment to t
 
     standing_queue = time of groups in which a queue stood / time of all but the first
 
-Unit 1. In a silence only one round trip counts as time with a queue. The first sixteen delays show
-the path without the queue, because they build it. With time stamps, the threshold grows by two
-ticks and by a ten thousandth of the time, for clocks that drift apart. The queue may hold others'
-packets; by round trips it may be on the ACKs' path. A link whose queue stands is busy all the time:
-it is full, whatever its rate. A queue that was never empty in the capture, from the handshake on,
-is not seen.
+Unit 1. In a silence, and while data are sent again, only one round trip counts as time with a
+queue. The first sixteen delays show the path without the queue, because they build it. With time
+stamps, the threshold grows by two ticks and by a ten thousandth of the time, for clocks that drift
+apart. The queue may hold others' packets; by round trips it may be on the ACKs' path. A link whose
+queue stands is busy all the time: it is full, whatever its rate. A queue that was never empty in
+the capture, from the handshake on, is not seen.
 
 Vantage: any with packets of both directions; beyond the sender only with time stamps.
 """
@@ -34,7 +34,7 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
 TOGETHER = 16  # delays in a group, as in clib/standing.c
-_KEPT = 10  # length of struct ca_standing in clib/standing.h, the results last
+_KEPT = 11  # length of struct ca_standing in clib/standing.h, the results last
 NO_STAMPS = "not captured near the data's sender, and its time stamps' tick is not known"
 TOO_FEW = f"fewer than {2 * TOGETHER} delays"
 
@@ -64,9 +64,12 @@ class StandingQueue(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        whole_ns, standing_ns = (int(n) for n in self._kept.of(direction)[-2:])
+        *before, spent_ns, queue_ns, whole_ns, standing_ns = map(int, self._kept.of(direction))
         if whole_ns:
-            return {STANDING_QUEUE: standing_ns / whole_ns}
+            # At the end fewer than sixteen delays show no queue, but no queue explains a silence.
+            last_ns, heard_ns, _, floor_ns = before[-4:]
+            silent_ns = max(spent_ns - queue_ns, 0) + max(heard_ns - last_ns - floor_ns, 0)
+            return {STANDING_QUEUE: standing_ns / (whole_ns + silent_ns)}
         at = facts.tap_at[direction]
         known = at <= NEAR or facts.tick_whole_ns[direction ^ 1] > 0
         return {STANDING_QUEUE: NO_PLACE if np.isnan(at) else TOO_FEW if known else NO_STAMPS}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from measured_captures import START_NS, values
 from reference.limits import CAUSES, times_by_cause
-from scripted import MSS, Script
+from scripted import MSS, PSH, Script
 
 MS = 1000
 PLACES = {"client": 20 * MS, "server": 0, "middle": 10 * MS}
@@ -268,3 +268,45 @@ def test_causes_divide_all_of_the_time(
                 assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
                     zip(CAUSES, by_hand, strict=True)
                 )
+
+
+def timed_out(turns: int, flags: int = 0) -> Script:
+    """Make a sender, seen at its receiver, that sends a segment a second after a loss."""
+    script, now = Script(20 * MS, 0), 100 * MS
+    lost = script.next[0]
+    script.next[0] += MSS
+    script.data(0, now, MSS, flags=flags)
+    script.repeat(0, now + 20 * MS, lost, MSS)
+    for _ in range(turns):
+        script.hears(1)
+        script.ack(1, now + 20 * MS)
+        now += 1000 * MS
+        script.data(0, now, MSS, flags=flags)
+    return script
+
+
+def test_silences_after_losses_are_repairs_from_afar() -> None:
+    """A sender that waits for timers, far from the tap, repairs losses; one with PSH pauses."""
+    assert limits(timed_out(100)).afar_recovery > 0.9
+    assert limits(timed_out(100, flags=PSH)).afar_recovery < 0.1
+
+
+def test_no_queue_stands_in_silences_at_the_end() -> None:
+    """A queue that stood for a second has no share of the minute of repairs after it."""
+    script, now = Script(20 * MS, 20 * MS), 100 * MS
+    for number in range(100):
+        script.data(0, now + number * MS, MSS, flags=0)
+    for number in range(100):
+        script.heard[1] += MSS
+        script.ack(1, now + 20 * MS + number * 10 * MS)
+    now += 1100 * MS
+    first = script.data(0, now, MSS, flags=0)
+    for _ in range(60):
+        now += 1000 * MS
+        script.repeat(0, now, first, MSS)
+        script.hears(1)
+        script.ack(1, now + 20 * MS)
+        first = script.data(0, now + 21 * MS, MSS, flags=0)
+    found = limits(script)
+    assert found.standing_queue < 0.1
+    assert limit_of(vars(found)).cause == "recovery"

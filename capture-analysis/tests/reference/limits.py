@@ -125,9 +125,10 @@ class _Sender:
             self.acked = max(start, 0)
         if tracked.kind[row] != Kind.PROBE:
             waited = self.near or self.unreleased >= 0 or self.heard(time_ns)
-            idle = "application" if waited else "congestion window"
+            silent = self.lossy and self.since["application"] >= 200_000_000
+            idle = "application" if waited else "recovery" if silent else "congestion window"
             wait = "recovery" if again else self.reason(time_ns)
-            self.decide(wait, idle, again, self.paused(time_ns))
+            self.decide(wait, idle, again, 0 if idle == "recovery" else self.paused(time_ns))
             self.data_ns = time_ns
             self.unreleased = 0 if packets.flags[row] & 8 else -1
         self.sent = max(self.sent, start + int(packets.payload_bytes[row]))
