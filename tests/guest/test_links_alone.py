@@ -58,6 +58,16 @@ LINKS: dict[str, dict[str, Any]] = {
     },
 }
 LINKS |= {
+    name: {"queue": {"tc": words}}
+    for name, words in {
+        "any-qdisc": "sfq limit 30",
+        "holds": "tbf rate 3mbit burst 3000 limit 30000",
+        "tree": "htb default 2\nclass add parent 2: classid 2:1 htb rate 2mbit ceil 8mbit\n"
+        "class add parent 2: classid 2:2 htb rate 1mbit ceil 2mbit\n"
+        "filter add parent 2: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 2:1",
+    }.items()
+}
+LINKS |= {
     name: {"rate_mbit": None, "rate": rate}
     for name, rate in {
         "rates": {"schedule": [[0, 8], [0.4, 2], [0.5, 0], [0.6, 8]], "repeat_s": 0.7},
@@ -125,7 +135,8 @@ LINKS |= {
 }
 # Elements whose pairs are all tried, with queues of each make.
 PAIRED = (
-    *("policer", "fq_codel", "cake", "codel", "pie", "red", "acks-own", "rates", "trace", "grants"),
+    *("policer", "fq_codel", "cake", "codel", "pie", "red", "acks-own", "any-qdisc", "holds"),
+    *("rates", "trace", "grants"),
     *("slots", "follows-up-arrivals", "buffer", "half-duplex", "atm", "delays", "losses"),
     *("losses-by-time", "one-in-ten", "jitter", "overtaking", "copies", "reordering"),
 )

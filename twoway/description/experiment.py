@@ -26,6 +26,7 @@ from twoway.description.traffic.traffic import Span, Traffic
 from twoway.links.direction import Direction
 from twoway.links.dtm import Slots
 from twoway.links.half_duplex import HalfDuplex
+from twoway.links.tc_words import TcWords
 
 # No spaces and quotes: the kernel interprets these in a module's parameters.
 ModuleValue = Annotated[
@@ -295,6 +296,11 @@ class Experiment(Model):
     def settings_of(self, node: str) -> HostSettings:
         """Return a host's settings; those of routers and switches are the experiment's stack."""
         return self.hosts.get(node) or HostSettings(stack=self.stack)
+
+    def qdisc_of(self, node: str) -> TcWords | None:
+        """Return the qdisc that the file gives a host's or a router's own interfaces."""
+        settings = self.routers.get(node) or self.hosts.get(node)
+        return settings.qdisc if settings else None
 
     def sysctls_of(self, node: str, *, router: bool) -> Mapping[str, int | str]:
         """Return the sysctls that the file gives a node."""

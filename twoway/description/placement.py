@@ -26,6 +26,19 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     ]
 
 
+def own_qdisc_problems(profile: Profile, graph: Graph, experiment: Experiment) -> list[str]:
+    """List routers with a qdisc of their own and no interface for it."""
+    links = [(profile.directions[name], name) for name in graph.queues]
+    taken = {i for _, name in links for i in graph.queues[name]}
+    taken |= {i for link, name in links if link.acts_behind for i in graph.delays[name]}
+    return [
+        f"routers.{name}.qdisc: each interface of {name} has a link's queue or delay; "
+        "`queue: {tc: WORDS}` of a direction is in the link's queue"
+        for name, each in experiment.routers.items()
+        if each.qdisc and taken.issuperset(graph.of(name))
+    ]
+
+
 def placement_problems(profile: Profile, graph: Graph) -> list[str]:
     """List the rules that a profile breaks in a topology."""
     problems = []

@@ -31,7 +31,7 @@ from twoway.description.matrix import (
 )
 from twoway.description.own_modules import OwnModule
 from twoway.description.parsing import shown
-from twoway.description.placement import placement_problems, setting_problems
+from twoway.description.placement import own_qdisc_problems, placement_problems, setting_problems
 from twoway.description.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.description.reading import (
     ExperimentSource,
@@ -302,6 +302,8 @@ def make_point(
         if isinstance(experiment.profile, str):
             raise SpecError([f"{shown_path(Path(written.where))}: {each}" for each in problems])
         raise SpecError([f"{where}: profile.{each}" for each in problems])
+    if problems := own_qdisc_problems(profile, graph, experiment):
+        raise SpecError([f"{where}: {each}" for each in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)

@@ -45,11 +45,13 @@ _NOT_HERE = {
         "the guest's kernel has none",
     ),
     **dict.fromkeys(
-        ("htb", "tbf", "prio", "priority", "classes", "dscp"),
-        "a direction has one queue, without classes or priorities",
+        ("htb", "tbf", "prio", "priority", "classes", "dscp", "hhf", "qdisc"),
+        "`queue: {tc: WORDS}` takes tc's own words",
     ),
     **dict.fromkeys(("distribution", "correlation"), "netem's jitter is uniform here"),
-    **dict.fromkeys(("ack_filter", "diffserv", "atm"), "cake has no options here"),
+    **dict.fromkeys(
+        ("ack_filter", "diffserv", "atm"), "`queue: {tc: cake WORDS}` takes cake's options"
+    ),
     **dict.fromkeys(
         ("mtu", "mtu_bytes"), "one MTU holds for all interfaces: stack.mtu_bytes of the experiment"
     ),

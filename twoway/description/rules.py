@@ -24,14 +24,15 @@ from twoway.description.repetitions import seed_problems
 from twoway.description.stack import (
     MOST_RECEIVE_BUFFER_BYTES,
     Stack,
-    qdisc_problems,
     shared_problems,
 )
 from twoway.description.statement_rules import statement_problems
 from twoway.description.sysctls import sysctl_problems
+from twoway.description.tc_parsing import tc_problems
 from twoway.description.traffic.registry import kinds
 from twoway.links.aqm import ActiveQueue
 from twoway.links.element import Link
+from twoway.links.queue import TcQueue
 from twoway.links.stages import stage_problems
 from twoway.messages import meant
 from twoway.theory.registry import known_theories, tests_testbed
@@ -64,13 +65,17 @@ def _element_problems(direction: Link, pools: Mapping[str, int]) -> Iterator[str
 def _direction_problems(direction: Link) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
-    managed = direction.elements.find(ActiveQueue)
+    managed, queue = direction.elements.find(ActiveQueue), direction.elements.find(TcQueue)
     why_no_ecn = managed.why_no_ecn if managed else "drop-tail marks nothing"
+    if queue:
+        problems += [f".queue{problem}" for problem in tc_problems(queue)]
+        why_no_ecn = "the words of queue.tc decide"
     if direction.ecn and why_no_ecn:
         problems.append(f".ecn: {why_no_ecn}")
     if direction.mark_above_ms and not (managed and managed.has_threshold):
-        word = managed.word if managed else "drop-tail"
-        problems.append(f".mark_above_ms: codel and fq_codel have a threshold, got aqm {word}")
+        manager = direction.manager
+        word = f"{manager.FIELD} {manager.name}" if manager else "aqm drop-tail"
+        problems.append(f".mark_above_ms: codel and fq_codel have a threshold, got {word}")
     if direction.cell_overhead_bytes and not direction.cell_bytes:
         problems.append(
             ".cell_overhead_bytes: a link without cell_bytes has none, "
@@ -117,7 +122,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     )
     problems += _ip_problems(experiment)
     problems += shared_problems(experiment.stack, experiment.hosts)
-    problems += qdisc_problems(experiment.hosts)
+    problems += _qdisc_problems(experiment)
     problems += _theory_problems(experiment)
     problems += _sysctl_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)
@@ -163,6 +168,18 @@ def _sysctl_problems(experiment: Experiment) -> list[str]:
         given[f"hosts.{host}.stack.sysctls"] = dict(sorted(own))
     given |= {f"routers.{name}.sysctls": each.sysctls for name, each in experiment.routers.items()}
     return [problem for field, of in given.items() for problem in sysctl_problems(field, of)]
+
+
+def _qdisc_problems(experiment: Experiment) -> Iterator[str]:
+    """List qdiscs of hosts and routers that the guest's kernel lacks, or that tc cannot read."""
+    nodes = {f"hosts.{name}": each.qdisc for name, each in experiment.hosts.items()}
+    nodes |= {f"routers.{name}": each.qdisc for name, each in experiment.routers.items()}
+    for node, qdisc in nodes.items():
+        if not qdisc:
+            continue
+        lacking = qdisc.lacking() if experiment.kernel in (None, "guest") else ""
+        problems = [f": {lacking}"] if lacking else tc_problems(qdisc)
+        yield from (f"{node}.qdisc{problem}" for problem in problems)
 
 
 def _ip_problems(experiment: Experiment) -> list[str]:

@@ -3,33 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from twoway.contract.model import Model, text
+from twoway.contract.model import Model
 from twoway.contract.network import IpVersion
 from twoway.description.sysctls import Sysctls
-from twoway.messages import meant
+from twoway.links.tc_words import Qdisc
 
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
-# Those of the guest's kernel that need no class or child to carry packets.
-_QDISCS = (
-    "fq",
-    "fq_codel",
-    "pfifo_fast",
-    "pfifo",
-    "bfifo",
-    "cake",
-    "choke",
-    "codel",
-    "fq_pie",
-    "netem",
-    "pie",
-    "red",
-    "sfq",
-    "tbf",
-)
-_TC = "words of tc: a qdisc and its options"
-
 Preset = Literal["papers", "linux"]
 # Values of fields in presets, where they differ from the defaults of the fields, which are the
 # papers'.
@@ -148,32 +129,15 @@ class Stack(Model):
         return self.preset == "linux"
 
 
-class TcWords(Model):
-    """A qdisc in tc's own words."""
-
-    tc: Annotated[str, text(r"^[a-z][a-z0-9_]*( [A-Za-z0-9_.:/%-]+)*$", _TC, most=256)] = Field(
-        description="what follows `tc qdisc replace dev INTERFACE root handle 1:`, such as "
-        "`fq maxrate 20mbit`"
-    )
-
-    @property
-    def kind(self) -> str:
-        """The qdisc's name."""
-        return self.tc.partition(" ")[0]
-
-
-def _in_words(given: Any) -> Any:
-    return {"tc": given} if isinstance(given, str) else given
-
-
-# A qdisc; one without options may be given by its name alone.
-Qdisc = Annotated[TcWords, BeforeValidator(_in_words, json_schema_input_type=TcWords | str)]
-
-
 class RouterSettings(Model):
     """The settings of one router."""
 
     sysctls: Sysctls = Field(default={}, description="its sysctls by name")
+    qdisc: Qdisc | None = Field(
+        default=None,
+        description="the qdisc of its interfaces that have no queue or delay of a link: a name, or "
+        "{tc: WORDS}; by default the kernel's",
+    )
 
 
 class HostSettings(Model):
@@ -227,14 +191,4 @@ def shared_problems(stack: Stack, hosts: Mapping[str, HostSettings]) -> list[str
         for host, each in hosts.items()
         for field in _SHARED
         if getattr(each.stack, field) != getattr(stack, field)
-    ]
-
-
-def qdisc_problems(hosts: Mapping[str, HostSettings]) -> list[str]:
-    """List hosts' qdiscs that the guest's kernel lacks."""
-    return [
-        f"hosts.{host}.qdisc: the guest's kernel has no {each.qdisc.kind} for a host"
-        f"{meant(each.qdisc.kind, _QDISCS) or '; it has ' + ', '.join(_QDISCS)}"
-        for host, each in hosts.items()
-        if each.qdisc and each.qdisc.kind not in _QDISCS
     ]

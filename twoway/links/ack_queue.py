@@ -9,7 +9,7 @@ then adds the transmission time as well (docs/decisions/0009).
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from twoway.links.element import Link, ManagedQueue
+from twoway.links.element import Link, QueueByWord
 
 # TCP packets below 128 bytes: a pure ACK has 40 bytes (IPv6: 60), and at most 40 of options.
 _ARE_ACKS = (
@@ -25,7 +25,7 @@ _BANDS = {
 }
 
 
-class AckQueue(ManagedQueue):
+class AckQueue(QueueByWord):
     """Two queues, one for ACKs and one for the other packets."""
 
     FIELD: ClassVar = "ack_queue"

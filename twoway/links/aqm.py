@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.links.element import Link, ManagedQueue, Setting
+from twoway.links.element import Link, QueueByWord, Setting
 from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper, options
 
@@ -17,7 +17,7 @@ _HAVE_THRESHOLD = ("codel", "fq_codel")
 _AVERAGE_BYTES = 1500
 
 
-class ActiveQueue(ManagedQueue):
+class ActiveQueue(QueueByWord):
     """A queue that drops or marks packets before it is full."""
 
     FIELD: ClassVar = "aqm"

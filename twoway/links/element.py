@@ -169,7 +169,39 @@ class RateShaper(Element):
 
 
 class ManagedQueue(Element):
-    """Queues in place of a drop-tail queue, chosen by a word; the usual word means drop-tail.
+    """Queues in place of a drop-tail queue."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name, for people."""
+        raise NotImplementedError
+
+    @property
+    def holds_packets(self) -> bool:
+        """True if a packet may wait although the link is free."""
+        return False
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps a rate_mbit."""
+        return True
+
+    @property
+    def transmits_behind(self) -> bool:
+        """True if the delay's netem adds the transmission time of a rate_mbit."""
+        return False
+
+    def inside(self, dev: str, link: "Link") -> tuple[str, ...]:
+        """List the tc batch lines that put the queue inside class 1:1 of a shaper."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, link: "Link") -> Shaper:
+        """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""
+        return htb(interface, link.start_mbit, link, self.inside(interface.name, link))
+
+
+class QueueByWord(ManagedQueue):
+    """Queues that a word chooses; the usual word means drop-tail.
 
     Attributes:
         WORDS: the type of the field's value.
@@ -193,22 +225,9 @@ class ManagedQueue(Element):
         return None if value == cls.USUAL else cls(word=value)
 
     @property
-    def is_under_htb(self) -> bool:
-        """True if HTB keeps a rate_mbit."""
-        return True
-
-    @property
-    def transmits_behind(self) -> bool:
-        """True if the delay's netem adds the transmission time of a rate_mbit."""
-        return False
-
-    def inside(self, dev: str, link: "Link") -> tuple[str, ...]:
-        """List the tc batch lines that put the queue inside class 1:1 of a shaper."""
-        raise NotImplementedError
-
-    def shaper(self, interface: Interface, link: "Link") -> Shaper:
-        """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""
-        return htb(interface, link.start_mbit, link, self.inside(interface.name, link))
+    def name(self) -> str:
+        """The queue's name, for people."""
+        return self.word
 
 
 class Delay(Element):

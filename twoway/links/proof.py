@@ -24,12 +24,17 @@ def _of_link(link: Link) -> Iterator[tuple[str, str]]:
     if manager and elements.has(BeforeQueue):
         yield (
             "the share that the policer dropped",
-            f"{manager.word} behind it drops packets, too, which look the same",
+            f"{manager.name} behind it drops packets, too, which look the same",
+        )
+    if manager and manager.holds_packets:
+        yield (
+            "whether packets leave as soon as the link is free",
+            f"{manager.name} may hold them, by tc's own words",
         )
     if manager and channel and channel.rate and channel.rate.sees_drops:
         yield (
             "when the channel's slots change",
-            f"its allocator does not see a packet that {manager.word} drops after it came",
+            f"its allocator does not see a packet that {manager.name} drops after it came",
         )
     if impairments and impairments.jitter_ns and elements.has(ChangingDelay):
         yield (

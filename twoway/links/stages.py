@@ -2,8 +2,8 @@
 
 A packet passes a policer, a queue, a shaper, a delay, and losses, jitter and copies behind them:
 
-    policer < queue: drop-tail, aqm or ack_queue < shaper: rate_mbit, rate, dtm or half_duplex
-    < delay_ms or delay < loss, impairments
+    policer < queue: drop-tail, aqm, ack_queue or tc's words
+    < shaper: rate_mbit, rate, dtm or half_duplex < delay_ms or delay < loss, impairments
 
 Any queue is possible with any shaper; twoway/links/proof.py says what no check of such a link can
 follow.
@@ -16,6 +16,7 @@ from twoway.links.element import BehindQueue, Delay, Link, ManagedQueue, RateSha
 from twoway.links.half_duplex import HalfDuplex
 from twoway.links.registry import elements
 
+_ONE_QUEUE = "a link has one queue"
 _NETEMS = "ack_queue uses the delay's netem in another way"
 
 # A link may have one field of each row. If two are given, the second is refused with the first's
@@ -26,7 +27,7 @@ _STAGES: tuple[dict[str, str], ...] = (
         "rate": "a link has one shaper",
         "dtm": "",
     },
-    {"aqm": "a link has one queue", "ack_queue": ""},
+    {"aqm": _ONE_QUEUE, "ack_queue": _ONE_QUEUE, "queue": ""},
     {"half_duplex": "the rate of ack_queue is a link's own", "ack_queue": ""},
     {"delay": _NETEMS, "ack_queue": ""},
     {"ack_queue": _NETEMS, "impairments": ""},

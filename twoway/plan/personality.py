@@ -10,8 +10,9 @@ from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.graph import Graph
 from twoway.description.recorded import DEFAULT, Route
-from twoway.description.stack import HostSettings, Stack
+from twoway.description.stack import Stack
 from twoway.links.interface import Interface
+from twoway.links.tc_words import TcWords
 
 # The settings of IPv6 of each interface, in this order: no requests for an address or a router, no
 # addresses but those of the plan, and then IPv6 on.
@@ -123,13 +124,23 @@ def field_sysctls(stack: Stack) -> dict[str, int | str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def host_qdisc(host: HostSettings) -> tuple[str, dict[tuple[str, ...], int | str]]:
-    """Return tc's words for the qdisc of a host's interface, and the values to read back."""
-    if host.qdisc is not None:
-        return host.qdisc.tc, {("kind",): host.qdisc.kind}
-    if host.stack.is_linux:  # the kernel's default qdisc of an interface with one queue
-        return "pfifo_fast", {("kind",): "pfifo_fast"}
-    return "pfifo limit 10000", {("kind",): "pfifo", ("options", "limit"): 10000}
+def own_qdisc(
+    given: TcWords | None, stack: Stack, interface: Interface
+) -> tuple[list[str], list[Readback]]:
+    """List the tc batch lines of a node's own qdisc, and what to read back.
+
+    Args:
+        given: the file's; None: the host's default.
+        stack: the host's stack.
+        interface: the interface.
+    """
+    # The kernel's default of an interface with one queue is pfifo_fast.
+    usual = TcWords(tc="pfifo_fast" if stack.is_linux else "pfifo limit 10000")
+    qdisc, dev = given or usual, interface.name
+    expected = [Readback(path=(dev, "kind"), value=qdisc.kind)]
+    if not (given or stack.is_linux):
+        expected.append(Readback(path=(dev, "options", "limit"), value=10000))
+    return [f"qdisc replace dev {dev} root handle 1: {qdisc.first}", *qdisc.tree(dev)], expected
 
 
 def link_command(stack: Stack, interface: Interface, txqueuelen: int | None) -> str:

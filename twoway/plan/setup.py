@@ -227,12 +227,15 @@ def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Ste
             lines.append(f"qdisc replace dev {name} root handle 1: {words}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
-    if node in point.graph.hosts:
+    experiment, shaped = point.experiment, {shaper.interface for shaper in shapers}
+    given = experiment.qdisc_of(node)
+    if given or node in point.graph.hosts:
         for interface in point.graph.of(node):
-            name = interface.name
-            words, options = personality.host_qdisc(point.experiment.settings_of(node))
-            lines.append(f"qdisc replace dev {name} root handle 1: {words}")
-            wanted += [Readback(path=(name, *path), value=v) for path, v in options.items()]
+            if interface not in shaped:
+                stack = experiment.stack_of(node)
+                own, expected = personality.own_qdisc(given, stack, interface)
+                lines += own
+                wanted += expected
     if not lines:
         return []
     return [

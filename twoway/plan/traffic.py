@@ -116,7 +116,7 @@ def _source_options(point: Point, connection: Connection) -> Iterable[str]:
         yield f"bytes {connection.transfer_bytes}"
     if point.experiment.stack_of(connection.from_).pacing:
         yield "pacing"
-    yield from (f"option {each}" for each in flow.socket.of_source)
+    yield from (f"option {each}" for each in flow.socket.of_source(point.experiment.ip_of(flow)))
 
 
 def datagram_sink(flow: DatagramFlow) -> Program:

@@ -13,6 +13,7 @@ from twoway.links.element import (
     ManagedQueue,
     RateShaper,
 )
+from twoway.links.queue import TcQueue
 from twoway.theory import predictions
 from twoway.theory.network import HALF_DUPLEX, Setup
 
@@ -48,8 +49,10 @@ def _not_covered(link: Link, *, half_duplex: bool) -> str:
     elements = link.elements
     manager, rate = elements.find(ManagedQueue), elements.find(RateShaper)
     shaper = rate.FIELD if rate else "half_duplex" if half_duplex else ""
+    if elements.has(TcQueue):
+        return "a queue in tc's own words"
     if manager and shaper:
-        return f"{manager.FIELD} {manager.word} beside {shaper}"
+        return f"{manager.FIELD} {manager.name} beside {shaper}"
     if elements.has(BeforeQueue) and (manager or half_duplex or elements.has(Channel)):
         return f"a policer before {manager.FIELD if manager else shaper}"
     if elements.has(BehindQueue) and elements.has(Delay):

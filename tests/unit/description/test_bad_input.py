@@ -334,9 +334,9 @@ LINES = {"directions": {"forward": LINE, "reverse": LINE}}
         ),
         (
             {"aqm": "cake", "ack_filter": True},
-            "ack_filter: unknown field; cake has no options here",
+            "ack_filter: unknown field; `queue: {tc: cake WORDS}` takes ca",
         ),
-        ({"aqm": "htb"}, "got 'htb'; a direction has one queue, without classes or priorities (do"),
+        ({"aqm": "htb"}, "got 'htb'; `queue: {tc: WORDS}` takes tc's own words (do"),
     ],
 )
 def test_effects_that_links_lack(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

@@ -17,6 +17,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "atm": {"cell_bytes": 48, "cell_overhead_bytes": 5},
     "aqm": {"aqm": "codel"},
     "ack_queue": {"ack_queue": "own"},
+    "queue": {"queue": {"tc": "tbf rate 1mbit burst 9000 limit 9000"}},
     "delay": {"delay_ms": None, "delay": {"schedule": [[0, 5]]}},
     "loss": {"loss": {"percent": 1}},
     "impairments": {"impairments": {"jitter_ms": 1.6}},
@@ -27,9 +28,9 @@ FEATURES: dict[str, dict[str, Any]] = {
 APART = {
     "rate": {"dtm", "cell_bytes", "half_duplex"},
     "dtm": {"cell_bytes", "half_duplex"},
-    "cell_bytes": {"aqm", "ack_queue", "half_duplex"},
-    "aqm": {"ack_queue"},
-    "ack_queue": {"delay", "impairments", "copies", "half_duplex"},
+    "cell_bytes": {"aqm", "ack_queue", "queue", "half_duplex"},
+    "aqm": {"ack_queue", "queue"},
+    "ack_queue": {"queue", "delay", "impairments", "copies", "half_duplex"},
     "loss": {"copies"},
 }
 

@@ -88,10 +88,7 @@ def test_a_sweep_sets_both(tmp_path: Path) -> None:
         ({"hosts": {"h1": {"txqueuelen": -1}}}, "hosts.h1.txqueuelen: must be greater than"),
         (
             {"hosts": {"h1": {"qdisc": "fq_codl"}}},
-            (
-                "hosts.h1.qdisc: the guest's kernel has no fq_codl for a host; did you mean "
-                '"fq_codel"?'
-            ),
+            ('hosts.h1.qdisc: the guest\'s kernel has no qdisc fq_codl; did you mean "fq_codel"?'),
         ),
         ({"hosts": {"h1": {"qdisc": {"tc": "fq; reboot"}}}}, "hosts.h1.qdisc.tc: must be words"),
     ],

@@ -1,0 +1,36 @@
+"""A queue in tc's own words: any qdisc of the kernel, or a tree of them, inside any shaper."""
+
+from typing import ClassVar
+
+from twoway.links.element import Link, ManagedQueue, Setting
+from twoway.links.tc_words import TcWords
+
+
+class TcQueue(TcWords, ManagedQueue):
+    """A qdisc of the guest's kernel in place of a drop-tail queue."""
+
+    FIELD: ClassVar = "queue"
+    TITLE: ClassVar = "A queue in tc's words"
+    DESCRIPTION: ClassVar = (
+        "any qdisc of the guest's kernel, or a tree of qdiscs, classes and filters, in tc's own "
+        "words; its own limit holds, and not queue_packets. HTB keeps a rate_mbit outside"
+    )
+
+    @property
+    def name(self) -> str:
+        """The outer qdisc's name."""
+        return self.kind
+
+    @property
+    def holds_packets(self) -> bool:
+        """True if a packet may wait although the link is free."""
+        return not self.never_holds
+
+    def setting_problems(self, setting: Setting) -> list[str]:
+        """Refuse what the guest's kernel lacks; of other kernels no list is known."""
+        lacking = self.lacking() if setting.kernel in (None, "guest") else ""
+        return [f": {lacking}"] if lacking else []
+
+    def inside(self, dev: str, link: Link) -> tuple[str, ...]:  # noqa: ARG002 - as the base class
+        """Build the tree, which a shaper asks for packets."""
+        return (f"qdisc add dev {dev} parent 1:1 handle 2: {self.first}", *self.tree(dev))

@@ -1,0 +1,124 @@
+"""Qdiscs in tc's own words: one, or a tree of qdiscs, classes and filters."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from twoway.contract.model import Model
+from twoway.messages import meant
+from twoway.paths import VM
+
+# The first line, and those of the tree inside.
+_FIRST = re.compile(r"[a-z][a-z0-9_]*( [A-Za-z0-9_.:/%-]+)*")
+_INSIDE = re.compile(r"(qdisc|class|filter) add parent [0-9a-f]+:[0-9a-f]*( [A-Za-z0-9_.:/%-]+)+")
+# What precedes the kind in a line of tc, each with a value.
+_BEFORE_KIND = ("parent", "handle", "classid", "protocol", "prio", "pref", "estimator")
+# Qdiscs that have a packet for the link as long as one waits in them.
+_NEVER_HOLD = {
+    *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "sfq", "red", "gred", "sfb", "choke"),
+    *("codel", "fq_codel", "pie", "fq_pie", "hhf", "prio", "drr", "qfq", "ets", "skbprio"),
+    *("multiq", "fq", "cake"),
+}
+# Options with which the last two of them hold packets.
+_HOLD = {"maxrate", "bandwidth"}
+
+
+def _lines(given: object) -> object:
+    is_list = isinstance(given, list) and all(isinstance(line, str) for line in given)
+    return "\n".join(given) if isinstance(given, list) and is_list else given
+
+
+def _checked(given: str) -> str:
+    first, *inside = given.strip().splitlines() or [""]
+    if not _FIRST.fullmatch(first):
+        raise ValueError("must be words of tc: a qdisc and its options")
+    for number, line in enumerate(inside, start=2):
+        if not _INSIDE.fullmatch(line):
+            begin = "`qdisc add parent `, `class add parent ` or `filter add parent `"
+            raise ValueError(f"line {number} must begin with {begin}, then a handle, without dev")
+    return "\n".join((first, *inside))
+
+
+_Lines = Annotated[
+    str,
+    Field(max_length=16384),
+    BeforeValidator(_lines, json_schema_input_type=str | list[str]),
+    AfterValidator(_checked),
+]
+
+
+class TcWords(Model):
+    """A qdisc in tc's own words, or a tree of them."""
+
+    tc: _Lines = Field(
+        description="what follows `tc qdisc replace dev INTERFACE root handle 1:`, such as "
+        "`fq maxrate 20mbit`; lines may follow, without `dev`: `class add parent 1: classid 1:1 "
+        "htb rate 5mbit`, `qdisc add parent 1:1 fq_codel`, `filter add parent 1: ...`. Inside a "
+        "link's shaper the first handle is 2:"
+    )
+
+    @property
+    def first(self) -> str:
+        """The words of the outer qdisc."""
+        return self.tc.partition("\n")[0]
+
+    @property
+    def others(self) -> list[str]:
+        """The lines of the tree inside."""
+        return self.tc.split("\n")[1:]
+
+    @property
+    def kind(self) -> str:
+        """The outer qdisc's name."""
+        return self.first.partition(" ")[0]
+
+    def tree(self, dev: str) -> tuple[str, ...]:
+        """List the tc batch lines of the tree inside the outer qdisc."""
+        return tuple(line.replace(" add ", f" add dev {dev} ", 1) for line in self.others)
+
+    @property
+    def _kinds(self) -> Iterator[tuple[str, str]]:
+        """List what each line adds, a qdisc, class or filter, with its kind."""
+        yield "qdisc", self.kind
+        for line in self.others:
+            what, _, *words = line.split(" ")
+            while len(words) > 1 and words[0] in _BEFORE_KIND:
+                words = words[2:]
+            yield what, words[0] if words else ""
+
+    @property
+    def never_holds(self) -> bool:
+        """True if the tree has a packet for the link as long as one waits in it."""
+        words = {*self.tc.split()}
+        qdiscs = {kind for what, kind in self._kinds if what != "filter"}
+        return qdiscs <= _NEVER_HOLD and not words & _HOLD
+
+    def lacking(self) -> str:
+        """Name a qdisc or filter that the guest's kernel lacks, and those that it has."""
+        for what, kind in self._kinds:
+            there = kernel_has("CLS" if what == "filter" else "SCH")
+            if kind not in there:
+                noun = "filter" if what == "filter" else "qdisc"
+                others = meant(kind, there) or f"; it has {', '.join(there)}"
+                return f"the guest's kernel has no {noun} {kind}{others}"
+        return ""
+
+
+def _in_words(given: object) -> object:
+    return {"tc": given} if isinstance(given, str) else given
+
+
+# A qdisc; one without options may be given by its name alone.
+Qdisc = Annotated[TcWords, BeforeValidator(_in_words, json_schema_input_type=TcWords | str)]
+
+
+@cache
+def kernel_has(what: str) -> list[str]:
+    """List the qdiscs (SCH) or filters (CLS) of the guest's kernel."""
+    config = (VM / "guest.config").read_text("utf-8")
+    found = re.findall(rf"^CONFIG_NET_{what}_([A-Z0-9_]+)=y", config, re.MULTILINE)
+    own = ["pfifo", "bfifo", "pfifo_fast"] if what == "SCH" else []
+    return sorted({each.lower() for each in found} - {"ingress", "act"} | {*own})
