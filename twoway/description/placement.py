@@ -17,7 +17,9 @@ _DELAY_STEP_US = 8
 def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     """List settings of the profile that the experiment's stack or kernel does not allow."""
     stack = experiment.stack
-    setting = Setting(stack.mtu_bytes, experiment.kernel, experiment.duration_s)
+    setting = Setting(
+        stack.mtu_bytes, experiment.kernel, experiment.duration_s, experiment.has_ipv6
+    )
     return [
         f"directions.{name}.{element.FIELD}{problem}"
         for name, direction in profile.directions.items()

@@ -47,6 +47,8 @@ from twoway.description.suite import find_row, rows_of_suite
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
 from twoway.links.dtm import Channel
+from twoway.links.interface import Interface
+from twoway.links.mtu import Mtu
 from twoway.manifest import SEED
 from twoway.messages import meant
 from twoway.paths import experiment_files, shown_path
@@ -100,6 +102,14 @@ class Point:
     flows: Mapping[str, Flow]
     own_modules: tuple[OwnModule, ...]
     files: Mapping[str, Mapping[str, PlannedFile]]
+
+    def mtu_of(self, interface: Interface) -> int:
+        """Return an interface's MTU: its link's own, or the experiment's."""
+        for name, queues in self.graph.queues.items():
+            mtu = self.profile.directions[name].elements.find(Mtu)
+            if mtu and mtu.icmp and interface in queues:
+                return mtu.bytes
+        return self.experiment.stack.mtu_bytes
 
 
 def find_experiment(name: str) -> Path:

@@ -52,9 +52,7 @@ _NOT_HERE = {
     **dict.fromkeys(
         ("ack_filter", "diffserv", "atm"), "`queue: {tc: cake WORDS}` takes cake's options"
     ),
-    **dict.fromkeys(
-        ("mtu", "mtu_bytes"), "one MTU holds for all interfaces: stack.mtu_bytes of the experiment"
-    ),
+    "mtu": "mtu_bytes is a direction's own MTU, and stack.mtu_bytes that of all interfaces",
 }
 
 # Parts of an error's place that name a member of a union, not a field.

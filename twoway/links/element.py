@@ -31,11 +31,13 @@ class Setting:
         mtu_bytes: IP packet size limit of every interface.
         kernel: the experiment's `kernel`.
         duration_s: seconds of traffic.
+        has_ipv6: True if anything in the experiment uses IPv6.
     """
 
     mtu_bytes: int
     kernel: str | None
     duration_s: float
+    has_ipv6: bool = False
 
 
 class Part(Model):
@@ -115,6 +117,11 @@ class Element(Part):
 
 class BeforeQueue(Element):
     """An element before the queue of an interface."""
+
+    @property
+    def is_counted(self) -> bool:
+        """True if a counter of the interface's qdiscs has its drops."""
+        return True
 
     def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
         """Mark the frames that it drops.
@@ -316,10 +323,20 @@ class Elements(tuple[Element, ...]):
         shaper = self.find(RateShaper)
         return shaper.table if shaper else None
 
-    def refuse(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
-        """Mark the frames that do not reach the queue; arguments as of BeforeQueue.refuses."""
+    def refuse(
+        self, time_ns: IntArray, frame_bytes: IntArray, *, counted: bool = True
+    ) -> BoolArray:
+        """Mark the frames that do not reach the queue.
+
+        Args:
+            time_ns: as of BeforeQueue.refuses.
+            frame_bytes: as of BeforeQueue.refuses.
+            counted: False for those alone that no counter of the interface's qdiscs has.
+        """
         refused = np.zeros(len(time_ns), dtype=np.bool_)
         for element in self.every(BeforeQueue):
+            if element.is_counted > counted:
+                continue
             come = np.flatnonzero(~refused)
             refused[come] = element.refuses(time_ns[come], frame_bytes[come])
         return refused

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from twoway.contract.not_proven import NotProven
 from twoway.links.delay import ChangingDelay
 from twoway.links.dtm import Channel
-from twoway.links.element import BeforeQueue, Link
+from twoway.links.element import Link
 from twoway.links.impairments import Impairments
+from twoway.links.policer import Policer
 
 
 def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
@@ -21,7 +22,7 @@ def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
 def _of_link(link: Link) -> Iterator[tuple[str, str]]:
     elements, manager = link.elements, link.manager
     channel, impairments = elements.find(Channel), elements.find(Impairments)
-    if manager and elements.has(BeforeQueue):
+    if manager and elements.has(Policer):
         yield (
             "the share that the policer dropped",
             f"{manager.name} behind it drops packets, too, which look the same",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from twoway.contract.model import LATEST_NS
 from twoway.contract.network import START_NS, Connection, ProgramRun, Queue
+from twoway.links.mtu import Mtu
 from twoway.measure import channel
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.connection_view import ConnectionView
@@ -190,6 +191,9 @@ class Analysis:
         except AnalysisError as error:
             if lost := run.manifest.lost_by_captures:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
+            if run.element(queue, Mtu):
+                why = "a router cuts packets without the DF bit to mtu_bytes, unless icmp is false"
+                raise AnalysisError(f"{error}; {why}") from error
             raise
 
     def _decided(self, queue: Queue, seen: Passage) -> Passage:

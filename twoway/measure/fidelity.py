@@ -160,7 +160,9 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
     kernel = checks.counted_drops(analysis, view, "root") + checks.counted_drops(
         analysis, view, "clsact"
     )
-    captured = int(view.passed.dropped.sum())
+    packets, elements = view.passed.packets, analysis.run.elements(view.queue)
+    uncounted = elements.refuse(packets.time_ns, packets.frame_bytes, counted=False)
+    captured = int((view.passed.dropped & ~uncounted).sum())
     return checks.row(
         f"{direction}: drops in the captures minus the kernel's {kernel}",
         captured - kernel,

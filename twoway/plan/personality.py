@@ -143,12 +143,12 @@ def own_qdisc(
     return [f"qdisc replace dev {dev} root handle 1: {qdisc.first}", *qdisc.tree(dev)], expected
 
 
-def link_command(stack: Stack, interface: Interface, txqueuelen: int | None) -> str:
+def link_command(stack: Stack, interface: Interface, mtu_bytes: int, txqueuelen: int | None) -> str:
     """Build an interface's ip(8) batch line: MTU, GSO.
 
     gso_max_segs 1: no packet of several segments (docs/decisions/0023).
     """
-    size = f"mtu {stack.mtu_bytes} gso_max_segs {stack.gso_max_segs}"
+    size = f"mtu {mtu_bytes} gso_max_segs {stack.gso_max_segs}"
     if txqueuelen is not None:
         size += f" txqueuelen {txqueuelen}"
     return f"link set dev {interface.name} {size}"
@@ -225,12 +225,14 @@ def host_routes(graph: Graph, interface: Interface, ip: IpVersion) -> dict[str, 
     return found
 
 
-def link_readback(stack: Stack, interface: Interface, txqueuelen: int | None) -> list[Readback]:
+def link_readback(
+    stack: Stack, interface: Interface, mtu_bytes: int, txqueuelen: int | None
+) -> list[Readback]:
     """List what `ip -j -d link show` must print for one interface."""
     length = [Readback(path=(interface.name, "txqlen"), value=txqueuelen)]
     return [
         *(length if txqueuelen is not None else ()),
-        Readback(path=(interface.name, "mtu"), value=stack.mtu_bytes),
+        Readback(path=(interface.name, "mtu"), value=mtu_bytes),
         Readback(path=(interface.name, "address"), value=interface.mac),
         Readback(path=(interface.name, "gso_max_segs"), value=stack.gso_max_segs),
     ]

@@ -169,8 +169,9 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     for interface in graph.of(node):
         if ip == 4:
             length = point.experiment.settings_of(node).txqueuelen
-            lines.append(personality.link_command(stack, interface, length))
-            links += personality.link_readback(stack, interface, length)
+            size = (point.mtu_of(interface), length)
+            lines.append(personality.link_command(stack, interface, *size))
+            links += personality.link_readback(stack, interface, *size)
         if interface.address:
             lines += personality.neighbour_commands(graph, interface, ip)
             neighbours += personality.neighbour_readback(graph, interface, ip)

@@ -13,6 +13,7 @@ from twoway.links.element import (
     ManagedQueue,
     RateShaper,
 )
+from twoway.links.mtu import Mtu
 from twoway.links.queue import TcQueue
 from twoway.theory import predictions
 from twoway.theory.network import HALF_DUPLEX, Setup
@@ -51,6 +52,8 @@ def _not_covered(link: Link, *, half_duplex: bool) -> str:
     shaper = rate.FIELD if rate else "half_duplex" if half_duplex else ""
     if elements.has(TcQueue):
         return "a queue in tc's own words"
+    if elements.has(Mtu):
+        return "an MTU of the link's own"
     if manager and shaper:
         return f"{manager.FIELD} {manager.name} beside {shaper}"
     if elements.has(BeforeQueue) and (manager or half_duplex or elements.has(Channel)):

@@ -327,7 +327,7 @@ LINES = {"directions": {"forward": LINE, "reverse": LINE}}
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"mtu_bytes": 1432}, "mtu_bytes: unknown field; one MTU holds for all interfaces: stack."),
+        ({"mtu": 1432}, "mtu: unknown field; mtu_bytes is a direction's own MTU, and stack.mtu_"),
         (
             {"impairments": {"distribution": 1}},
             "distribution: unknown field; netem's jitter is unif",

@@ -11,6 +11,7 @@ from twoway.links.registry import elements
 
 FEATURES: dict[str, dict[str, Any]] = {
     "policer": {"policer": {"rate_mbit": 8, "burst_bytes": 30_000}},
+    "mtu_bytes": {"mtu_bytes": 1432},
     "rate": {"rate_mbit": None, "rate": {"schedule": [[0, 5]]}},
     "dtm": {"rate_mbit": None, "dtm": {}},
     "cell_bytes": {"cell_bytes": 53},
