@@ -194,9 +194,11 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
     """
     if not analysis.run.loses_on_links:
         return []
-    queues = {queue.interface for queue in analysis.run.manifest.queues}
+    manifest = analysis.run.manifest
+    queues = {queue.interface for queue in manifest.queues}
     kernel = 0
-    for node in analysis.run.manifest.nodes.routers:
+    shaped = (n for n in manifest.nodes.routers if f"qdisc/{n}-after.json" in manifest.files)
+    for node in shaped:
         for sign, when in zip((-1, 1), WHEN, strict=True):
             qdiscs = analysis.run.qdiscs(node, when)
             # A root has counted the drops of a qdisc inside it.
