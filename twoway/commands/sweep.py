@@ -127,7 +127,11 @@ def _print_results(
 ) -> None:
     """Print what each sweep answers; the flows of each point if it is asked for nothing."""
     from twoway.report.flow_table import aligned
-    from twoway.report.sweep_answer import MOST_ROWS, answer_lines, answer_of
+    from twoway.report.sweep_answer import (
+        MOST_ROWS,
+        answer_of,
+        answer_tables,
+    )
     from twoway.report.sweep_page import PAGE, asked_of, derive
 
     names, derived = asked_metrics(args.metric)
@@ -138,10 +142,10 @@ def _print_results(
             silent.append(experiment)
             continue
         answer = answer_of(derive(experiment, derived), asked)
-        titles, *lines = answer_lines(answer)
-        print(*aligned([titles, *lines[:MOST_ROWS]], left=len(answer.axes)), sep="\n")
-        if (more := len(lines) - MOST_ROWS) > 0:
-            print(f"and {more} more rows, in {shown(args.results / experiment.id / PAGE)}")
+        for table in answer_tables(answer):
+            print(*aligned(table[: MOST_ROWS + 1], left=len(answer.axes)), sep="\n")
+            if (more := len(table) - 1 - MOST_ROWS) > 0:
+                print(f"and {more} more rows, in {shown(args.results / experiment.id / PAGE)}")
         print(*answer.sentences, *answer.doubts, sep="\n")
     _print_flows(outcomes, silent)
 

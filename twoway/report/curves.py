@@ -14,6 +14,7 @@ from twoway.errors import in_a_sentence
 from twoway.manifest import SEED, Scatter, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
+from twoway.report.flow_groups import metrics_of
 from twoway.report.results import Experiment, Result, axis_number
 from twoway.report.safe_region import safe_region
 from twoway.report.statistics import spread
@@ -117,9 +118,8 @@ def said_lines(
 
 
 def _measured(result: Result, wanted: str) -> Iterable[_Value]:
-    for metric, found in result.metrics.metrics.items():
-        if wanted in (metric, metric.partition(".")[0]):
-            yield _Value(result, metric, found.unit, "measured", "marked", found.value)
+    for metric, found in metrics_of(result.metrics, wanted).items():
+        yield _Value(result, metric, found.unit, "measured", "marked", found.value)
 
 
 def measured_curves(
@@ -134,12 +134,11 @@ def measured_curves(
     """
     families: dict[str, list[_Value]] = {name: [] for name in names}
     for result in experiment.results:
-        for metric, found in result.metrics.metrics.items():
-            family = metric.partition(".")[0]
-            if family in families:
-                families[family].append(
-                    _Value(result, metric, found.unit, "", "marked", found.value)
-                )
+        for family, values in families.items():
+            values += [
+                _Value(result, metric, found.unit, "", "marked", found.value)
+                for metric, found in metrics_of(result.metrics, family).items()
+            ]
     return _drawn(experiment, families, "Each dot is a run; a click opens it.", link)
 
 
@@ -167,10 +166,10 @@ def _scatter(
         if value and label(result.point[axis]) != value:
             continue
         metrics = result.metrics.metrics
-        for metric, found in metrics.items():
-            family, dot, owner = metric.partition(".")
+        for metric, found in metrics_of(result.metrics, asked.y).items():
+            _, dot, owner = metric.partition(".")
             other = metrics.get(f"{asked.x}{dot}{owner}")
-            if family != asked.y or other is None:
+            if other is None:
                 continue
             units = {asked.x: other.unit, asked.y: found.unit}
             if found.value is not None and other.value is not None:
@@ -286,12 +285,12 @@ def _spread(
         np.array([getattr(each, which) for each in found], float)
         for which in ("lower", "median", "upper")
     )
-    yield Line(f"{name}, median", x, median, "line", colour)
-    yield Line(f"{name}, quartiles", x, lower, "spans", colour, top=upper)
+    yield Line(name, x, median, "line", colour)
+    yield Line(name, x, lower, "spans", colour, top=upper)
     dots = [(place, each) for place in x for each in values[place]]
     xs, ys = np.array([(place, each.value) for place, each in dots], float).reshape(-1, 2).T
     links = tuple(link(each.result) for _, each in dots) if link else ()
-    yield Line(f"{name}, each seed", xs, ys, "points", colour, links=links)
+    yield Line(name, xs, ys, "points", colour, links=links)
 
 
 def _said(result: Result, row: Row) -> Iterable[_Value]:

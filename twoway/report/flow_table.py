@@ -21,6 +21,7 @@ from twoway.measure.metrics.datagrams import (
 from twoway.measure.metrics.programs import RUN_TIME
 from twoway.measure.metrics.queue_length import QUEUE_P95
 from twoway.report.connections import shown_names, summary
+from twoway.report.flow_groups import as_groups, with_groups
 from twoway.report.repetitions import summarised
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
@@ -74,6 +75,8 @@ def _without_empty(rows: list[Row]) -> list[Row]:
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = False) -> list[str]:
     """List flows and programs of many runs; only the worst connections of a run with many.
 
+    Alike flows of one name are one row, with the means of their metrics.
+
     A point with repetitions has three rows: the least of each number, its median, and its most.
 
     Args:
@@ -84,11 +87,12 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
     rows: list[Row] = []
     udp: list[Row] = []
     programs: list[Row] = []
-    for name, manifest, metrics in runs:
-        by_name = {each.name: each for each in manifest.connections}
+    for name, manifest, measured in runs:
+        metrics = with_groups(measured, manifest.connections)
+        by_name = {each.name: each for each in as_groups(manifest.connections)}
         rows += [
             (name, each, *_row(by_name[each], metrics))
-            for each in shown_names(manifest.connections, metrics)
+            for each in shown_names(tuple(by_name.values()), metrics)
         ]
         udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
         programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]

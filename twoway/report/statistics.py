@@ -73,6 +73,16 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     )
 
 
+def difference(first: Iterable[float | None], second: Iterable[float | None]) -> Spread | None:
+    """Describe the differences of pairs, such as runs with equal seeds.
+
+    What both of a pair have from their seed does not widen the interval. Undefined pairs are left
+    out.
+    """
+    pairs = zip(first, second, strict=True)
+    return spread(a - b for a, b in pairs if a is not None and b is not None)
+
+
 @cache
 def _median_place(number: int) -> int | None:
     """Return how many draws lie outside the median's interval at each end; None if too few.

@@ -9,14 +9,19 @@ from twoway.contract.metrics import Metric
 from twoway.contract.statements import label
 from twoway.manifest import SEED
 from twoway.report.curves import axis_names, is_logarithmic, longest_axis, position
+from twoway.report.flow_groups import metrics_of
 from twoway.report.repetitions import grouped
 from twoway.report.results import Experiment, Result
-from twoway.report.statistics import Spread, spread
+from twoway.report.statistics import Spread, difference, spread
 
 # The most lines of a figure that are described in words.
 _MOST_SENTENCES = 4
 # The most rows in a terminal.
 MOST_ROWS = 20
+
+
+# Words of a row, and the spread of each metric.
+_Row = tuple[tuple[str, ...], tuple[Spread | None, ...]]
 
 
 class Answer(NamedTuple):
@@ -27,6 +32,8 @@ class Answer(NamedTuple):
         units: units of the metrics, by name: the other columns.
         rows: values of the axes in words, with the spread of each metric; None if undefined in all
             runs.
+        differences: rows with two values of an axis, as "B - A", and the spread of each metric's
+            difference, paired by seed.
         sentences: what the table says.
         doubts: what a reader must know of the numbers: draws in two groups, undefined ones.
         repeated: True if points are repeated with other seeds.
@@ -34,7 +41,8 @@ class Answer(NamedTuple):
 
     axes: tuple[str, ...]
     units: dict[str, str]
-    rows: tuple[tuple[tuple[str, ...], tuple[Spread | None, ...]], ...]
+    rows: tuple[_Row, ...]
+    differences: tuple[_Row, ...]
     sentences: tuple[str, ...]
     doubts: tuple[str, ...]
     repeated: bool
@@ -62,21 +70,27 @@ def answer_of(experiment: Experiment, asked: Sequence[str]) -> Answer:
         axes,
         units,
         rows,
+        tuple(_differences(experiment, points, axes, [*units])) if experiment.repeated else (),
         tuple(_sentences(experiment, points, units)),
         tuple(_doubts(points, axes, units)),
         experiment.repeated,
     )
 
 
-def answer_lines(answer: Answer) -> list[list[str]]:
-    """Format the table as rows of words, with a row of titles."""
+def answer_tables(answer: Answer) -> list[list[list[str]]]:
+    """Format the table, and that of differences if there is one, each after a row of titles."""
+    tables = (("", answer.rows), (" difference", answer.differences))
+    return [_lines(answer, of, rows) for of, rows in tables if rows]
+
+
+def _lines(answer: Answer, of: str, rows: Sequence[_Row]) -> list[list[str]]:
     titles = [*answer.axes]
     for name, unit in answer.units.items():
-        titles.append(f"{name}, {unit}" if unit != "1" else name)
+        titles.append(f"{name}{of}" + (f", {unit}" if unit != "1" else ""))
         if answer.repeated:
             titles += ["95 %", "seeds"]
     lines = [titles]
-    for values, spreads in answer.rows:
+    for values, spreads in rows:
         line = [*values]
         for each in spreads:
             line.append(f"{each.mean:.4g}" if each else "-")
@@ -92,8 +106,8 @@ def _found(experiment: Experiment, wanted: str) -> Iterator[tuple[str, Metric]]:
     """List the metrics of a name or family in any of the runs."""
     seen = set()
     for result in experiment.results:
-        for name, metric in result.metrics.metrics.items():
-            if wanted in (name, name.partition(".")[0]) and name not in seen:
+        for name, metric in metrics_of(result.metrics, wanted).items():
+            if name not in seen:
                 seen.add(name)
                 yield name, metric
 
@@ -101,6 +115,28 @@ def _found(experiment: Experiment, wanted: str) -> Iterator[tuple[str, Metric]]:
 def _values(runs: Sequence[Result], name: str) -> list[float | None]:
     found = (each.metrics.metrics.get(name) for each in runs)
     return [metric.value if metric else None for metric in found]
+
+
+def _differences(
+    experiment: Experiment, points: list[list[Result]], axes: Sequence[str], names: Sequence[str]
+) -> Iterator[_Row]:
+    """Compare values of an axis with its first one: those of an axis of words, or of two values."""
+    where = {
+        tuple(label(runs[0].point[axis]) for axis in axes): {run.point[SEED]: run for run in runs}
+        for runs in points
+    }
+    for at, axis in enumerate(axes):
+        values = list(dict.fromkeys(place[at] for place in where))
+        if len(values) != 2 and not axis_names(experiment, axis):
+            continue
+        for place, runs in where.items():
+            first = where.get((*place[:at], values[0], *place[at + 1 :]))
+            if place[at] == values[0] or not first:
+                continue
+            seeds = [seed for seed in runs if seed in first]
+            words = (*place[:at], f"{place[at]} - {values[0]}", *place[at + 1 :])
+            pairs = ([_values([of[s] for s in seeds], n) for of in (runs, first)] for n in names)
+            yield words, tuple(difference(*pair) for pair in pairs)
 
 
 def _sentences(

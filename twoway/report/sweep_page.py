@@ -11,12 +11,13 @@ from twoway.contract.statements import label
 from twoway.contract.verdicts import points_in_words
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves, scatters
+from twoway.report.flow_groups import with_groups
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
 from twoway.report.repetitions import grouped, statements
 from twoway.report.results import Experiment, Result
 from twoway.report.statistics import Spread, spread
-from twoway.report.sweep_answer import answer_lines, answer_of
+from twoway.report.sweep_answer import answer_of, answer_tables
 
 PAGE = "index.html"
 TABLES = (CSV, PARQUET)
@@ -63,13 +64,16 @@ def write_sweep_pages(
 
 
 def derive(experiment: Experiment, derived: Mapping[str, Derived]) -> Experiment:
-    """Add metrics of a sweep to those of its runs: derived ones, and harm."""
+    """Add metrics of a sweep to those of its runs: derived ones, harm, and means of groups."""
     with_more = {}
     for each in experiment.results:
         every, _ = with_derived(each.metrics.metrics, derived, each.point)
         with_more[each.id] = each.manifest, each.metrics.model_copy(update={"metrics": every})
     harmed = with_harm(with_more)
-    results = (replace(each, metrics=harmed[each.id][1]) for each in experiment.results)
+    results = (
+        replace(each, metrics=with_groups(harmed[each.id][1], each.manifest.connections))
+        for each in experiment.results
+    )
     return replace(experiment, results=tuple(results))
 
 
@@ -117,7 +121,7 @@ def _write(
         waiting=[name for name in waiting if name.partition("@")[0] == experiment.id],
         tables=TABLES,
         answer=answer,
-        answer_lines=answer_lines(answer),
+        answer_tables=answer_tables(answer),
         over=[*statements(experiment.results)],
         spreads=_spreads(experiment, list(_shown(units_of(table), figures))),
     )

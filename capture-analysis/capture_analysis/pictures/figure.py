@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 OVER_TIME = "time, s"  # the x label of pictures that share a time axis
 _MARGIN = 0.03  # space around what a picture opens on, as a share of its time
+_MOST_TICKS = 12
 Style = Literal[
     "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
 ]
@@ -63,6 +64,14 @@ class Figure:
     log_x: bool = False
     x_names: tuple[str, ...] = ()
     view: tuple[float, float] | None = None
+
+    @property
+    def x_ticks(self) -> list[float]:
+        """The values of a logarithmic x, where they are few enough for a tick each; else none."""
+        if not self.log_x or not self.lines:
+            return []
+        values = np.unique(np.concatenate([line.x for line in self.lines])).tolist()
+        return values if len(values) <= _MOST_TICKS else []
 
     def view_since(self, first_s: float) -> tuple[float, float] | None:
         """Choose a view from a time on, s; None if nothing is drawn before it."""

@@ -36,7 +36,12 @@ def _plot(figure: Figure, columns: PackedColumns) -> dict[str, Any]:
         trace |= {"wide": _GROUP / len(bars), "place": at - (len(bars) - 1) / 2}
     return {
         "traces": traces,
-        "x": {"label": figure.x_label, "log": figure.log_x, "names": figure.x_names},
+        "x": {
+            "label": figure.x_label,
+            "log": figure.log_x,
+            "names": figure.x_names,
+            "ticks": figure.x_ticks,
+        },
         "y": {"label": figure.y_label, "log": figure.log_y},
         "view": figure.view,
     }

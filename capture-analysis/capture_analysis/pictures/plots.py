@@ -67,6 +67,9 @@ def draw(figure: Figure, conditions: str = "") -> Drawing:
         axes.set_ylabel(figure.y_label)
         if figure.log_x:
             axes.set_xscale("log")
+        if ticks := figure.x_ticks:
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.set_xticks([], minor=True)
         if figure.log_y:
             axes.set_yscale("log")
         if figure.x_names:

@@ -1,5 +1,6 @@
 """The pictures of the run made by hand, the page and the map."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import packed_page
 import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
+from capture_analysis.pictures.interactive import embedded
 from capture_analysis.pictures.plots import draw, save_all
 from pcap_files import EPOCH_NS
 from support.page_text import page_text
@@ -62,6 +64,18 @@ def test_words_on_an_axis_of_paper() -> None:
         (0, "pie"),
         (1, "cake"),
     ]
+
+
+def test_a_logarithmic_axis_has_ticks_at_few_values() -> None:
+    """Few values of a logarithmic axis have a tick each, in a file and on the page."""
+    buffers = np.array([0.25, 0.5, 1, 2])
+    figure = Figure("", "", "", "bdp", "", [Line("share", buffers, np.ones(4))], log_x=True)
+    (axes,) = draw(figure).axes
+    assert [each.get_text() for each in axes.get_xticklabels()] == ["0.25", "0.5", "1", "2"]
+    described = json.loads(embedded([figure])["plots"])["plots"][""]
+    assert described["x"]["ticks"] == buffers.tolist()
+    many = replace(figure, lines=[Line("share", np.arange(1.0, 20), np.ones(19))])
+    assert not many.x_ticks
 
 
 def line(figure: Figure, name: str) -> Line:

@@ -120,3 +120,22 @@ def test_programs_have_their_run_times(tmp_path: Path) -> None:
         "grid@n=1  fetch           3.75",
         "grid@n=1  server             -",
     ]
+
+
+def test_alike_flows_of_one_name_are_one_row_of_a_sweep(tmp_path: Path) -> None:
+    """Flows that differ only in their number are a row with the means of their metrics."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    first = manifest.connections[0]
+    alike = tuple(first.model_copy(update={"name": f"up-{n}"}) for n in (1, 2))
+    found = {f"goodput.up-{n}": Metric(value=n, unit="Mbit/s") for n in (1, 2)}
+    _, row = sweep_table(
+        [
+            (
+                "n=1",
+                manifest.model_copy(update={"connections": alike}),
+                metrics.model_copy(update={"metrics": {**metrics.metrics, **found}}),
+            )
+        ]
+    )
+    assert row.split()[:3] == ["n=1", "up-*", "1.5"]

@@ -1,5 +1,6 @@
 """The answer of a sweep: its table, its sentences, and what a reader must know of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.manifest import MANIFEST, SEED, read_manifest
 from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
-from twoway.report.sweep_answer import answer_lines, answer_of
+from twoway.report.sweep_answer import answer_of, answer_tables
 from twoway.report.sweep_page import derive, write_sweep_pages
 
 RATIO = {"ratio": Derived(formula="efficiency.first / efficiency.second * window")}
@@ -45,7 +46,7 @@ def with_values(result: Result, values: list[float], buffer: float) -> list[Resu
 def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
     """Each point is a row, and each line of the figure a sentence from its first to its last."""
     answer = answer_of(derive(swept(tmp_path), RATIO), ["ratio"])
-    assert answer_lines(answer) == [
+    assert answer_tables(answer)[0] == [
         ["window", "acks", "ratio"],
         ["4", "every-segment", "4"],
         ["4", "delayed", "4"],
@@ -71,7 +72,7 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
         *with_values(first, [0.2, 0.1], 2),
     ]
     answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
-    assert answer_lines(answer)[:2] == [
+    assert answer_tables(answer)[0][:2] == [
         ["buffer", "share", "95 %", "seeds"],
         ["0.25", "0.85", "± 0.64", "2"],
     ]
@@ -116,3 +117,34 @@ def test_a_run_has_the_metrics_of_its_file(tmp_path: Path) -> None:
     assert metrics["none"].value is None
     assert "(2 - 2) is 0" in page_text(folder / "report.html")
     assert read_manifest(folder).experiment.metrics["share"].formula == asked["share"]
+
+
+def test_values_of_an_axis_are_compared_by_seed(tmp_path: Path) -> None:
+    """An axis of two values has their difference, whose interval is that of each seed's."""
+    first = swept(tmp_path).results[0]
+    runs = [*with_values(first, [0.1, 0.5, 0.9], 0.25), *with_values(first, [0.2, 0.61, 0.99], 4)]
+    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
+    assert answer_tables(answer)[1] == [
+        ["buffer", "share difference", "95 %", "seeds"],
+        ["4 - 0.25", "0.1", "± 0.025", "3"],
+    ]
+
+
+def test_flows_of_one_name_are_one_column(tmp_path: Path) -> None:
+    """A family shows the mean of alike flows of one name; each flow is asked for by its name."""
+    result = swept(tmp_path).results[0]
+    connections = tuple(
+        c.model_copy(update={"name": f"cubic-{n}", "direction": "forward"})
+        for n, c in enumerate(result.manifest.connections, start=1)
+    )
+    found = {f"goodput.cubic-{n}": Metric(value=n, unit="Mbit/s") for n in (1, 2)}
+    for congestion, names in (("reno", ["goodput.cubic-*"]), ("bbr", [*found])):
+        others = (connections[0], connections[1].model_copy(update={"congestion": congestion}))
+        given = replace(
+            result,
+            manifest=result.manifest.model_copy(update={"connections": others}),
+            metrics=result.metrics.model_copy(update={"metrics": found}),
+        )
+        experiment = derive(Experiment("swept", (given,)), {})
+        assert list(answer_of(experiment, ["goodput"]).units) == names
+        assert list(answer_of(experiment, ["goodput.cubic-2"]).units) == ["goodput.cubic-2"]

@@ -251,7 +251,15 @@
     };
   };
 
-  const axis = (name, {label, log, names}) => ({
+  // Ticks at the values of an axis.
+  const ticked = (ticks) => ({
+    splits: (chart, n, low, high) => ticks.filter((value) => low <= value && value <= high),
+    values: (chart, splits) => splits.map(tick),
+    filter: (chart, splits) => splits, // uPlot's own leaves powers of ten
+    space: 0,
+  });
+
+  const axis = (name, {label, log, names, ticks}) => ({
     scale: name,
     label,
     labelSize: 20,
@@ -262,7 +270,7 @@
     ticks: {stroke: () => style("--line"), width: 1, size: 4},
     values: (chart, splits) => (log ? decades(splits) : splits).map(tick),
     ...(name === "x"
-      ? {size: 30, space: log ? 30 : 90, ...(names?.length ? named(names) : {})}
+      ? {size: 30, space: log ? 30 : 90, ...(names?.length ? named(names) : ticks?.length ? ticked(ticks) : {})}
       : {size: (chart, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => v.length))}),
   });
 
@@ -298,7 +306,8 @@
     options(width) {
       const scale = (name) => {
         const [min, max] = this.ranges[name];
-        return {auto: false, time: false, distr: this[name].log ? 3 : 1, min, max};
+        const range = (chart, low, high) => [low, high]; // uPlot's own rounds a logarithmic one
+        return {auto: false, time: false, distr: this[name].log ? 3 : 1, min, max, range};
       };
       return {
         width,
@@ -454,13 +463,16 @@
       link.click();
     }
 
+    // An entry for each name: traces of one name are parts of one line.
     legend() {
       const list = document.createElement("ul");
-      this.traces.forEach(({name, colour, style: kind}, n) => {
-        if (kind === "letters") return; // the caption says what they are
+      const names = new Set();
+      this.traces.forEach(({name, colour, style: kind}) => {
+        if (kind === "letters" || names.has(name)) return; // the caption says what letters are
+        names.add(name);
         const entry = button(name, "hide or show", () => {
-          if (!this.hidden.delete(n)) this.hidden.add(n);
-          entry.classList.toggle("off", this.hidden.has(n));
+          this.traces.forEach((trace, n) => trace.name !== name || this.hidden.delete(n) || this.hidden.add(n));
+          entry.classList.toggle("off");
           this.chart.redraw(false);
         });
         entry.style.setProperty("--trace", colour === "#000000" ? "var(--ink)" : colour);
