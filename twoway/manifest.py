@@ -334,6 +334,25 @@ class Timing(Record):
     speed: NonNegative = Field(description="simulated over wall time")
 
 
+class Happened(Record):
+    """An intervention that happened."""
+
+    what: str = Field(description="the intervention, in words")
+    packets: Count = Field(description="packets with another fate; 0 for a change of settings")
+    time_ns: Nanoseconds = Field(description="when, or when first, ns on the plan's clock")
+
+
+class Intervened(Record):
+    """A run's interventions, beside the run of the same experiment without any."""
+
+    original: FileName = Field(description="name of the run without interventions")
+    equal_until_ns: Nanoseconds = Field(
+        description="the first intervention: before it, all captures of both runs are equal to "
+        "the byte; ns on the plan's clock"
+    )
+    happened: tuple[Happened, ...]
+
+
 class Manifest(Described, Machines, Origin):
     """A finished run, written once."""
 
@@ -351,6 +370,9 @@ class Manifest(Described, Machines, Origin):
         "kernel's own defaults hold (preset `linux`)",
     )
     not_proven: tuple[NotProven, ...] = Field(default=(), description="what no check proves")
+    interventions: Intervened | None = Field(
+        default=None, description="what the interventions did; null without any"
+    )
     captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")
     clock_offset_ns: OffsetNs = Field(default=0, description="the kernel's clock minus the plan's")
     clocks: dict[FileName, HostClock] = Field(
@@ -389,6 +411,19 @@ class Manifest(Described, Machines, Origin):
                 return name not in self.digests or digest_of(file) == self.digests[name]
         except OSError:
             return False
+
+    @property
+    def intervened(self) -> list[str]:
+        """List what the run's interventions did, and until when it equals the original."""
+        did, start_ns = self.interventions, self.clock.start_ns
+        if did is None:
+            return []
+        lines = [(each.time_ns - start_ns, each.what) for each in did.happened]
+        until_s = (did.equal_until_ns - start_ns) / 1e9
+        return [
+            *(f"at {ns / 1e9:.9f} s: {what}" for ns, what in lines),
+            f"before {until_s:.9f} s all captures equal those of the original, {did.original}",
+        ]
 
     @property
     def lost_by_captures(self) -> str:

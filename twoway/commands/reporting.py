@@ -51,8 +51,8 @@ def report_on(folder: Path, *, as_json: bool) -> int:
             f"{won.why}.{won.name}: {won.value} at {nodes}, instead of {won.instead_of}",
             markup=False,
         )
-    for each in manifest.not_proven:
-        say(each.sentence, markup=False)
+    for line in (*manifest.intervened, *(each.sentence for each in manifest.not_proven)):
+        say(line, markup=False)
     if not as_json:
         _print_flows(folder)
     say(f"report: {shown(folder)}/report.html", markup=False)

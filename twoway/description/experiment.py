@@ -16,6 +16,7 @@ from twoway.description.congestion import CONTROLS
 from twoway.description.datagrams import Datagrams
 from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
+from twoway.description.interventions import Intervention
 from twoway.description.matrix import Axis
 from twoway.description.programs import HostProgram
 from twoway.description.socket_options import SocketOptions
@@ -227,6 +228,11 @@ class Experiment(Model):
         default=[],
         description="kernel modules of one's own, built for the guest and loaded: paths from the "
         "experiment's file to a C file, or to a folder with a Kbuild",
+    )
+    interventions: Annotated[list[Intervention], Field(max_length=100)] = Field(
+        default=[],
+        description="changes to a run, in virtual time: until the first of them the captures are "
+        "those of the same experiment without any",
     )
     duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
         description="simulated seconds of traffic"

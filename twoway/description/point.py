@@ -20,6 +20,7 @@ from twoway.description.connections import make_connections, make_datagram_flows
 from twoway.description.experiment import Experiment, Flow, Named, Profile
 from twoway.description.figures import figure_problems
 from twoway.description.graph import Graph
+from twoway.description.interventions import Surroundings, intervention_problems
 from twoway.description.matrix import (
     AxisValues,
     changes,
@@ -319,6 +320,12 @@ def make_point(
     datagrams = make_datagram_flows(where, experiment, graph)
     queues = graph.placed_queues
     directions = profile.directions
+    by_name = {connection.name: connection for connection in connections}
+    around = Surroundings(experiment.duration_s, by_name, graph, directions)
+    if problems := [
+        f"{where}: {each}" for each in intervention_problems(experiment.interventions, around)
+    ]:
+        raise SpecError(problems)
     channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]
     known = metric_names(
         queues=[q.name for q in queues],
@@ -407,8 +414,9 @@ def _entries(document: Mapping[str, Any], field: str) -> list[tuple[int, dict[st
 def spec_document(point: Point) -> dict[str, Any]:
     """Describe an experiment at its point, with the statements on it."""
     said = {"predictions": point.predictions, "claims": point.claims, "findings": point.findings}
+    unused = {"interventions"} if not point.experiment.interventions else set()
     document = point.experiment.model_dump(
-        by_alias=True, mode="json", exclude={*said, "unclaimed", "theory"}
+        by_alias=True, mode="json", exclude={*said, "unclaimed", "theory", *unused}
     )
     return {
         **document,

@@ -167,6 +167,11 @@ def _sysctl_problems(experiment: Experiment) -> list[str]:
         own = each.stack.sysctls.items() - experiment.stack.sysctls.items()
         given[f"hosts.{host}.stack.sysctls"] = dict(sorted(own))
     given |= {f"routers.{name}.sysctls": each.sysctls for name, each in experiment.routers.items()}
+    given |= {
+        f"interventions.{n}.set.sysctls": each.set.sysctls
+        for n, each in enumerate(experiment.interventions)
+        if each.set
+    }
     return [problem for field, of in given.items() for problem in sysctl_problems(field, of)]
 
 

@@ -10,6 +10,7 @@ from twoway.description.congestion import parameters_in_kernel
 from twoway.description.point import Point
 from twoway.plan.buffers import buffers_mib
 from twoway.plan.captures import captures
+from twoway.plan.interventions import outcomes, packet_interventions, setting_changes
 from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
     channel_recorders,
@@ -58,8 +59,12 @@ def build_plan(
             *(f"own_modules.{module.name}" for module in point.own_modules),
             *(f"modules.{name}" for name in chosen.modules if parameters_in_kernel(name)),
             *(f"programs.{program.name}" for program in chosen.programs),
+            *(("interventions",) if chosen.interventions else ()),
         ),
-        setup=setup_steps(point, shapers, instruments=taps or samples),
+        setup=(
+            *setup_steps(point, shapers, instruments=taps or samples),
+            *packet_interventions(point),
+        ),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
@@ -69,9 +74,12 @@ def build_plan(
             *streams(point),
             *(datagram_source(point, flow) for flow in point.datagrams),
         ),
-        changes=link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
+        changes=(
+            *link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
+            *setting_changes(point),
+        ),
         user_programs=user_programs(point),
-        teardown=(*queue_statistics(shapers), *host_counters(point)),
+        teardown=(*queue_statistics(shapers), *host_counters(point), *outcomes(point)),
     )
 
 

@@ -25,6 +25,7 @@ from twoway.manifest import (
     Described,
     Experiment,
     Interface,
+    Intervened,
     Manifest,
     Nodes,
     Profile,
@@ -64,6 +65,7 @@ def build_manifest(
     run: str,
     identity: str,
     wall_s: float,
+    interventions: Intervened | None = None,
 ) -> Manifest:
     """Describe a run that has just ended.
 
@@ -75,6 +77,7 @@ def build_manifest(
         run: the run's name.
         identity: the run's identity.
         wall_s: duration of the run.
+        interventions: what its interventions did, if it has any.
 
     Raises: RunError if an artifact of the plan is missing.
     """
@@ -104,6 +107,7 @@ def build_manifest(
         programs=tuple(_programs(plan, folder)),
         settings=changed_settings(point, plan),
         not_proven=(*not_proven(point), *links_not_proven(point.profile.directions)),
+        interventions=interventions,
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,

@@ -38,6 +38,7 @@ from twoway.plan.timing import stop_ns
 from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
+from twoway.runs.interventions import intervened, original_of
 from twoway.runs.manifest import LOCK, build_manifest, describe
 
 
@@ -64,6 +65,7 @@ def run_experiment(
     """
     backend = backend_for(point, backend)
     _refuse_real_time(point, backend)
+    original = _original(point, backend, results)
     running, lock = new_folder(results / point.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -72,6 +74,7 @@ def run_experiment(
         plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)
+        did = intervened(point, running, original) if original else None
         with in_a_sentence(running, RunError):
             manifest = build_manifest(
                 point,
@@ -81,6 +84,7 @@ def run_experiment(
                 run=name,
                 identity=identity(point, backend, plan),
                 wall_s=time.monotonic() - began,
+                interventions=did,
             )
         manifest.write(running / MANIFEST)
         (running / LOCK).unlink()
@@ -96,6 +100,14 @@ def run_experiment(
     chown_like_parent(finished)
     chown_like_parent(results / "latest")
     return finished
+
+
+def _original(point: Point, backend: Backend, results: Path) -> Path | None:
+    """Find or make the run that a run with interventions is compared with."""
+    if not point.experiment.interventions:
+        return None
+    original = original_of(point)
+    return kept_run(original, backend, results) or run_experiment(original, backend, results)
 
 
 def _refuse_real_time(point: Point, backend: Backend) -> None:

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twoway_interventions - another fate for the packets that a run names
+ *
+ *	insmod twoway_interventions.ko rules=RULE,RULE,...
+ *
+ * A rule is ACTION/INTERFACE/LIMITED/PORT/PORT/SEQUENCE/FROM/UNTIL/N. It takes the N-th packet that
+ * comes to the interface's root qdisc, in whatever network namespace, and that fits; or with UNTIL
+ * each that fits from then on:
+ *
+ *	PORT PORT	of the flow between two ports, TCP or UDP; 0 0: of any
+ *	SEQUENCE	its payload begins at this number, from the first port on, where the first byte
+ *			is 1, as the SYN that came by says; 0: any
+ *	FROM UNTIL	it comes at FROM or later, and before UNTIL unless that is 0; ns of
+ *			CLOCK_REALTIME
+ *
+ *	drop		it is dropped
+ *	keep		a full drop-tail queue takes it, beyond its limit
+ *	mark		it gets CE before the queue, if its sender knows ECN
+ *	unmark		it leaves with the bits of ECN that it came with
+ *
+ * LIMITED is 1 if the qdisc drops what comes when it has sch->limit packets, and only then. The
+ * parameter reads as a line for each rule: packets that fitted, packets that had another fate, and
+ * the time of the first of the latter.
+ *
+ * The functions of the qdisc itself are replaced, so that no packet is handled at another time, or
+ * by another qdisc. The module stays until the guest ends.
+ */
+
+#include <linux/ipv6.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/net_namespace.h>
+#include <net/pkt_sched.h>
+
+#define MOST_RULES 100
+
+static const char * const actions[] = { "drop", "keep", "mark", "unmark" };
+enum action { DROP, KEEP, MARK, UNMARK };
+
+static struct rule {
+	char interface[IFNAMSIZ];
+	u32 action, limited;
+	u32 from_port, to_port;
+	u32 sequence;
+	u64 from_ns, until_ns;
+	u64 number;		/* of the packet among those that fit, from 1 */
+
+	u32 base;		/* sequence number of the SYN */
+	u64 fitted, acted;
+	u64 first_ns;		/* when it first acted */
+	struct sk_buff *inside;	/* of unmark: what the qdisc has; never followed */
+	u8 ecn;			/* of inside, as it came */
+} rules[MOST_RULES];
+static int count;
+
+static struct hook {
+	struct Qdisc *sch;
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *sch);
+	const char *interface;
+} hooks[MOST_RULES];
+static int hooked;
+
+/* What a rule sees of a packet. */
+struct seen {
+	u32 source, dest;	/* 0 without ports */
+	u32 seq, payload;
+	bool syn;
+};
+
+static struct hook *hook_of(const struct Qdisc *sch)
+{
+	struct hook *hook = hooks;
+
+	while (hook->sch != sch)
+		hook++;
+	return hook;
+}
+
+static struct seen look(const struct sk_buff *skb)
+{
+	int offset = skb_network_offset(skb), protocol, end;
+	struct seen seen = {};
+	struct tcphdr buffer;
+	const struct tcphdr *th;
+
+	if (skb->protocol == htons(ETH_P_IP)) {
+		protocol = ip_hdr(skb)->protocol;
+		end = offset + ntohs(ip_hdr(skb)->tot_len);
+		offset += ip_hdrlen(skb);
+	} else if (skb->protocol == htons(ETH_P_IPV6)) {
+		protocol = ipv6_hdr(skb)->nexthdr;
+		offset += sizeof(struct ipv6hdr);
+		end = offset + ntohs(ipv6_hdr(skb)->payload_len);
+	} else {
+		return seen;
+	}
+	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+		return seen;
+	/* Both begin with the ports. */
+	th = skb_header_pointer(skb, offset, protocol == IPPROTO_TCP ? sizeof(*th) : 4, &buffer);
+	if (!th)
+		return seen;
+	seen.source = ntohs(th->source);
+	seen.dest = ntohs(th->dest);
+	if (protocol == IPPROTO_TCP) {
+		seen.seq = ntohl(th->seq);
+		seen.payload = end - offset - th->doff * 4;
+		seen.syn = th->syn;
+	}
+	return seen;
+}
+
+static bool fits(struct rule *rule, const struct seen *seen, u64 now)
+{
+	bool forth = rule->from_port == seen->source && rule->to_port == seen->dest;
+	bool back = rule->from_port == seen->dest && rule->to_port == seen->source;
+
+	if (rule->from_port && !forth && !back)
+		return false;
+	if (forth && seen->syn)
+		rule->base = seen->seq;
+	if (rule->sequence &&
+	    !(forth && seen->payload && seen->seq - rule->base == rule->sequence))
+		return false;
+	return now >= rule->from_ns && (!rule->until_ns || now < rule->until_ns);
+}
+
+/* The rule for a packet, if there is one. Every rule counts it. */
+static struct rule *rule_for(struct hook *hook, const struct sk_buff *skb, u64 now)
+{
+	struct seen seen = look(skb);
+	struct rule *rule, *found = NULL;
+
+	for (rule = rules; rule < rules + count; rule++) {
+		if (strcmp(rule->interface, hook->interface) || !fits(rule, &seen, now))
+			continue;
+		rule->fitted++;
+		if (!found && (rule->until_ns || rule->fitted == rule->number))
+			found = rule;
+	}
+	return found;
+}
+
+static void acts(struct rule *rule, u64 now)
+{
+	if (!rule->acted++)
+		rule->first_ns = now;
+}
+
+static u8 ecn_of(const struct sk_buff *skb)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	return INET_ECN_NOT_ECT;
+}
+
+static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct hook *hook = hook_of(sch);
+	u64 now = ktime_get_real_ns();
+	struct rule *rule = rule_for(hook, skb, now);
+	bool full = rule && rule->limited && sch->q.qlen >= sch->limit;
+	u32 limit = sch->limit;
+	int ret;
+
+	if (!rule)
+		return hook->enqueue(skb, sch, to_free);
+	if (rule->action == DROP && !full) {
+		acts(rule, now);
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (rule->action == MARK && ecn_of(skb) != INET_ECN_CE && !full && INET_ECN_set_ce(skb))
+		acts(rule, now);
+	if (rule->action == UNMARK) {
+		rule->inside = skb;
+		rule->ecn = ecn_of(skb);
+	}
+	if (rule->action == KEEP && full) {
+		acts(rule, now);
+		sch->limit = U32_MAX;
+	}
+	ret = hook->enqueue(skb, sch, to_free);
+	sch->limit = limit;
+	return ret;
+}
+
+static struct sk_buff *dequeue(struct Qdisc *sch)
+{
+	struct sk_buff *skb = hook_of(sch)->dequeue(sch);
+	struct rule *rule;
+
+	for (rule = rules; skb && rule < rules + count; rule++) {
+		if (rule->inside != skb)
+			continue;
+		rule->inside = NULL;
+		if (ecn_of(skb) == rule->ecn)
+			continue;
+		acts(rule, ktime_get_real_ns());
+		if (skb->protocol == htons(ETH_P_IP))
+			ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, rule->ecn);
+		else
+			ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, rule->ecn);
+	}
+	return skb;
+}
+
+/* Replace the functions of the root qdisc of an interface, once. */
+static int hook_into(const char *interface)
+{
+	struct net_device *dev = NULL;
+	struct Qdisc *sch;
+	struct net *net;
+	int i;
+
+	down_read(&net_rwsem);
+	for_each_net(net) {
+		dev = __dev_get_by_name(net, interface);
+		if (dev)
+			break;
+	}
+	up_read(&net_rwsem);
+	if (!dev)
+		return -ENODEV;
+	sch = rtnl_dereference(dev->qdisc);
+	for (i = 0; i < hooked; i++)
+		if (hooks[i].sch == sch)
+			return 0;
+	hooks[hooked++] = (struct hook){ sch, sch->enqueue, sch->dequeue, interface };
+	sch_tree_lock(sch);
+	sch->enqueue = enqueue;
+	sch->dequeue = dequeue;
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int rule_read(const char *text, struct rule *rule)
+{
+	char action[8];
+
+	if (sscanf(text, "%7[^/]/%15[^/]/%u/%u/%u/%u/%llu/%llu/%llu", action, rule->interface,
+		   &rule->limited, &rule->from_port, &rule->to_port, &rule->sequence,
+		   &rule->from_ns, &rule->until_ns, &rule->number) != 9)
+		return -EINVAL;
+	for (rule->action = 0; rule->action < ARRAY_SIZE(actions); rule->action++)
+		if (!strcmp(actions[rule->action], action))
+			return 0;
+	return -EINVAL;
+}
+
+static int rules_set(const char *text, const struct kernel_param *parameter)
+{
+	char *copy = kstrdup(text, GFP_KERNEL), *rest = copy, *one;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (one = strsep(&rest, ",")))
+		err = count < MOST_RULES ? rule_read(one, &rules[count++]) : -E2BIG;
+	kfree(copy);
+	return err;
+}
+
+static int rules_get(char *buffer, const struct kernel_param *parameter)
+{
+	int i, length = 0;
+
+	for (i = 0; i < count; i++)
+		length += scnprintf(buffer + length, PAGE_SIZE - length, "%llu %llu %llu\n",
+				    rules[i].fitted, rules[i].acted, rules[i].first_ns);
+	return length;
+}
+
+static const struct kernel_param_ops rules_ops = { .set = rules_set, .get = rules_get };
+module_param_cb(rules, &rules_ops, NULL, 0400);
+MODULE_PARM_DESC(rules, "the packets, and what happens to them");
+
+static int __init interventions_init(void)
+{
+	int i, err = 0;
+
+	rtnl_lock();
+	for (i = 0; i < count && !err; i++)
+		err = hook_into(rules[i].interface);
+	rtnl_unlock();
+	return err;
+}
+module_init(interventions_init);
+
+MODULE_AUTHOR("the twoway authors");
+MODULE_DESCRIPTION("Another fate for packets that a run names");
+MODULE_LICENSE("GPL");

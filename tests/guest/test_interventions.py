@@ -1,0 +1,157 @@
+"""Interventions change the fate of the packet that they name, and nothing before it."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.running import LINUX, twoway, write_experiment
+from support.runs import carry_out
+from zstandard import ZstdDecompressor
+
+from twoway.contract.files import open_run_file
+from twoway.contract.judge import Verdict
+from twoway.contract.network import START_NS
+from twoway.errors import RunError
+from twoway.manifest import Intervened, read_manifest
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.runs.interventions import refuse_difference
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+# A download that fills a queue of 20 packets while it starts.
+LINE = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
+FILLS: dict[str, Any] = {**LINUX, "profile": {"directions": {"forward": LINE, "reverse": LINE}}}
+# The same with marks instead.
+CODEL = {**LINE, "queue_packets": 200, "aqm": "codel", "ecn": True}
+MARKS = {
+    **FILLS,
+    "profile": {"directions": {"forward": CODEL, "reverse": LINE}},
+    "stack": {"preset": "linux", "ecn": True},
+}
+
+
+def _run(folder: Path, document: dict[str, Any], *interventions: dict[str, Any]) -> Analysis:
+    path = write_experiment(folder, document | {"interventions": [*interventions]})
+    return Analysis(carry_out(path, folder / "results"))
+
+
+def _did(analysis: Analysis) -> Intervened:
+    did = analysis.run.manifest.interventions
+    assert did is not None
+    return did
+
+
+def _sequences(analysis: Analysis, packets: Any) -> list[int]:
+    base = analysis.run.flows.rows["base"][packets.flow, packets.half]
+    return [int(each) for each in (packets.seq - base) % 2**32]
+
+
+def _marked(analysis: Analysis) -> list[tuple[int, int]]:
+    """List time and sequence number of the packets that leave the queue with a mark."""
+    with open_run_file(analysis.run.folder, "pcap/r1-eth1.pcap.zst") as file:
+        rest = ZstdDecompressor().stream_reader(file).read()[24:]
+    found, first = [], None
+    while rest:
+        s, ns, size, _ = struct.unpack_from("<IIII", rest)
+        frame, rest = rest[16 : 16 + size], rest[16 + size :]
+        (sequence,) = struct.unpack_from(">I", frame, 38)
+        first = sequence if first is None else first
+        if frame[15] & 3 == 3:
+            found.append((s * 10**9 + ns, sequence - first))
+    return found
+
+
+def test_a_queue_keeps_the_packet_that_it_would_drop(tmp_path: Path) -> None:
+    """The packet that a full queue drops first is in it, one above the limit, and arrives."""
+    before = _run(tmp_path, FILLS)
+    lost = before.lost(before.connections["one"])
+    sequence, at_ns = _sequences(before, lost)[0], int(lost.time_ns[0])
+    after = _run(tmp_path, FILLS, {"keep": {"flow": "one", "sequence": sequence}})
+    assert _did(after).equal_until_ns == at_ns
+    now_lost = after.lost(after.connections["one"])
+    assert sequence not in _sequences(after, now_lost)
+    assert int(now_lost.time_ns.min(initial=at_ns + 1)) > at_ns
+    assert after.queues["forward"].all_packets.peak(at_ns - 1, at_ns + 1) == 21
+    assert {row.verdict for row in compute(after).fidelity} == {Verdict.PASS}
+    refuse_difference(before.run.folder, after.run.folder, at_ns)
+    with pytest.raises(RunError, match=r"differs from the original's before the first"):
+        refuse_difference(before.run.folder, after.run.folder, at_ns + 10**9)
+
+
+def test_all_losses_of_a_time_are_averted_together(tmp_path: Path) -> None:
+    """`keep` until a time lets every packet into the queue until then, and no later one."""
+    after = _run(tmp_path, FILLS, {"keep": {"queue": "forward", "until_s": 1}})
+    lost_ns = after.lost(after.connections["one"]).time_ns
+    assert lost_ns.min(initial=START_NS + 10**9) >= START_NS + 10**9
+    assert _did(after).happened[0].packets > 1
+
+
+def test_one_packet_is_dropped(tmp_path: Path) -> None:
+    """A queue that is never full drops the tenth packet of a flow, and only that."""
+    wide = {**LINE, "queue_packets": 2000}
+    document = {**FILLS, "profile": {"directions": {"forward": wide, "reverse": LINE}}}
+    after = _run(tmp_path, document, {"drop": {"flow": "one", "packet": 10}})
+    (at_ns,) = after.drops(after.queues["forward"]).time_ns
+    assert at_ns == _did(after).equal_until_ns
+    entered = after.queues["forward"].passed.packets.time_ns
+    assert [*entered[:10]] == [*entered[:9], at_ns]
+    assert {row.verdict for row in compute(after).fidelity} == {Verdict.PASS}
+
+
+def test_one_packet_gets_or_loses_a_mark(tmp_path: Path) -> None:
+    """`mark` marks a packet at a drop-tail queue, and `unmark` takes away CoDel's first mark."""
+    document = {**FILLS, "stack": MARKS["stack"]}
+    after = _run(tmp_path, document, {"mark": {"flow": "one", "from_s": 0.2}})
+    assert len(_marked(after)) == 1
+    before = _run(tmp_path, MARKS)
+    (at_ns, sequence), *_ = _marked(before)
+    without = _run(tmp_path, MARKS, {"unmark": {"flow": "one", "sequence": sequence}})
+    assert _did(without).equal_until_ns == at_ns
+    assert min(_marked(without)) > (at_ns, sequence)
+
+
+@pytest.mark.parametrize(
+    ("intervention", "problem"),
+    [
+        (
+            {"keep": {"flow": "one", "sequence": 3}},
+            "interventions.0.keep: the first packet of one with the sequence number 3 does not",
+        ),
+        (
+            {"drop": {"flow": "one", "packet": 10**6}},
+            "interventions.0.drop: packet 1000000 of one does not come to the queue: ",
+        ),
+        (
+            {"keep": {"flow": "one"}},
+            "interventions.0.keep: the first packet of one: the queue is not full when it comes",
+        ),
+        (
+            {"mark": {"flow": "one"}},
+            "interventions.0.mark: the first packet of one: it has a mark already, its sender does",
+        ),
+    ],
+)
+def test_a_packet_that_is_not_there_has_a_sentence(
+    tmp_path: Path, intervention: dict[str, Any], problem: str
+) -> None:
+    """A run whose intervention does not happen fails, and says why."""
+    with pytest.raises(RunError) as failure:
+        _run(tmp_path, {**FILLS, "duration_s": 1.1}, intervention)
+    assert str(failure.value).startswith(problem)
+
+
+def test_a_sysctl_changes_at_its_time(tmp_path: Path) -> None:
+    """A host's sysctl changes during the traffic; the command and the page say when."""
+    change = {"host": "h1", "at_s": 1.2, "sysctls": {"net.ipv4.tcp_reordering": 9}}
+    path = write_experiment(tmp_path, FILLS | {"interventions": [{"set": change}]})
+    done = twoway("run", path, "--results", tmp_path / "results")
+    said = done.stderr.splitlines()
+    assert done.returncode == 0
+    assert "at 1.200000000 s: set net.ipv4.tcp_reordering=9 at h1" in said
+    runs = sorted((tmp_path / "results/small").iterdir())
+    did = read_manifest(runs[-1]).interventions
+    assert did is not None
+    assert did.original == runs[0].name
+    assert "Before 1.200000000 s all captures equal those" in (runs[-1] / "report.html").read_text()

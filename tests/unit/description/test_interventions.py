@@ -1,0 +1,97 @@
+"""Interventions are checked before they run, and reach the plan only of their own runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.running import LINUX, problems_of, write_experiment
+
+from twoway.contract.plan import Copy, LoadModule
+from twoway.plan.plan import build_plan
+from twoway.runs.points import load_point
+
+MANAGED = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "aqm": "fq_codel"}
+
+
+@pytest.mark.parametrize(
+    ("intervention", "problem"),
+    [
+        ({"drop": {"flow": "onne"}}, '0.drop.flow: no connection "onne"; did you mean "one"?'),
+        ({"drop": {"queue": "up"}}, '0.drop.queue: no queue "up"; there are forward, reverse'),
+        ({"drop": {"packet": 3}}, "0.drop.queue: without a flow, one of forward, reverse"),
+        (
+            {"drop": {"flow": "one", "queue": "reverse", "sequence": 5}},
+            "0.drop.queue: no data of one pass reverse, but forward",
+        ),
+        (
+            {"drop": {"queue": "forward", "sequence": 5}},
+            "0.drop.sequence: needs a flow, got 5 of any",
+        ),
+        (
+            {"keep": {"flow": "one", "until_s": 1, "packet": 2}},
+            "0.keep.packet: not with until_s, got 2",
+        ),
+        (
+            {"keep": {"flow": "one", "from_s": 1, "until_s": 1}},
+            "0.keep.until_s: must be above from_s (1), got 1",
+        ),
+        (
+            {"unmark": {"flow": "one", "until_s": 1}},
+            "0.unmark.until_s: `unmark` takes one packet, got 1",
+        ),
+        (
+            {"drop": {"flow": "one", "from_s": 3}},
+            "0.drop.from_s: must be at most duration_s (2), got 3",
+        ),
+        (
+            {"set": {"host": "h3", "at_s": 1, "sysctls": {}}},
+            '0.set.host: no host "h3"; there are h1, h2',
+        ),
+        (
+            {"set": {"host": "h1", "at_s": 2, "sysctls": {}}},
+            "0.set.at_s: must be below duration_s (2), got 2",
+        ),
+        (
+            {"set": {"host": "h1", "at_s": 1, "sysctls": {"net.ipv4.tcp_retries2": 256}}},
+            "0.set.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got 256",
+        ),
+        ({}, "0: takes one of drop, keep, mark, unmark, set; got none"),
+        (
+            {"drop": {"flow": "one"}, "keep": {"flow": "one"}},
+            "0: takes one of drop, keep, mark, unmark, set; got drop, keep",
+        ),
+    ],
+)
+def test_a_mistake_has_a_sentence(
+    tmp_path: Path, intervention: dict[str, Any], problem: str
+) -> None:
+    """An intervention in what the experiment does not have is named with field and value."""
+    path = write_experiment(tmp_path, {**LINUX, "interventions": [intervention]})
+    (found,) = problems_of(str(path))
+    assert found.startswith(f"interventions.{problem}")
+
+
+def test_a_manager_drops_for_its_own_reasons(tmp_path: Path) -> None:
+    """A queue with a manager cannot be made to keep a packet."""
+    document = {**LINUX, "profile": {"directions": {"forward": MANAGED, "reverse": MANAGED}}}
+    path = write_experiment(tmp_path, document | {"interventions": [{"keep": {"flow": "one"}}]})
+    (found,) = problems_of(str(path))
+    assert found == (
+        "interventions.0.keep.queue: forward drops by its manager; `keep` is for drop-tail queues"
+    )
+
+
+def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
+    """Steps for an intervention come after all others of the set-up, and of the teardown."""
+    plain = build_plan(load_point(str(write_experiment(tmp_path, LINUX))), in_kernel=True)
+    asked = {**LINUX, "interventions": [{"drop": {"flow": "one", "from_s": 1.5, "packet": 2}}]}
+    plan = build_plan(load_point(str(write_experiment(tmp_path, asked))), in_kernel=True)
+    *setup, module = plan.setup
+    *teardown, outcome = plan.teardown
+    assert (*setup,) == plain.setup
+    assert (*teardown,) == plain.teardown
+    assert isinstance(module, LoadModule)
+    assert isinstance(outcome, Copy)
+    assert module.run[2:] == ("rules=drop/r1-eth1/1/40001/5001/0/946684831500000000/0/2",)
+    assert outcome.file == "interventions.txt"
+    assert plan.guest_only == ("interventions",)

@@ -1,0 +1,155 @@
+"""Interventions: other fates of single packets, and settings that change during the traffic."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from twoway.contract.model import Model, Name, NonNegative, Positive
+from twoway.contract.network import CHANGE_NS, Connection, whole_ns
+from twoway.description.graph import Graph, PlacedQueue
+from twoway.description.sysctls import Sysctls
+from twoway.links.direction import Direction
+from twoway.links.dtm import Channel
+from twoway.messages import meant
+
+
+class PacketName(Model):
+    """A packet, by what a capture shows: the first that comes to a queue and fits all fields."""
+
+    flow: Name | None = Field(
+        default=None, description="a connection, as in metrics: its data, or its ACKs; any without"
+    )
+    queue: Name | None = Field(
+        default=None,
+        description="a direction of the profile; by default the slowest that the flow's data pass",
+    )
+    sequence: Annotated[int, Field(ge=1, lt=2**32)] | None = Field(
+        default=None,
+        description="number of its first byte of data, which Wireshark shows: the flow's first "
+        "byte is 1",
+    )
+    packet: Annotated[int, Field(ge=1, lt=2**32)] = Field(
+        default=1, description="not the first packet that fits, but the one with this number"
+    )
+    from_s: NonNegative = Field(
+        default=0, description="time from which packets count, after the traffic's start"
+    )
+    until_s: Positive | None = Field(
+        default=None, description="instead of one packet, each that fits from from_s until then"
+    )
+
+
+class HostSysctls(Model):
+    """Sysctls of a host, from a time on."""
+
+    host: Name = Field(description="the host")
+    sysctls: Sysctls = Field(description="values by name")
+    at_s: Positive = Field(description="time of the change, after the traffic's start")
+
+
+class Intervention(Model):
+    """A change to a run: one of its fields."""
+
+    drop: PacketName | None = Field(default=None, description="the queue drops it")
+    keep: PacketName | None = Field(
+        default=None, description="a full drop-tail queue takes it, beyond its limit"
+    )
+    mark: PacketName | None = Field(
+        default=None, description="it comes to the queue with a mark of congestion (CE)"
+    )
+    unmark: PacketName | None = Field(
+        default=None, description="the queue's manager does not mark it"
+    )
+    set: HostSysctls | None = Field(default=None, description="a host gets other sysctls")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            got = ", ".join(sorted(self.model_fields_set)) or "none"
+            raise ValueError(f"takes one of {', '.join(type(self).model_fields)}; got {got}")
+        return self
+
+    @property
+    def packet(self) -> tuple[str, PacketName] | None:
+        """The action and the packet; None for a change of settings."""
+        (action,) = self.model_fields_set
+        named = getattr(self, action)
+        return (action, named) if isinstance(named, PacketName) else None
+
+
+def queue_of(
+    named: PacketName, connections: Mapping[str, Connection], graph: Graph
+) -> PlacedQueue | None:
+    """Find the queue of a packet; None if the topology has none of that name."""
+    flow = connections.get(named.flow or "")
+    wanted = named.queue or (flow.direction if flow else None)
+    return next((queue for queue in graph.placed_queues if queue.name == wanted), None)
+
+
+def drops_when_full_alone(direction: Direction) -> bool:
+    """Tell whether a direction's queue drops only what finds its limit of packets in it."""
+    return direction.manager is None and not direction.elements.has(Channel)
+
+
+class Surroundings(NamedTuple):
+    """What interventions may name: a run's duration, connections, nodes and links."""
+
+    duration_s: float
+    connections: Mapping[str, Connection]
+    graph: Graph
+    directions: Mapping[str, Direction]
+
+
+def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> Iterator[str]:
+    """List interventions in what an experiment does not have, each after its field."""
+    for number, each in enumerate(asked):
+        if found := each.packet:
+            action, named = found
+            problems = [*_place_problems(action, named, of), *_time_problems(action, named, of)]
+            yield from (f"interventions.{number}.{action}{problem}" for problem in problems)
+        elif each.set:
+            yield from (f"interventions.{number}.set{p}" for p in _host_problems(each.set, of))
+
+
+def _host_problems(change: HostSysctls, of: Surroundings) -> Iterator[str]:
+    if change.host not in of.graph.hosts:
+        yield f'.host: no host "{change.host}"; there are {", ".join(of.graph.hosts)}'
+    if whole_ns(change.at_s) + CHANGE_NS > whole_ns(of.duration_s):
+        yield f".at_s: must be below duration_s ({of.duration_s:g}), got {change.at_s:g}"
+
+
+def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:
+    if named.flow and named.flow not in of.connections:
+        guess, known = meant(named.flow, of.connections), ", ".join(of.connections)
+        yield f'.flow: no connection "{named.flow}"{guess}; there are {known}'
+        return
+    queue = queue_of(named, of.connections, of.graph)
+    if queue is None:
+        names = ", ".join(q.name for q in of.graph.placed_queues)
+        wrong = f'no queue "{named.queue}"; there are' if named.queue else "without a flow, one of"
+        yield f".queue: {wrong} {names}"
+        return
+    if named.flow:
+        flow = of.connections[named.flow]
+        passed = flow.directions if named.sequence else flow.directions + flow.ack_directions
+        if queue.name not in passed:
+            yield f".queue: no data of {named.flow} pass {queue.name}, but {', '.join(passed)}"
+    elif named.sequence:
+        yield f".sequence: needs a flow, got {named.sequence} of any"
+    if action == "keep" and not drops_when_full_alone(of.directions[queue.direction]):
+        yield f".queue: {queue.name} drops by its manager; `keep` is for drop-tail queues"
+
+
+def _time_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:
+    latest, field = named.from_s, "from_s"
+    if named.until_s is not None:
+        latest, field = named.until_s, "until_s"
+        if action == "unmark":
+            yield f".until_s: `unmark` takes one packet, got {named.until_s:g}"
+        if named.packet != 1:
+            yield f".packet: not with until_s, got {named.packet}"
+        if named.until_s <= named.from_s:
+            yield f".until_s: must be above from_s ({named.from_s:g}), got {named.until_s:g}"
+    if whole_ns(latest) > whole_ns(of.duration_s):
+        yield f".{field}: must be at most duration_s ({of.duration_s:g}), got {latest:g}"
