@@ -89,6 +89,8 @@ class Host(_Quoted):
     """The settings of one host."""
 
     stack: Stack
+    gso: bool = Field(default=False, description="its packets of many segments are not cut")
+    gro: bool = Field(default=False, description="it merges segments that arrive")
 
 
 class Axis(_Quoted):

@@ -10,6 +10,7 @@ from support.running import FLOW, LINUX, twoway, write_experiment
 from support.runs import carry_out
 
 from twoway.contract.metrics import Metrics
+from twoway.manifest import read_manifest
 from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -53,6 +54,18 @@ def test_pacing_by_socket_and_by_qdisc(
 ) -> None:
     """SO_MAX_PACING_RATE, and fq's maxrate, hold a flow below the line's 8 Mbit/s."""
     assert 1.8 < goodput_mbit(run_with(tmp_path, socket, hosts=hosts)) < 2
+
+
+@pytest.mark.parametrize("hosts", [{}, {"h2": {"gro": True}}, {"h1": {"gso": True}}])
+def test_frames_of_many_segments(tmp_path: Path, hosts: dict[str, Any]) -> None:
+    """With gso alone a link carries frames of several segments; other checks of the run hold."""
+    run = run_with(tmp_path, {}, hosts=hosts)
+    assert 7.5 < goodput_mbit(run) < 8
+    packets, _ = read_capture(run / "pcap/r1-eth1.pcap.zst", every_protocol=True)
+    size = int(max(packets.frame_bytes))
+    assert (size > 2 * 1514) if "h1" in hosts else (size == 1514)
+    said = [each.what for each in read_manifest(run).not_proven]
+    assert any("frames have the sizes" in each for each in said) == bool(hosts)
 
 
 def test_a_small_send_buffer_limits(tmp_path: Path) -> None:

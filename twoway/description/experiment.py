@@ -308,6 +308,11 @@ class Experiment(Model):
         settings = self.routers.get(node) or self.hosts.get(node)
         return settings.qdisc if settings else None
 
+    @property
+    def has_gso(self) -> bool:
+        """True if a host sends packets of many segments whole."""
+        return any(host.gso for host in self.hosts.values())
+
     def sysctls_of(self, node: str, *, router: bool) -> Mapping[str, int | str]:
         """Return the sysctls that the file gives a node."""
         if not router:

@@ -28,6 +28,27 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     ]
 
 
+def gso_problems(profile: Profile, experiment: Experiment) -> list[str]:
+    """List links whose captures cannot follow the packets of many segments that hosts send."""
+    cutting = [
+        f"directions.{name}.{link.manager.FIELD}"
+        for name, link in profile.directions.items()
+        if link.manager and link.manager.cuts_segments
+    ]
+    cutting += [
+        f"directions.{name}.{link.rate_shaper.FIELD}"
+        for name, link in profile.directions.items()
+        if link.rate_shaper
+    ]
+    cutting += ["half_duplex"] * (profile.half_duplex is not None)
+    return [
+        f"hosts.{host}.gso: {field} cuts packets of many segments, which captures cannot follow"
+        for host, each in experiment.hosts.items()
+        for field in cutting
+        if each.gso
+    ]
+
+
 def own_qdisc_problems(profile: Profile, graph: Graph, experiment: Experiment) -> list[str]:
     """List routers with a qdisc of their own and no interface for it."""
     links = [(profile.directions[name], name) for name in graph.queues]

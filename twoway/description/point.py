@@ -32,7 +32,12 @@ from twoway.description.matrix import (
 )
 from twoway.description.own_modules import OwnModule
 from twoway.description.parsing import shown
-from twoway.description.placement import own_qdisc_problems, placement_problems, setting_problems
+from twoway.description.placement import (
+    gso_problems,
+    own_qdisc_problems,
+    placement_problems,
+    setting_problems,
+)
 from twoway.description.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.description.reading import (
     ExperimentSource,
@@ -313,7 +318,8 @@ def make_point(
         if isinstance(experiment.profile, str):
             raise SpecError([f"{shown_path(Path(written.where))}: {each}" for each in problems])
         raise SpecError([f"{where}: profile.{each}" for each in problems])
-    if problems := own_qdisc_problems(profile, graph, experiment):
+    problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
+    if problems:
         raise SpecError([f"{where}: {each}" for each in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]

@@ -157,6 +157,16 @@ class HostSettings(Model):
         description="length of its interface's queue, which pfifo_fast and pfifo take as their "
         "limit; by default the device's, 1000",
     )
+    gso: bool = Field(
+        default=False,
+        description="its interface, and those of all routers, take packets of many segments: the "
+        "link carries and counts them whole, as captures show; by default the kernel cuts them as "
+        "they leave",
+    )
+    gro: bool = Field(
+        default=False,
+        description="its interface merges segments that arrive at once, as captures show",
+    )
 
 
 def with_stacks(given: Any) -> Any:

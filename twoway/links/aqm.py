@@ -51,6 +51,11 @@ class ActiveQueue(QueueByWord):
         return not self.word.startswith("cake")
 
     @property
+    def cuts_segments(self) -> bool:
+        """True for cake, which serves segments one by one."""
+        return not self.is_under_htb
+
+    @property
     def why_no_ecn(self) -> str:
         """The reason why the field `ecn` is refused; empty if it is allowed."""
         if self.word in _ALWAYS_MARKS:

@@ -189,6 +189,11 @@ class ManagedQueue(Element):
         return False
 
     @property
+    def cuts_segments(self) -> bool:
+        """True if it cuts a packet of many segments."""
+        return False
+
+    @property
     def is_under_htb(self) -> bool:
         """True if HTB keeps a rate_mbit."""
         return True

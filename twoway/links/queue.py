@@ -26,6 +26,11 @@ class TcQueue(TcWords, ManagedQueue):
         """True if a packet may wait although the link is free."""
         return not self.never_holds
 
+    @property
+    def cuts_segments(self) -> bool:
+        """True if cake or tbf is in the tree."""
+        return not {"cake", "tbf"}.isdisjoint(self.tc.split())
+
     def setting_problems(self, setting: Setting) -> list[str]:
         """Refuse what the guest's kernel lacks; of other kernels no list is known."""
         lacking = self.lacking() if setting.kernel in (None, "guest") else ""

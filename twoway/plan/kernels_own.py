@@ -64,11 +64,18 @@ def _reason(name: str) -> str:
 
 
 def not_proven(point: Point) -> tuple[NotProven, ...]:
-    """List what no check proves because hosts have the kernel's own defaults."""
+    """List what no check proves of hosts with the kernel's own defaults, or with offloads."""
     stack_of = point.experiment.stack_of
     receivers = sorted({c.to for c in point.connections if stack_of(c.to).is_linux})
     windows = [c.name for c in point.connections if c.window_packets and stack_of(c.from_).is_linux]
-    found = []
+    experiment, found = point.experiment, list[NotProven]()
+    merging = [n for n, host in experiment.hosts.items() if host.gso or host.gro]
+    if merging:
+        what = f"that frames have the sizes that a wire carries ({', '.join(merging)})"
+        found.append(NotProven(what=what, why="gso and gro make one frame of several segments"))
+    if experiment.has_gso:
+        why = "a frame of several segments takes the time of headers that captures do not have"
+        found.append(NotProven(what="when packets leave their queues", why=why))
     if receivers:
         what = f"when data have an ACK from {', '.join(receivers)}"
         why = "Linux delays, defers and compresses ACKs"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
+from twoway.description.experiment import Experiment
 from twoway.description.graph import Graph
 from twoway.description.recorded import DEFAULT, Route
 from twoway.description.stack import Stack
@@ -36,8 +37,8 @@ FIELDS_OF = {
     "net.ipv4.tcp_pacing_ss_ratio": "pacing",
 }
 _PACING = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
-# Offloads that merge, split or defer packets; off on every interface.
-OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
+# Offloads that merge, split or defer packets; off on every interface, unless the file has them on.
+_OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 
 
 def root_sysctls(most_bytes: int | None) -> dict[str, int | str]:
@@ -152,6 +153,16 @@ def link_command(stack: Stack, interface: Interface, mtu_bytes: int, txqueuelen:
     if txqueuelen is not None:
         size += f" txqueuelen {txqueuelen}"
     return f"link set dev {interface.name} {size}"
+
+
+def offloads_off(experiment: Experiment, node: str, *, host: bool) -> tuple[str, ...]:
+    """List the offloads of a node's interfaces that are off.
+
+    GRO of veth is one of receiving alone; all others belong to packets of many segments.
+    """
+    own = experiment.settings_of(node)
+    gso = own.gso if host else experiment.has_gso
+    return tuple(each for each in _OFFLOADS if not (own.gro if each == "gro" else gso))
 
 
 def neighbour_commands(graph: Graph, interface: Interface, ip: IpVersion) -> list[str]:

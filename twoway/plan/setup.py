@@ -123,14 +123,15 @@ def _node_setup(point: Point, node: str, most_bytes: int | None) -> list[Step]:
         if ipv6
         else personality.no_ipv6_sysctls()
     )
-    stack = point.experiment.stack_of(node)
+    stack, host = point.experiment.stack_of(node), node in point.graph.hosts
+    off = personality.offloads_off(point.experiment, node, host=host)
     sysctls |= personality.node_sysctls(stack, most_bytes, router=router)
     if node not in point.graph.switches:
         sysctls |= point.experiment.sysctls_of(node, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(
-            SetOffloads(node=node, interface=interface.name, off=personality.OFFLOADS)
+            SetOffloads(node=node, interface=interface.name, off=off)
             for interface in point.graph.of(node)
         ),
         *(_ip_setup(point, node, ip) for ip in ((4, 6) if ipv6 else (4,))),

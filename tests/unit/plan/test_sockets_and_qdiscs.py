@@ -7,9 +7,12 @@ import pytest
 from support.plans import planned
 from support.running import FLOW, LINUX, problems_of, write_experiment
 
-from twoway.contract.plan import Check, Plan, Program
+from twoway.contract.plan import Check, Plan, Program, SetOffloads
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
+
+LINE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
+CAKE = {"directions": {"forward": {**LINE, "aqm": "cake"}, "reverse": LINE}}
 
 
 def ends(plan: Plan) -> list[str]:
@@ -63,6 +66,24 @@ def test_a_host_has_its_qdisc(tmp_path: Path, qdisc: Any, words: str) -> None:
     assert "qdisc replace dev h2-eth0 root handle 1: pfifo_fast" in lines(plan, "h2")
 
 
+@pytest.mark.parametrize(
+    ("host", "on"),
+    [
+        ({}, {}),
+        ({"gro": True}, {"h1": {"gro"}}),
+        ({"gso": True}, {n: {"tso", "gso", "tx", "rx", "sg"} for n in ("h1", "r1", "r2")}),
+    ],
+)
+def test_offloads_that_are_on(
+    tmp_path: Path, host: dict[str, Any], on: dict[str, set[str]]
+) -> None:
+    """GRO is one host's; packets of many segments stay whole at their host and at all routers."""
+    plan = planned(tmp_path, {**LINUX, "hosts": {"h1": host}})
+    steps = [step for step in plan.setup if isinstance(step, SetOffloads)]
+    every = {"tso", "gso", "gro", "tx", "rx", "sg"}
+    assert {s.node: every - {*s.off} for s in steps if every - {*s.off}} == on
+
+
 def test_a_sweep_sets_both(tmp_path: Path) -> None:
     """A host's qdisc and an option of a flow's sockets are axes of a sweep."""
     axes = {
@@ -84,6 +105,14 @@ def test_a_sweep_sets_both(tmp_path: Path) -> None:
         (
             {"flows": [{**FLOW, "socket": {"no_delay": True}}]},
             'flows.0.socket.no_delay: unknown field; did you mean "nodelay"?',
+        ),
+        (
+            {"hosts": {"h1": {"gso": True}}, "profile": CAKE},
+            "hosts.h1.gso: directions.forward.aqm cuts packets of many segments",
+        ),
+        (
+            {"hosts": {"h1": {"gso": True}}, "profile": "made-cell"},
+            "hosts.h1.gso: directions.forward.rate cuts packets of many segments",
         ),
         ({"hosts": {"h1": {"txqueuelen": -1}}}, "hosts.h1.txqueuelen: must be greater than"),
         (
