@@ -34,15 +34,18 @@ def test_cubic_without_hystart_loses_more_at_the_start(tmp_path: Path) -> None:
     flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}
     fields = {**SMALL, "profile": "line", "flows": [flow], "duration_s": 2, "warm_up_s": 0}
     lost = {}
-    for hystart in (0, 1):
-        set_to = {**fields, "modules": {"tcp_cubic": {"hystart": hystart}}, "stack": {}}
+    for hystart, given in ((0, {"cubic": {"hystart": 0}}), (1, {})):
+        set_to = {**fields, "flows": [{**flow, **given}], "stack": {}}
+        if not given:
+            set_to["modules"] = {"tcp_cubic": {"hystart": hystart}}
         path = write_experiment(tmp_path, set_to, f"hystart-{hystart}")
         lost[hystart] = measure(path, tmp_path / "results")["metrics"]["drops_data.forward"][
             "value"
         ]
         manifest = read_manifest((tmp_path / "results/latest").resolve())
-        recorded = manifest.experiment.model_dump()["modules"]
-        assert recorded == {"tcp_cubic": {"hystart": hystart}}
+        recorded = manifest.experiment.model_dump()
+        own, all_flows = recorded["flows"][0]["cubic"], recorded["modules"].get("tcp_cubic")
+        assert (own or all_flows) == {"hystart": hystart}
     assert lost[0] > 10 * lost[1] > 0
 
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 from twoway.contract.expression import Derived
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
 from twoway.contract.network import IpVersion, whole_ns
-from twoway.description.congestion import CONTROLS
+from twoway.description.congestion import CONTROLS, KERNELS_OWN
 from twoway.description.datagrams import Datagrams
 from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
@@ -130,7 +130,10 @@ class Connections(Model):
     )
 
 
-# A flow has a field for every kind of traffic; mypy does not accept a computed base.
+Parameters = dict[Name, Whole | ModuleValue]
+
+# A flow has a field for every kind of traffic, and for every control of the kernel with parameters;
+# mypy does not accept a computed base.
 if TYPE_CHECKING:
     TrafficFields = Connections
 else:
@@ -140,6 +143,14 @@ else:
         **{
             name: (kind | None, Field(default=None, description=kind.DESCRIPTION))
             for name, kind in kinds().items()
+        },
+        **{
+            name: (
+                Parameters | None,
+                Field(default=None, description=f"parameters of {name}, such as {known[0]}"),
+            )
+            for name, known in KERNELS_OWN.items()
+            if known
         },
     )
 
@@ -153,6 +164,12 @@ class Flow(TrafficFields):
         if self.count == 1:
             return [self.name]
         return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+
+    @property
+    def controls(self) -> dict[str, Parameters]:
+        """The parameters given for controls of the kernel, by the control."""
+        given = {name: getattr(self, name) for name, known in KERNELS_OWN.items() if known}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def traffics(self) -> dict[str, Traffic]:
@@ -219,7 +236,7 @@ class Experiment(Model):
     programs: Annotated[list[HostProgram], Field(max_length=100)] = Field(
         default=[], description="programs of the host's file system, such as curl"
     )
-    modules: dict[Name, dict[Name, Whole | ModuleValue]] = Field(
+    modules: dict[Name, Parameters] = Field(
         default={},
         description="parameters of the kernel modules in use, by module name; of the kernel's own "
         "controls, too, as tcp_cubic",
@@ -294,6 +311,15 @@ class Experiment(Model):
     )
 
     _stacks = model_validator(mode="before")(with_stacks)
+
+    @property
+    def parameters(self) -> dict[str, Parameters]:
+        """Parameters by module: those of `modules`, and of flows' controls."""
+        found = dict(self.modules)
+        for flow in self.flows:
+            for control, given in flow.controls.items():
+                found[f"tcp_{control}"] = {**found.get(f"tcp_{control}", {}), **given}
+        return found
 
     def stack_of(self, node: str) -> Stack:
         """Return a node's stack; that of routers and switches is the experiment's."""

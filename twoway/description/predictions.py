@@ -131,7 +131,7 @@ def setup_of(
         acks_every_segment=experiment.stack.acks == "every-segment",
         warm_up_s=experiment.warm_up_s,
         duration_s=experiment.duration_s,
-        modules=experiment.modules,
+        modules=experiment.parameters,
         parameters=experiment.topology.parameters,
         pacing=experiment.stack.pacing,
         receive_window_packets=experiment.stack.receive_window_packets,

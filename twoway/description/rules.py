@@ -232,7 +232,11 @@ def _module_problems(
         | {c.module for c in in_use.values() if c.module}
         | {f"tcp_{control}" for control in kernels}
     )
-    for name, given in experiment.modules.items():
+    first = _first_given(experiment)
+    problems += _control_problems(experiment, first)
+    for name, given in experiment.parameters.items():
+        if name not in used and name not in experiment.modules:
+            continue  # a flow of another control has it: see above
         if name not in used:
             problems.append(f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}")
             continue
@@ -242,17 +246,49 @@ def _module_problems(
         else:
             known = module_parameters(name) if kernels_own is None else kernels_own
         problems += [
-            f"modules.{name}.{parameter}: no such parameter; "
+            f"{first[name, parameter][0]}: no such parameter; "
             f"{name} has {', '.join(known) or 'none'}"
             for parameter in given
             if parameter not in known
         ]
         problems += [
-            f"modules.{name}.{parameter}: must be a whole number of 32 bits, got {value!r}"
+            f"{first[name, parameter][0]}: must be a whole number of 32 bits, got {value!r}"
             for parameter, value in given.items()
             if kernels_own and parameter in known and not _has_32_bits(value)
         ]
     return problems
+
+
+def _first_given(experiment: Experiment) -> dict[tuple[str, str], tuple[str, int | str]]:
+    """List the first field, and its value, that gives each parameter of each module."""
+    first: dict[tuple[str, str], tuple[str, int | str]] = {
+        (module, name): (f"modules.{module}.{name}", value)
+        for module, given in experiment.modules.items()
+        for name, value in given.items()
+    }
+    for index, flow in enumerate(experiment.flows):
+        for control, given in flow.controls.items():
+            for name, value in given.items():
+                field = f"flows.{index}.{control}.{name}"
+                first.setdefault((f"tcp_{control}", name), (field, value))
+    return first
+
+
+def _control_problems(
+    experiment: Experiment, first: Mapping[tuple[str, str], tuple[str, int | str]]
+) -> Iterator[str]:
+    """List parameters of flows' controls that the kernel, with one value for all, cannot have."""
+    for index, flow in enumerate(experiment.flows):
+        for control in flow.controls:
+            if control != flow.congestion:
+                yield f"flows.{index}.{control}: the flow's congestion is {flow.congestion}"
+        for (module, name), (field, value) in first.items():
+            own = flow.controls.get(flow.congestion, {}).get(name)
+            inherits = own is None and field.startswith("modules.")
+            if module == f"tcp_{flow.congestion}" and not inherits and str(own) != str(value):
+                got = "none" if own is None else own
+                why = f"one value holds for all flows of a run, {field} is {value}"
+                yield f"flows.{index}.{flow.congestion}.{name}: {why}, got {got}"
 
 
 def _has_32_bits(value: int | str) -> bool:

@@ -57,7 +57,7 @@ def build_plan(
             *point.profile.guest_only,
             *(f"topology.name: switch {switch}" for switch in point.graph.switches),
             *(f"own_modules.{module.name}" for module in point.own_modules),
-            *(f"modules.{name}" for name in chosen.modules if parameters_in_kernel(name)),
+            *(f"modules.{name}" for name in chosen.parameters if parameters_in_kernel(name)),
             *(f"programs.{program.name}" for program in chosen.programs),
             *(("interventions",) if chosen.interventions else ()),
         ),

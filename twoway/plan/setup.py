@@ -92,16 +92,20 @@ def _modules(point: Point, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
                 parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
     for module, parameters in sorted(variants.items()):
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
-        values |= {n: str(value) for n, value in point.experiment.modules.get(module, {}).items()}
+        values |= {
+            n: str(value) for n, value in point.experiment.parameters.get(module, {}).items()
+        }
         yield LoadModule(module=module, parameters=values)
     for own in point.own_modules:
-        given = {n: str(value) for n, value in point.experiment.modules.get(own.name, {}).items()}
+        given = {
+            n: str(value) for n, value in point.experiment.parameters.get(own.name, {}).items()
+        }
         yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
 
 
 def _parameters(point: Point) -> Iterable[SetParameters]:
     """Set the parameters of controls that are part of the kernel."""
-    for name, given in point.experiment.modules.items():
+    for name, given in point.experiment.parameters.items():
         if parameters_in_kernel(name) and given:
             values = {parameter: str(value) for parameter, value in given.items()}
             yield SetParameters(module=name, parameters=values)

@@ -393,6 +393,37 @@ def test_a_topology_may_be_its_name(tmp_path: Path) -> None:
     assert "leads to no field" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("of_first", "of_second", "problem"),
+    [
+        ({"cubic": {"hystart": 0}}, {"cubic": {"hystart": 0}}, ""),
+        ({"cubic": {"hystart": 0}}, {"congestion": "bbr"}, ""),
+        (
+            {"cubic": {"hystart": 0}},
+            {"cubic": {"hystart": 1}},
+            "one value holds for all flows of a run, flows.0.cubic.hystart is 0, got 1",
+        ),
+        ({}, {"cubic": {"beta": 512}}, "flows.0.cubic.beta: one value holds for all flows of a r"),
+        ({}, {"cubic": {"hystartt": 0}}, "flows.1.cubic.hystartt: no such parameter; tcp_cubic ha"),
+        ({}, {"cubic": {"hystart": "no"}}, "flows.1.cubic.hystart: must be a whole number of 32 b"),
+        ({}, {"vegas": {"alpha": 2}}, "flows.1.vegas: the flow's congestion is cubic"),
+        ({}, {"reno": {"alpha": 2}}, "flows.1.reno: unknown field"),
+    ],
+)
+def test_parameters_of_a_flows_control(
+    tmp_path: Path, of_first: dict[str, Any], of_second: dict[str, Any], problem: str
+) -> None:
+    """Flows give parameters of their control; different ones are refused."""
+    flow = {"name": "a", "from": "h1", "to": "h2", "congestion": "cubic"}
+    flows = [{**flow, **of_first}, {**flow, "name": "b", **of_second}]
+    if problem:
+        assert problem in _vet(tmp_path, flows=flows)
+    else:
+        path = write_experiment(tmp_path, {**SMALL, "flows": flows})
+        given = load_point(str(path)).experiment.parameters
+        assert given == {"tcp_cubic": {"hystart": 0}}
+
+
 def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
     """A control of the kernel takes its own parameters, as numbers, if a flow uses it."""
     flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}
