@@ -15,7 +15,7 @@ from capture_analysis.facts.facts import (
     RateSource,
     opposite,
 )
-from capture_analysis.facts.gap_modes import Modes, modes
+from capture_analysis.facts.gap_modes import TRAIN_GAPS, Modes, modes
 
 # The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
 # data's transmission times unless ACKs are compressed.
@@ -68,7 +68,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     by_acks = choice.best(
         found,
         {
-            RateSource.ACKS: _own(acks, bits * ~known.acks_back_to_back, facts, _PEAK),
+            RateSource.ACKS: _by_acks(acks, bits * ~known.acks_back_to_back, facts),
             RateSource.LINK_ACKS: _of_link(
                 acks, bits, head, _PEAK, shortest_ns=known.back_to_back_ns
             ),
@@ -190,6 +190,24 @@ class _Choice:
 def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
     """Find the modes of the gaps between each direction's own packets."""
     return modes(view.direction, bits, view["gap_ns"], len(facts), peak, _in_trains(view))
+
+
+def _by_acks(acks: View, bits: FloatArray, facts: Facts) -> Modes:
+    """Find the modes of the gaps between a direction's ACKs.
+
+    If data left much closer together than its ACKs came at the mode, the path made this pace, and
+    no application.
+    """
+    found = _own(acks, bits, facts, _PEAK)
+    gap_ns = acks["gap_ns"]
+    sent_ns = acks["time_ns"] - acks["rtt_ns"]
+    timed = (acks["rtt_ns"] >= 0) & (gap_ns > 0) & (bits > 0)
+    timed[1:] &= acks["rtt_ns"][:-1] >= 0
+    sent_gap_ns = np.diff(sent_ns, prepend=0)
+    spread = timed & (sent_gap_ns >= 0) & (2 * sent_gap_ns < gap_ns)
+    pace = np.abs(bits * 1e9 / np.maximum(gap_ns, 1) / acks.spread(found.rate_bit) - 1) <= AGREES
+    count = np.bincount(acks.direction, spread & pace, len(facts))
+    return replace(found, paused=found.paused | (count >= TRAIN_GAPS))
 
 
 def _in_trains(data: View) -> BoolArray:

@@ -24,7 +24,7 @@ _PAUSES, _PAUSE = 3, 2.0
 # A packet is small up to this share of the usual size; this number of them shows a rule.
 _SMALL, _FEW = 0.5, 5
 # Gaps of packets that were sent together, for a rate that no packets of another size show.
-_TRAIN_GAPS = 10
+TRAIN_GAPS = 10
 # Number of gaps in a row that are alike by more than chance.
 EVEN = 16
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
@@ -145,7 +145,7 @@ def _test_sizes(  # noqa: PLR0917 - columns of one table
     same_gap = count(small & (np.abs(alike - 1) <= 2 * AGREES))
     result.flat[:] = (same_gap >= _FEW) & (2 * same_gap >= count(small))
     at_rate = count(small & agrees)
-    result.trains[:] = (at_rate >= _FEW) | (count(agrees & train) >= _TRAIN_GAPS)
+    result.trains[:] = (at_rate >= _FEW) | (count(agrees & train) >= TRAIN_GAPS)
 
 
 def _evenly(key: IntArray, group: IntArray, slower: BoolArray) -> BoolArray:

@@ -18,8 +18,9 @@ comes from gaps that do not grow with the packet: if half of the small packets, 
 large as the others, come at the others' gap, an application keeps that pace. The rate is a guess
 unless small packets come at it, too, or ten gaps lie between packets that were sent together: the
 first had no PSH, or was still outstanding. It is still a guess if there were fewer than three
-pauses of twice the pace, unless several connections share the link (a pace without a pause may be
-the application's); if a segment lasts fewer than ten clock ticks; if segments are small or merged
+pauses of twice the pace (a pace without a pause may be the application's), unless several
+connections share the link, or ten ACKs kept the pace though their data left at most half as far
+apart; if a segment lasts fewer than ten clock ticks; if segments are small or merged
 by an offload; if all connections in one direction delivered more together, so that it may be a
 share of their link; or, for a rate from ACKs, if they delivered less than a quarter of it, so that
 it may be the rate of the ACKs' own link. A guess of more than ten times the delivery is discarded:

@@ -180,5 +180,5 @@ def test_limit_in_json() -> None:
     found = document(measure(Simulation(links, [download], "near").run().captured()))
     limits = found["flows"][0]["limits"]
     assert list(limits) == ["forward"]
-    assert limits["forward"]["value"] == QUEUE
+    assert limits["forward"]["value"] == LINK
     assert limits["forward"]["share"] > 0.9
