@@ -136,6 +136,7 @@ _PROTOTYPES = {
         ],
     ),
     "ca_tally_add": (None, [ctypes.c_void_p] * 2),
+    "ca_symptoms_add": (None, [ctypes.c_void_p] * 2),
     "ca_standing_add": (None, [ctypes.c_void_p] * 2),
     "ca_limits_add": (
         ctypes.c_int64,

@@ -16,7 +16,7 @@ APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER, SHUT, PAUSE, NAGLE = 
 CAUSES = 9
 # Length of struct ca_waits; of enum ca_open; and of struct ca_spent, in clib/limits.h.
 _KEPT, _OPENS = 16, 7
-_SPENT = CAUSES + _OPENS + 2
+_SPENT = CAUSES + _OPENS + 3
 # Causes of enum ca_open if no data follow.
 _AT_THE_END = APPLICATION, APPLICATION, RECEIVER, ACKS, SHUT, RECOVERY, APPLICATION
 _IDLE = _OPENS - 1
@@ -67,7 +67,7 @@ class WaitingTimes:
 
     def by_cause(self, direction: int) -> list[int]:
         """Return a direction's time by cause, ns; the causes divide all of its time."""
-        *times, whole_ns, _ = (int(n) for n in self._spent.of(direction))
+        *times, whole_ns, _, _ = (int(n) for n in self._spent.of(direction))
         spent, left = times[:CAUSES], times[CAUSES:]
         for each_ns, cause in zip(left, _AT_THE_END, strict=True):
             spent[cause] += each_ns
@@ -79,6 +79,10 @@ class WaitingTimes:
 
     def timeouts(self, direction: int) -> int:
         """Count a direction's data that were sent again after 0.2 s of silence."""
+        return int(self._spent.of(direction)[-2])
+
+    def nagles(self, direction: int) -> int:
+        """Count a direction's small data that waited for an ACK (Nagle's algorithm)."""
         return int(self._spent.of(direction)[-1])
 
 

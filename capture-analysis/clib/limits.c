@@ -331,10 +331,11 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 	if (kind != KIND_PROBE) {
 		int64_t idle_ns = spent->open_ns[OPEN_IDLE];
 		enum ca_cause idle = cause_of_idle(walk->facts, direction, kept, time_ns, idle_ns);
+		enum ca_cause wait = cause_of_wait(walk->facts, direction, kept, time_ns, again);
 
 		spent->timeouts += again && wait_ns >= TIMEOUT_NS;
-		decide(walk, row, cause_of_wait(walk->facts, direction, kept, time_ns, again), idle,
-		       again,
+		spent->nagles += wait == CAUSE_NAGLE && spent->open_ns[OPEN_WAIT] > 0;
+		decide(walk, row, wait, idle, again,
 		       idle == CAUSE_RECOVERY ? 0 : paused_since_ns(kept, direction, time_ns, idle_ns),
 		       spent);
 		kept->data_ns = time_ns;

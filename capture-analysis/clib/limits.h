@@ -63,6 +63,7 @@ struct ca_spent {
 	int64_t open_ns[OPENS];
 	int64_t whole_ns;	/* all of these */
 	int64_t timeouts;	/* data sent again after TIMEOUT_NS without an event */
+	int64_t nagles;		/* small data that waited for an ACK */
 };
 
 /* An ACK that has not reached the sender, or a free row. */

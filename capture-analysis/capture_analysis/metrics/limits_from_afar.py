@@ -5,9 +5,9 @@ together are the loop from the tap to the sender and back; a tenth of it and 1 m
 variation. With ACKs delayed by that much, packets are in the order in which the sender saw them.
 The time from one to the next has the first cause that holds:
 
-    recovery        data is missing below the data seen; or nothing is outstanding for 0.2 s, the last
-                    data had no PSH, and losses were seen before: a timer waits for data lost before
-                    the tap
+    recovery        data is missing below the data seen; or nothing is outstanding for 0.2 s, the
+                    last data had no PSH, and losses were seen before: a timer waits for data lost
+                    before the tap
     zero window     the receiver announces a window of 0
     receive window  a full segment more would exceed the window that the receiver announced
     pause           nothing is outstanding for a second or more

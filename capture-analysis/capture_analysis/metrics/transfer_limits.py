@@ -26,8 +26,9 @@ the tap to the sender and back. A sender may also pace its window: gaps of up to
 round trip, at least 1 ms, count as the window's, unless nothing was lost and four times the
 largest flight was sent since the flight last grew. Data answers the other end's if these
 acknowledge everything, and were the last packet with payload. `timeouts` counts retransmissions
-that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002, who have no ACK
-compression.
+that follow 0.2 s of silence. `nagle_waits` counts the waits for the ACK of a small segment, each
+as long as the receiver delays that ACK, and `nagle_time` is their cost. After Zhang, Breslau,
+Paxson, Shenker 2002, who have no ACK compression.
 
 Self-check: the shares, that of pauses included, sum to 1. A step of the clock back counts as no
 time.
@@ -129,6 +130,8 @@ LIMITED_NAGLE = Definition(
     "RFC 896",
     most=1,
 )
+NAGLE_WAITS = Definition("nagle_waits", "1", "small data that waited for an ACK", "RFC 896")
+NAGLE_TIME = Definition("nagle_time", "s", "time that these waits cost", "RFC 896")
 TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
 
 
@@ -153,6 +156,8 @@ class TransferLimits(FromOne):
         LIMITED_ZERO_WINDOW,
         LIMITED_PAUSE,
         LIMITED_NAGLE,
+        NAGLE_WAITS,
+        NAGLE_TIME,
         TIMEOUTS,
     )
 
@@ -189,5 +194,7 @@ class TransferLimits(FromOne):
             LIMITED_ZERO_WINDOW: shares[SHUT],
             LIMITED_PAUSE: shares[PAUSE],
             LIMITED_NAGLE: shares[NAGLE],
+            NAGLE_WAITS: self._times.nagles(direction),
+            NAGLE_TIME: spent[NAGLE] / 1e9,
             TIMEOUTS: self._times.timeouts(direction),
         }

@@ -14,8 +14,9 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.from_one import Values
-from capture_analysis.one_capture.limit import Numbers, limit_of
+from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
+from capture_analysis.one_capture.trouble import Numbers
 from capture_analysis.reading.capture import Capture
 
 SCHEMA = 1

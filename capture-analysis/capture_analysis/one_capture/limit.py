@@ -10,7 +10,9 @@ show a full link.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from capture_analysis.one_capture.trouble import Numbers, troubles
 
 # A link is full at this share of its rate.
 FULL = 0.9
@@ -53,7 +55,6 @@ _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be
 # Number of significant digits of numbers in sentences.
 _DIGITS = 3
 
-Numbers = Mapping[str, float | str | None]
 Causes = Mapping[str, tuple[str, str]]
 
 
@@ -80,7 +81,8 @@ def limit_of(values: Numbers) -> Limit:
     """
     afar = any(_number(values, name) is not None for name in CAUSES_AFAR)
     waits = CAUSES_AFAR if afar else CAUSES
-    return _full_link(values) or _standing_queue(values, waits) or _longest_wait(values, waits)
+    found = _full_link(values) or _standing_queue(values, waits) or _longest_wait(values, waits)
+    return replace(found, sentence=" ".join((found.sentence, *troubles(values))))
 
 
 def queueing(values: Numbers) -> str:
@@ -136,7 +138,9 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
         if shut > MOST_OF_IT:
             cause, what = CAUSES["limited_zero_window"]
             return Limit(cause, shut, f"For {_percent(shut)} of the time, {what}.")
-        why = next((each for each in reasons if isinstance(each, str)), "it was not measured")
+        at_once = values.get("data_time") == 0
+        other = "its data came at one time" if at_once else "it was not measured"
+        why = next((each for each in reasons if isinstance(each, str)), other)
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     cause, what = causes[longest]
     if cause in _HIDES_A_QUEUE and not _seen(values):

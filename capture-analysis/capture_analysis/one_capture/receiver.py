@@ -7,7 +7,7 @@ not named: data that wait for a lost segment shrink it, too.
 
 from collections.abc import Iterator
 
-from capture_analysis.one_capture.limit import Numbers
+from capture_analysis.one_capture.trouble import Numbers
 
 # Smaller shares are not named: a timer or two at the ends of a transfer reach them.
 NOTABLE = 0.01

@@ -7,6 +7,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.running_totals import LaneArray
+from capture_analysis.one_capture.symptoms import Symptoms
 from capture_analysis.tracking import Kind
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
@@ -93,6 +94,7 @@ class Tally:
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
         self.lives = LaneArray(np.add, 0, LIFE_NUMBERS)
+        self._symptoms = LaneArray(np.add, 0, len(Symptoms._fields))
 
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/tally.c)."""
@@ -103,6 +105,11 @@ class Tally:
             self.lives.address(directions // 2),
         )
         block.native.add("ca_tally_add", _Tally(*sums))
+        block.native.add("ca_symptoms_add", self._symptoms.address(directions))
+
+    def symptoms(self, direction: int) -> Symptoms:
+        """Return what clib/symptoms.c counted in a direction."""
+        return Symptoms(*self._symptoms.of(direction).tolist())
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another tally, which took other connections."""

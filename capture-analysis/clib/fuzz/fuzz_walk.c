@@ -15,6 +15,7 @@
 #include "../limits.h"
 #include "../receiving.h"
 #include "../standing.h"
+#include "../symptoms.h"
 #include "../tally.h"
 
 #define DIRECTIONS 4
@@ -36,6 +37,7 @@ struct kept {
 	struct ca_receiving receiving[DIRECTIONS];
 	struct ca_received received[DIRECTIONS];
 	struct ca_shut shut[DIRECTIONS];
+	struct ca_symptoms symptoms[DIRECTIONS];
 	struct ca_life lives[DIRECTIONS / 2];
 	int64_t coming, holes;
 };
@@ -171,6 +173,7 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 			ca_limits_add(&rest, kept->waits[0], &coming, kept->spent[0], false, NULL);
 		kept->holes += ca_receiving_add(&rest, kept->receiving, &holes, kept->received);
 		ca_standing_add(&rest, kept->standing);
+		ca_symptoms_add(&rest, kept->symptoms);
 		ca_tally_add(&rest, &tally);
 	}
 	check_holes(kept, holes.rows);

@@ -1,0 +1,63 @@
+"""Connects: how many handshakes were refused or stayed without an answer, and how long others took.
+
+    connects            = connections whose SYN the capture has
+    connects_refused    = those that the other end answered with RST
+    connects_unanswered = those that it did not answer, or whose handshake did not end
+    connect_median      = median time from the first SYN to the end of the handshake
+    connect_longest     = the longest
+
+Units: 1 and s. A connect that takes 1 s, 3 s or 7 s more than others lost a SYN or its answer, or
+the server's backlog was full, and a timer sent it again. The table of connections has the time of
+each (`connect`), and those that failed.
+
+Vantage: any with the handshakes. RFC 9293, 3.5.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from capture_analysis.definition import Definition
+from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+# Columns of struct ca_life in clib/life.h, and bits of the first.
+_SEEN, _CONNECT = 0, 5
+_SYN, _CONNECTED, _RESETS = 1, 4, 32 | 64
+NO_CONNECT = "no handshake that ended"
+
+CONNECTS = Definition("connects", "1", "connections whose SYN the capture has")
+CONNECTS_REFUSED = Definition("connects_refused", "1", "connects answered with RST", "RFC 9293")
+CONNECTS_UNANSWERED = Definition("connects_unanswered", "1", "connects without an answer")
+CONNECT_MEDIAN = Definition("connect_median", "s", "median time from SYN to the handshake's end")
+CONNECT_LONGEST = Definition("connect_longest", "s", "longest time from SYN to the handshake's end")
+
+
+class Connects(FromOne):
+    """The handshakes of a capture."""
+
+    title = "Connects"
+    per_capture: ClassVar[Sequence[Definition]] = (
+        CONNECTS,
+        CONNECTS_REFUSED,
+        CONNECTS_UNANSWERED,
+        CONNECT_MEDIAN,
+        CONNECT_LONGEST,
+    )
+
+    @override
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
+        seen, took_ns = tally.lives.values()[:, _SEEN], tally.lives.values()[:, _CONNECT]
+        asked, ended = (seen & _SYN) != 0, (seen & _CONNECTED) != 0
+        reset = (seen & _RESETS) != 0
+        times = took_ns[asked & ended] / 1e9
+        return {
+            CONNECTS: int(asked.sum()),
+            CONNECTS_REFUSED: int((asked & ~ended & reset).sum()),
+            CONNECTS_UNANSWERED: int((asked & ~ended & ~reset).sum()),
+            CONNECT_MEDIAN: float(np.median(times)) if len(times) else NO_CONNECT,
+            CONNECT_LONGEST: float(times.max()) if len(times) else NO_CONNECT,
+        }

@@ -1,0 +1,56 @@
+"""Policing: losses without a queue, at a steady rate.
+
+A policer drops what exceeds its rate and delays nothing: round trips stay, segments are lost again
+and again, and between the losses the data pass at its rate.
+
+    loss_events     = segments that were sent again or came late
+    loss_rate       = new data between the first of them and the last, over the time between them
+    loss_rate_share = that rate over the direction's rate of all its time without pauses
+
+Units: 1 and Mbit/s. A policer is likely with ten losses or more, no standing queue
+(`standing_queue` below 0.1), no round trips that grow (`rtt_growth`), and a share near 1; the
+sentence on the limit then says it. Random losses on a radio link look the same if they are regular.
+
+Vantage: any with data and ACKs. Flach et al. 2016.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+
+from capture_analysis.definition import Definition
+from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+_LOSSES = 10
+TOO_FEW = "fewer than 10 segments were sent again or came late"
+
+LOSS_EVENTS = Definition("loss_events", "1", "segments that were sent again or came late")
+LOSS_RATE = Definition(
+    "loss_rate", "Mbit/s", "rate of new data from the first loss to the last", "Flach 2016"
+)
+LOSS_RATE_SHARE = Definition("loss_rate_share", "1", "that rate over the rate of all data")
+
+
+class Policing(FromOne):
+    """Losses at a steady rate of each direction."""
+
+    title = "Losses at a steady rate"
+    per_direction: ClassVar[Sequence[Definition]] = (LOSS_EVENTS, LOSS_RATE, LOSS_RATE_SHARE)
+
+    @override
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        found = tally.symptoms(direction)
+        spent_ns = found.loss_last_ns - found.loss_first_ns
+        if found.losses < _LOSSES or spent_ns <= 0:
+            return {LOSS_EVENTS: found.losses} | dict.fromkeys(self.per_direction[1:], TOO_FEW)
+        rate = (found.loss_last_bytes - found.loss_first_bytes) * 8e3 / spent_ns
+        active_ns = tally.active_ns(direction)
+        whole = found.bytes * 8e3 / active_ns if active_ns else 0.0
+        return {
+            LOSS_EVENTS: found.losses,
+            LOSS_RATE: rate,
+            LOSS_RATE_SHARE: rate / whole if whole else TOO_FEW,
+        }

@@ -1,0 +1,213 @@
+"""What people look for in a capture, each in a connection written packet by packet."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN
+from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.one_capture.single import Measured, measure
+from measured_captures import values
+from scripted import MSS, Script
+
+MS = 1000
+START = 100 * MS
+
+
+def found(script: Script, end: int = 0) -> SimpleNamespace:
+    """Return the quantities of an end's data."""
+    return values(measure(script.captured()), end)
+
+
+def said(script: Script, end: int = 0) -> str:
+    """Return the sentence on an end's limit."""
+    return limit_of(vars(found(script, end))).sentence
+
+
+def asking(place_us: int = 0, thinks_us: int = 300 * MS) -> Script:
+    """Make a server that thinks before each of three answers, on a path of 20 ms."""
+    script, now = Script(20 * MS, place_us), START
+    for turn in range(3):
+        script.data(0, now, 200)
+        script.hears(1)
+        now += place_us + thinks_us * (1 + (turn == 1))
+        script.data(1, now, 500)
+        script.hears(0)
+        now += 20 * MS - place_us + 50 * MS
+    return script
+
+
+@pytest.mark.parametrize("place_us", [0, 10 * MS, 20 * MS])
+def test_think_times(place_us: int) -> None:
+    """A server's time to the first byte is its own wherever the tap is, and so is the longest."""
+    server, client = (found(asking(place_us), end) for end in (1, 0))
+    assert (server.answers, client.answers) == (3, 2)
+    assert server.first_answer == pytest.approx(0.3 + place_us / 1e6)
+    assert server.answer_own == pytest.approx(0.3, abs=2e-3)
+    assert server.answer_longest_own == pytest.approx(0.6, abs=2e-3)
+    assert client.answer_own == pytest.approx(0.05, abs=2e-3)
+
+
+def black_hole(passes: int, repeats: int) -> Script:
+    """Make a sender whose question passes, and then full segments as well, or not."""
+    script, now = Script(20 * MS, 20 * MS), START
+    for payload in [300] + [MSS] * passes:
+        script.data(0, now, payload)
+        script.hears(1)
+        script.ack(1, now + 20 * MS)
+        now += 30 * MS
+    first = script.data(0, now, MSS)
+    for _ in range(repeats):
+        now += 250 * MS
+        script.repeat(0, now, first, MSS)
+    return script
+
+
+@pytest.mark.parametrize(("passes", "repeats", "size"), [(0, 5, MSS), (0, 2, 0), (3, 5, 0)])
+def test_a_black_hole_needs_repeats_of_a_size_that_never_passed(
+    passes: int, repeats: int, size: int
+) -> None:
+    """A size that is sent three times more, while none of it ever passed, is a black hole."""
+    script = black_hole(passes, repeats)
+    assert found(script).mtu_black_hole == size
+    assert ("path MTU black hole" in said(script)) == bool(size)
+
+
+def test_keep_alives_and_idle_death() -> None:
+    """Unanswered keep-alives are counted, and data after a silence that are never acknowledged."""
+    script = black_hole(1, 0)
+    script.hears(1)
+    script.ack(1, 200 * MS)
+    for number in range(3):
+        script.send(0, (1000 + 1000 * number) * MS, script.next[0] - 1, ack=1, window=65_000)
+    lost = script.data(0, 120_000 * MS, 100)
+    for number in range(2):
+        script.repeat(0, (121_000 + 1000 * number) * MS, lost, 100)
+    each = found(script)
+    assert (each.keepalives, each.keepalives_unanswered) == (3, 3)
+    assert each.idle_death == pytest.approx(117)
+    assert found(black_hole(1, 2)).idle_death == 0
+
+
+def test_slow_start_ends_with_the_last_doubling() -> None:
+    """Five round trips of a doubling flight, and fifteen of a constant one, are a quarter."""
+    script = Script(20 * MS, 20 * MS)
+    for turn in range(20):
+        now = START + turn * 25 * MS
+        for number in range(2 ** min(turn + 1, 5)):
+            script.data(0, now + number * 10, MSS, flags=0)
+        script.hears(1)
+        script.ack(1, now + 20 * MS)
+    each = found(script)
+    assert each.slow_start_time == pytest.approx(0.1, rel=0.01)
+    assert each.slow_start_share == pytest.approx(0.1 / 0.475, rel=0.01)
+
+
+def test_silly_windows() -> None:
+    """Segments that fill a window of 100 bytes are silly, and the last of a message is none."""
+    script, now = Script(20 * MS, 20 * MS), START
+    script.data(0, now, MSS)
+    for _ in range(12):
+        script.hears(1)
+        script.ack(1, now + 20 * MS, window=100)
+        now += 20 * MS
+        script.data(0, now + 1, 100)
+    assert found(script).silly_segments == 12
+    assert "silly windows" in said(script)
+    assert found(asking()).silly_segments == 0
+
+
+def test_the_last_segment_lost() -> None:
+    """A repair of the last segment sent is a tail loss; six of a storm are in a row."""
+    script = Script(20 * MS, 20 * MS)
+    first = [script.data(0, START + number * 10, MSS, flags=0) for number in range(6)]
+    for number, each in enumerate(first):
+        script.repeat(0, START + 300 * MS + number, each, MSS)
+    assert (found(script).tail_losses, found(script).again_in_a_row) == (0, 6)
+    script.hears(1)
+    script.ack(1, START + 320 * MS)
+    last = script.data(0, START + 321 * MS, MSS)
+    script.repeat(0, START + 700 * MS, last, MSS)
+    assert found(script).tail_losses == 1
+
+
+def test_a_reset_with_data_untaken() -> None:
+    """A client's RST after a second of silence has its time, and the payload that it left."""
+    script = asking()
+    now = 2_000 * MS
+    script.data(1, now, MSS)
+    script.send(0, now + 1000 * MS, script.next[0], ack=1, flags=FLAG_RST)
+    each = found(script)
+    assert (each.resets_sent, each.reset_untaken) == (1, 500 + MSS)
+    assert each.reset_after == pytest.approx(1)
+    assert "reset the connection and left 1,960 bytes" in said(script)
+    assert found(script, 1).resets_sent == 0
+
+
+def lossy(every: int, steady: bool, queue_us: int = 0) -> Script:
+    """Make a sender that loses a segment of every few, at a steady rate or with pauses."""
+    script, now = Script(20 * MS, 20 * MS), START
+    for number in range(400):
+        first = script.data(0, now, MSS, flags=0)
+        if number % every == every - 1:
+            script.repeat(0, now + 5 * MS, first, MSS)
+        script.hears(1)
+        script.ack(1, now + 20 * MS + queue_us)
+        now += 10 * MS if steady or number < 350 else 40 * MS
+    return script
+
+
+def test_losses_at_a_steady_rate() -> None:
+    """Losses without a queue, whose rate is that of the whole transfer, are a policer's."""
+    script = lossy(20, steady=True)
+    each = found(script)
+    assert each.loss_events == 20
+    assert each.loss_rate == pytest.approx(MSS * 8 / 10_000, rel=0.05)
+    assert "as a policer makes them" in said(script)
+    assert "policer" not in said(lossy(100, steady=True))
+
+
+def test_a_window_without_a_scale() -> None:
+    """A window of 65,535 bytes carries at most 26 Mbit/s over a round trip of 20 ms."""
+    each = found(asking())
+    assert (each.window_scale, each.window_most) == (0, 65535)
+    assert each.window_most_rate == pytest.approx(65535 * 8 / 20_000, rel=0.01)
+
+
+def test_a_stall_has_its_time_and_cause() -> None:
+    """The longest wait of a server's second answer is a stall by its application."""
+    each = found(asking(thinks_us=1000 * MS), 1)
+    assert each.stall_longest == pytest.approx(2)
+    assert each.stall_cause == 0
+    assert "the sender's application had nothing" in said(asking(thinks_us=1000 * MS), 1)
+
+
+def refused(script: Script) -> None:
+    """Answer a SYN with a RST."""
+    script.send(1, 20 * MS, 0, ack=1, flags=FLAG_RST | FLAG_ACK)
+
+
+def unanswered(script: Script) -> None:
+    """Send a SYN again."""
+    script.send(0, 1000 * MS, 0, flags=FLAG_SYN)
+
+
+def whole(script: Script) -> Measured:
+    """Measure a capture."""
+    return measure(script.captured())
+
+
+@pytest.mark.parametrize(
+    ("happens", "counts"), [(refused, (1, 1, 0)), (unanswered, (1, 0, 1)), (None, (1, 0, 0))]
+)
+def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, ...]) -> None:
+    """A SYN that is answered with RST, or with nothing, counts as such."""
+    script = asking()
+    if happens:
+        del script.packets[1:]
+        happens(script)
+    measured = whole(script)
+    (each,) = (each for each in measured.estimators if type(each).__name__ == "Connects")
+    of = {d.name: v for d, v in each.of_capture(measured.tally, measured.facts).items()}
+    names = ("connects", "connects_refused", "connects_unanswered")
+    assert tuple(of[name] for name in names) == counts
