@@ -24,6 +24,7 @@ enum link_type {
 	LINK_RADIOTAP = 127,
 	LINK_IPV4 = 228,
 	LINK_IPV6 = 229,
+	LINK_PKTAP = 258,
 	LINK_SLL2 = 276,
 };
 
@@ -52,6 +53,8 @@ enum family {
 	FAMILY_IPV6_DARWIN = 30,
 };
 
+#define PKTAP_BYTES 12		/* least; the header begins with its length, all little-endian */
+#define PKTAP_LINK_TYPE 8
 #define ETHERNET_BYTES 14
 #define ETHERNET_TYPE 12	/* offset of the EtherType */
 #define FAMILY_BYTES 4
@@ -228,6 +231,22 @@ static enum fate in_llc(struct view frame, enum fate found, struct link_payload 
 	return found == FATE_PACKET ? by_ethertype(frame, LENGTH_MAX, ip) : found;
 }
 
+/* Takes the header off that macOS writes before the frames of any interface (pktap). */
+struct frame link_without_pktap(const struct frame *frame)
+{
+	struct frame inside = *frame;
+	uint32_t bytes = view_le32(frame->captured, 0);
+	uint32_t link_type = view_le32(frame->captured, PKTAP_LINK_TYPE);
+
+	if (frame->link_type != LINK_PKTAP || bytes < PKTAP_BYTES ||
+	    !view_has(frame->captured, bytes) || link_type == LINK_PKTAP)
+		return inside;
+	inside.captured = view_after(frame->captured, bytes);
+	inside.bytes -= bytes;
+	inside.link_type = link_type;
+	return inside;
+}
+
 /* Returns FATE_PACKET if the frame has IP, and sets its offset, version and VLANs. */
 enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip)
 {
@@ -266,6 +285,8 @@ enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payloa
 	case LINK_IPV6:
 		ip->version = 6;
 		return FATE_PACKET;
+	case LINK_PKTAP:
+		return view_has(frame, PKTAP_BYTES) ? FATE_MALFORMED : FATE_TOO_SHORT;
 	default:
 		return FATE_UNKNOWN_LINK_TYPE;
 	}

@@ -11,6 +11,7 @@ struct link_payload {
 	uint8_t version;
 };
 
+struct frame link_without_pktap(const struct frame *frame);
 enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip);
 
 #endif

@@ -157,9 +157,10 @@ bool rows_room(struct rows *rows, size_t end)
 void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
+	struct frame inside = link_without_pktap(frame);
 
-	waiting->fate = read_segment(frame, rows, &waiting->segment);
-	waiting->frame_bytes = frame->bytes;
+	waiting->fate = read_segment(&inside, rows, &waiting->segment);
+	waiting->frame_bytes = inside.bytes;
 	waiting->time_ns = frame->time_ns;
 	waiting->start = start;
 	waiting->interface = frame->interface;

@@ -151,21 +151,25 @@ def named_metrics(
 
 
 def _capture(measured: Measured) -> dict[str, Any]:
-    capture, tally = measured.capture, measured.tally
-    begun = measured.flows.rows["first_ns"]
-    last_ns = max(
-        begun.max(), *(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
-    )
+    capture = measured.capture
+    first_ns, last_ns = _span_ns(measured)
     return {
         "path": str(capture.path),
         "format": capture.format,
-        "first_ns": int(begun.min()),
-        "last_ns": int(last_ns),
+        "first_ns": first_ns,
+        "last_ns": last_ns,
         "packets": capture.counts.packets,
         "connections": len(measured.flows),
         "counts": asdict(capture.counts),
         "forgotten": asdict(measured.forgotten),
     }
+
+
+def _span_ns(measured: Measured) -> tuple[int, int]:
+    """Return the times of the first packet and of the last, or of the last begin."""
+    tally, begun = measured.tally, measured.flows.rows["first_ns"]
+    ends = (each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
+    return int(begun.min()), int(max(begun.max(), *ends))
 
 
 def facts(measured: Measured, number: int) -> dict[str, Any]:
@@ -249,7 +253,10 @@ def warnings(measured: Measured) -> list[str]:
             "round trip times, acknowledgements and the tap's place are unknown for them"
         )
     clock_ns = int(measured.facts.clock_ns.max(initial=0))
-    if clock_ns >= COARSE_NS:
+    first_ns, last_ns = _span_ns(measured)
+    if first_ns == last_ns and capture.counts.packets > 1:
+        found.append("all packets have one time: nothing that needs times can be told")
+    elif clock_ns >= COARSE_NS:
         found.append(
             f"all times are multiples of {clock_ns / 1e6:g} ms: shorter gaps are unknown, "
             "the clock may make bunches, and rates of links that carry more than a tenth "

@@ -23,7 +23,7 @@ PCAP_HEADER_BYTES = 24
 PCAPNG_HEADER_BYTES = 12
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # Link types (LINKTYPE_ numbers) in which the parser finds IP.
-LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 101, 104, 105, 108, 113, 127, 228, 229, 276))
+LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 101, 104, 105, 108, 113, 127, 228, 229, 258, 276))
 
 _NO_CAPTURE = 1  # value of enum ca_status in clib/parser.h
 

@@ -1,4 +1,4 @@
-"""What people look for in a capture, each in a connection written packet by packet."""
+"""Troubles that people look for in a capture, each in a connection written packet by packet."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

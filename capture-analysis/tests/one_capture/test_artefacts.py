@@ -29,6 +29,12 @@ def test_coarse_clock() -> None:
     assert said.startswith("all times are multiples of 10 ms: shorter gaps are unknown")
 
 
+def test_one_time() -> None:
+    """If all packets have one time, the warning says so, and names no clock."""
+    (said,) = bulk(clock_ns=10**18)
+    assert said == "all packets have one time: nothing that needs times can be told"
+
+
 def test_merged_segments() -> None:
     """Packets above the announced MSS are counted and reported as an offload's."""
     (said,) = bulk(merge=4)

@@ -3,14 +3,17 @@
 import struct
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import hand_built as built
 import numpy as np
 import pytest
+from both_parsers import assert_alike, outcome
 from capture_analysis.columns import Packets
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import Capture, read_capture
+from capture_analysis.reading.parsing import Parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pcap_files import EPOCH_NS, pcap, tcp_frame
@@ -290,3 +293,25 @@ def test_odd_packets_have_a_warning(tmp_path: Path, content: bytes, warning: str
         pass
     (said,) = capture.warnings
     assert said.startswith(warning)
+
+
+@pytest.mark.parametrize(
+    ("header", "fate"),
+    [
+        (struct.pack("<III", 12, 1, 1), "packets"),
+        (struct.pack("<III4x", 16, 1, 1), "packets"),
+        (struct.pack("<III", 11, 1, 1), "malformed"),
+        (struct.pack("<III", 12, 1, 258), "malformed"),
+        (struct.pack("<III", 1 << 31, 1, 1), "malformed"),
+        (struct.pack("<III", 12, 1, 9999), "unknown_link_type"),
+    ],
+)
+def test_pktap(header: bytes, fate: str) -> None:
+    """The header of macOS's pktap is taken off, and one that cannot be read is counted."""
+    content = pcap([(EPOCH_NS, header + bytes(tcp_frame(30)))], link_type=258)
+    assert_alike(content)
+    found = outcome(Parser(), content)
+    assert getattr(found["counts"], fate) == 1
+    if fate == "packets":
+        frame_bytes = [field.name for field in fields(Packets)].index("frame_bytes")
+        assert found["rows"][0][frame_bytes] == 84

@@ -14,7 +14,7 @@ from reference.parser.flows import Connections, Segments
 from reference.parser.frames import Cursor, Fate, Frames
 from reference.parser.ip import Datagrams, find_transport
 from reference.parser.limits import MOST_FLOWS
-from reference.parser.link import find_ip
+from reference.parser.link import find_ip, pass_pktap
 from reference.parser.pcap import PcapRecords
 from reference.parser.pcapng import PcapngRecords
 from reference.parser.transport import OF_CONNECTIONS, OF_PACKETS, read_transport
@@ -129,6 +129,7 @@ class NumpyParser:
 
     def _add(self, data: NDArray[np.uint8], frames: Frames, columns: Packets, row: int) -> int:
         """Write the packets among some frames and count the others; return the next free row."""
+        pass_pktap(Cursor.at_start(data, frames))
         frame_bytes = frames.bytes.copy()
         for depth in range(MOST_TUNNELS + 1):
             cursor = Cursor.at_start(data, frames)

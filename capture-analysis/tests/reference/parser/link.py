@@ -36,10 +36,29 @@ _LONGEST_LENGTH = 1500  # of IEEE 802.3
 _SNAP = np.dtype([("llc", "V3"), ("oui", "V3"), ("type", ">u2")])
 _PPP_IPV4, _PPP_IPV6 = 0x0021, 0x0057
 
+_PKTAP = 258
+_PKTAP_HEADER = np.dtype([("length", "<u4"), ("next", "<u4"), ("link_type", "<u4")])
 _TAG = np.dtype([("upper", ">u2"), ("lower", ">u2")])
 _UINT8 = np.dtype([("value", "u1")])
 _UINT16 = np.dtype([("value", ">u2")])
 _UINT32 = np.dtype([("value", ">u4")])
+
+
+def pass_pktap(frames: Cursor) -> None:
+    """Take macOS's header off frames of any interface; it begins with its length."""
+    frames = frames.where(frames.frames.link_type[frames.rows] == _PKTAP).need(
+        _PKTAP_HEADER.itemsize
+    )
+    header = frames.read(_PKTAP_HEADER)
+    length = header["length"].astype(np.int64)
+    good = (length >= _PKTAP_HEADER.itemsize) & (length <= frames.captured())
+    good &= header["link_type"] != _PKTAP
+    rows, length = frames.keep(good, Fate.MALFORMED).rows, length[good]
+    whole = frames.frames
+    whole.start[rows] += length
+    whole.captured[rows] -= length
+    whole.original[rows] -= length
+    whole.link_type[rows] = header["link_type"][good]
 
 
 def find_ip(frames: Cursor) -> tuple[NDArray[np.uint8], IntArray]:
