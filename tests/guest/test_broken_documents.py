@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from support.running import SMALL, twoway, write_experiment
+from support.running import SMALL, write_experiment
+from support.warm_command import twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

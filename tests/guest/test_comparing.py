@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from support import sharing
-from support.running import SMALL, run_small, twoway, write_experiment
+from support.running import SMALL, run_small, write_experiment
+from support.warm_command import twoway
 
 from twoway.contract.comparison import Comparison
 

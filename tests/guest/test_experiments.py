@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from support.kept_results import KERNEL, kept_numbers
-from support.running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_experiment
+from support.running import MISSED, ROOT, SMALL, judge_kept, measure, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict

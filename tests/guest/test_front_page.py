@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from pictures import ASSETS, all_run_pictures, readme_experiment
-from support.running import ROOT, twoway
+from support.running import ROOT
+from support.warm_command import twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

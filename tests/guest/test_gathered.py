@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from support.running import twoway
+from support.warm_command import twoway
 
 
 def test_a_gathered_run_has_a_report_of_this_machine(small_run: Path, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from support.guides import copy_listings
-from support.running import ROOT, carry_out_points, twoway
+from support.running import ROOT, carry_out_points
+from support.warm_command import twoway
 
 GUIDE = ROOT / "docs/guides/harm.md"
 

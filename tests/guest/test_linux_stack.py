@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import FLOW, LINUX, ROOT, twoway, write_experiment
+from support.running import FLOW, LINUX, ROOT, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.manifest import read_manifest
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from support.guides import copy_listings
-from support.running import ROOT, carry_out_points, metrics, run_small, twoway
+from support.running import ROOT, carry_out_points, metrics, run_small
+from support.warm_command import twoway
 
 GUIDE = ROOT / "docs/guides/own-experiment.md"
 

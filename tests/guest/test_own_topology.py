@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support.running import ROOT, measure, twoway
+from support.running import ROOT, measure
+from support.warm_command import twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

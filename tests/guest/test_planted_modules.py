@@ -34,6 +34,14 @@ import twoway
 twoway.run(sys.argv[1] + "/one.yml", results=Path("results"))
 print(len(twoway.sweep(sys.argv[1] + "/matrix.yml", results=Path("results")).runs))
 """
+ALL = """
+import sys
+from twoway.cli import main
+for words in sys.stdin:
+    sys.argv = ["twoway", *words.split()]
+    if status := main():
+        sys.exit(f"{words}: {status}")
+"""
 COMMANDS = (
     "vet one.yml",
     "plan one.yml",
@@ -69,14 +77,18 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_command_runs_a_module_beside_the_experiment(stranger: Path) -> None:
+def test_no_command_runs_a_module_beside_the_experiment(stranger: Path, tmp_path: Path) -> None:
     """No command, and no process that it starts, runs a Python file of the current folder."""
     program = str(Path(sys.executable).with_name("twoway"))
-    for words in COMMANDS:
-        argv = [program, *words.split()]
-        done = subprocess.run(argv, cwd=stranger, capture_output=True, text=True, check=False)
-        assert planted_that_ran(stranger) == [], words
-        assert done.returncode == 0, f"{words}: {done.stderr}"
+    (tmp_path / "all.py").write_text(ALL)
+    argvs = [program, "vet", "one.yml"], [sys.executable, str(tmp_path / "all.py")]
+    lines = "\n".join(COMMANDS)
+    for argv in argvs:
+        done = subprocess.run(
+            argv, cwd=stranger, input=lines, capture_output=True, text=True, check=False
+        )
+        assert planted_that_ran(stranger) == []
+        assert done.returncode == 0, done.stderr
 
 
 def test_python_runs_no_module_beside_the_experiment(stranger: Path, tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ import yaml
 from capture_analysis.reading.capture import read_capture
 from support.guides import carry_out_lines, copy_listings
 from support.plans import run_folder, shell
-from support.running import ROOT, SMALL, measure, twoway, write_experiment
+from support.running import ROOT, SMALL, measure, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.backends import uml
 from twoway.backends.native import Native

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 import yaml
-from support.running import SMALL, twoway, write_experiment
+from support.running import SMALL, write_experiment
+from support.warm_command import twoway
 
 from twoway.manifest import read_manifest
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.guides import copy_listings
-from support.running import ROOT, twoway
+from support.running import ROOT
+from support.warm_command import twoway
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from support.running import ROOT, measure, twoway
+from support.running import ROOT, measure
+from support.warm_command import twoway
 
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.report.card import Card, card_table

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from capture_analysis.reading.capture import read_capture
-from support.running import FLOW, LINUX, twoway, write_experiment
+from support.running import FLOW, LINUX, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.contract.metrics import Metrics
 from twoway.manifest import read_manifest

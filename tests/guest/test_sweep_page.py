@@ -14,7 +14,8 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
-from support.running import twoway, write_experiment
+from support.running import write_experiment
+from support.warm_command import twoway
 
 from twoway.api import Sweep, load
 

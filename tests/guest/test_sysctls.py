@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import ROOT, twoway, write_experiment
+from support.running import ROOT, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.manifest import Setting, read_manifest
 

@@ -12,7 +12,7 @@ from support.lab.playing import PLAYBOOKS, Played, play
 from support.synthetic_run import write_run
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root"),
 ]
 

@@ -18,7 +18,7 @@ from support.lab.playing import PLAYBOOKS, play
 from support.running import SMALL, write_experiment
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
         reason="lab hosts take root and openssh-server",

@@ -246,6 +246,7 @@ def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             pass
 
 
+@pytest.mark.long
 def test_services_are_sound(tmp_path: Path) -> None:
     """The services that the role writes are valid for systemd.
 
