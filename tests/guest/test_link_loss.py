@@ -75,8 +75,8 @@ def test_loss_is_of_the_way_that_loses(lossy: Path) -> None:
 def test_a_router_without_a_queue_has_no_counts(tmp_path: Path) -> None:
     """A path with losses may lead over a router with neither queue nor delay."""
     line = {"rate_mbit": 30, "delay_ms": 8, "queue_packets": 100}
-    lines = {f"{name}-{end}": line for name in ("first", "second") for end in ("up", "down")}
-    lines["first-up"] = {**line, "loss": {"percent": 2}}
+    names = ("first-up", "first-down", "second-up", "second-down")
+    lines = dict.fromkeys(names, line) | {names[0]: {**line, "loss": {"percent": 2}}}
     flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "cubic"}
     document = SMALL | {"topology": "two_paths", "flows": [flow], "stack": {}, "duration_s": 2}
     path = write_experiment(tmp_path, {**document, "profile": {"directions": lines}})

@@ -318,20 +318,16 @@ def make_point(
         if isinstance(experiment.profile, str):
             raise SpecError([f"{shown_path(Path(written.where))}: {each}" for each in problems])
         raise SpecError([f"{where}: profile.{each}" for each in problems])
-    problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
-    if problems:
-        raise SpecError([f"{where}: {each}" for each in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)
-    queues = graph.placed_queues
-    directions = profile.directions
-    by_name = {connection.name: connection for connection in connections}
-    around = Surroundings(experiment.duration_s, by_name, graph, directions)
-    if problems := [
-        f"{where}: {each}" for each in intervention_problems(experiment.interventions, around)
-    ]:
-        raise SpecError(problems)
+    queues, directions = graph.placed_queues, profile.directions
+    named = {connection.name: connection for connection in connections}
+    around = Surroundings(experiment.duration_s, named, graph, directions)
+    problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
+    problems += intervention_problems(experiment.interventions, around)
+    if problems:
+        raise SpecError([f"{where}: {each}" for each in problems])
     channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]
     known = metric_names(
         queues=[q.name for q in queues],
@@ -346,9 +342,7 @@ def make_point(
     problems = [f"{where}: {p}" for p in derived_problems(derived, known, experiment.matrix)]
     known += derived
     problems += [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
-    one = ("",)
-    every = metric_names(queues=one, connections=one, channels=one, datagrams=one, programs=one)
-    families = {name.partition(".")[0] for name in every} | {*derived}
+    families = _metric_families(metric_names) | {*derived}
     drawn = figure_problems(experiment.figures, experiment.matrix, families)
     problems += [f"{where}: {problem}" for problem in drawn]
     if problems:
@@ -373,6 +367,13 @@ def make_point(
         own_modules=source.own_modules(experiment),
         files=source.program_files(experiment),
     )
+
+
+def _metric_families(metric_names: MetricNames) -> set[str]:
+    """Return the names of metrics that a figure may draw, without the object of each."""
+    one = ("",)
+    every = metric_names(queues=one, connections=one, channels=one, datagrams=one, programs=one)
+    return {name.partition(".")[0] for name in every}
 
 
 def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
