@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
-from twoway.contract.statements import Bounds
 from twoway.description.matrix import full_name, points, without
 from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
@@ -50,8 +49,8 @@ today's files. No single checkout made all of them: the runs are of {revisions} 
 | `numbers/` | every number that a statement is about, a line for each point |
 | `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |
 
-`predictions.csv` in each folder of `experiments/` has what was predicted: value, tolerance and
-the result of the paper's formula. Its rows have the points and metrics of `numbers/`.
+`predictions.jsonl` in each folder of `experiments/` has what was predicted: value, tolerance and
+the result of the paper's formula. Its lines have the points and metrics of `numbers/`.
 
 `make results` runs everything and writes them again. `make test` compares a point of each
 experiment with them, digit by digit, where the kernel is the same. [Findings](../findings.md) and
@@ -224,22 +223,18 @@ def judged() -> list[Judged]:
     said: dict[tuple[str, str], list[Row]] = {}
     for path in sorted((ROOT / "experiments").glob(f"*/{FILE}")):
         for row in read_predictions(path):
-            if not tests_testbed(row["theory"], row["metric"]):
-                said.setdefault((row["point"], row["metric"]), []).append(row)
+            if not tests_testbed(row.theory, row.metric):
+                said.setdefault((row.point, row.metric), []).append(row)
     return [
-        Judged(each, measured, judge(_bounds(each), measured))
+        Judged(each, measured, judge(each.numbers, measured))
         for point, numbers in read_numbers(RESULTS / "numbers").items()
         for metric, measured in numbers.items()
         for each in said.get((point, metric), ())
     ]
 
 
-def _bounds(row: Row) -> Bounds:
-    return Bounds(**{name: _number(row[name]) for name in Bounds.model_fields})
-
-
-def _number(cell: str) -> float | None:
-    return float(cell) if cell else None
+def _digits(number: float | None) -> str:
+    return "" if number is None else f"{number:.7g}"
 
 
 def _missed() -> list[str]:
@@ -250,14 +245,14 @@ def _missed() -> list[str]:
         "| point | metric | predicted | measured | what is known of the reason |",
         "|---" * 5 + "|",
     ]
-    for point, group in groupby(missed, lambda each: each.said["point"]):
+    for point, group in groupby(missed, lambda each: each.said.point):
         known = {each.metric: each.contradicted for each in load_point(point).predictions}
         for said, measured, _ in group:
-            record = known[said["metric"]]
+            record = known[said.metric]
             why = record.why if record else "not on record"
-            number = "" if measured is None else f"{measured:.7g}"
-            values = f"{said['value']} ± {said['tolerance']} | {number}"
-            lines.append(f"| `{point}` | `{said['metric']}` | {values} | {why} |")
+            value, tolerance = map(_digits, (said.numbers.value, said.numbers.tolerance))
+            values = f"{value} ± {tolerance} | {_digits(measured)}"
+            lines.append(f"| `{point}` | `{said.metric}` | {values} | {why} |")
     return lines
 
 

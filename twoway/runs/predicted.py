@@ -1,25 +1,46 @@
 """The predicted values of experiments, in one file for each folder of experiments.
 
-The file is committed before the first run, and keeps the values of that time.
+A line has the values of one theory for one point. The file is committed before the first run, and
+keeps the values of that time.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from twoway.contract.statements import Prediction
+from twoway.contract.model import Record
+from twoway.contract.statements import Bounds, Prediction
 from twoway.contract.writing import written_aside
 from twoway.description.point import Point, find_source, point_names
 from twoway.errors import SpecError
 from twoway.paths import shown_path
 from twoway.runs.points import load_point
 
-FILE = "predictions.csv"
-_COLUMNS = ("point", "metric", "theory", "value", "tolerance", "at_least", "at_most", "printed")
-_KEY = slice(3)
-_HINT = "`twoway predict` keeps predicted values in this file: give another table another name"
-Row = dict[str, str]
+FILE = "predictions.jsonl"
+_HINT = "`twoway predict` keeps predicted values in this file: give another file another name"
+
+
+class Numbers(Bounds):
+    """A predicted value or its bounds, in seven digits, with the result of the paper's formula."""
+
+    printed: float | None = None
+
+
+class Row(NamedTuple):
+    """A theory's prediction for a metric at a point."""
+
+    point: str
+    theory: str
+    metric: str
+    numbers: Numbers
+
+
+class _Line(Record):
+    """A line of the file."""
+
+    point: str
+    theory: str
+    predicted: dict[str, Numbers]
 
 
 def predictions_file(name: str) -> Path:
@@ -33,23 +54,17 @@ def predictions_file(name: str) -> Path:
 def read_predictions(path: Path) -> list[Row]:
     """Read a file of predicted values; no rows if it does not exist.
 
-    Raises: SpecError if it is no such table.
+    Raises: SpecError if it is another file.
     """
-    if not path.is_file():
-        return []
-    try:
-        return _read(path.read_text("utf-8"))
-    except (ValueError, csv.Error) as error:
-        raise SpecError([f"{shown_path(path)}: {error}"], _HINT) from error
-
-
-def _read(text: str) -> list[Row]:
-    """Read a table; raise ValueError with a phrase if it has other columns."""
-    table = csv.DictReader(io.StringIO(text))
-    rows = list(table)
-    whole = all(len(row) == len(_COLUMNS) and None not in row.values() for row in rows)
-    if tuple(table.fieldnames or ()) != _COLUMNS or not whole:
-        raise ValueError(f"columns must be {', '.join(_COLUMNS)}")
+    rows: list[Row] = []
+    lines = path.read_bytes().splitlines() or [b""] if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            said = _Line.model_validate_json(line)
+        except ValueError as error:
+            form = "must be a JSON object with point, theory and predicted"
+            raise SpecError([f"{shown_path(path)}: line {number}: {form}"], _HINT) from error
+        rows += [Row(said.point, said.theory, *item) for item in said.predicted.items()]
     return rows
 
 
@@ -66,7 +81,7 @@ def write(name: str) -> Path | None:
 
     The rows of other experiments stay, unless their experiment no longer exists.
 
-    Raises: SpecError with every problem of the experiment, or if the file is no such table.
+    Raises: SpecError with every problem of the experiment, or if it is another file.
     """
     path, rows = predictions_file(name), _rows(points_of(name))
     if text := _updated(path, _experiment(name), rows):
@@ -80,7 +95,7 @@ def write(name: str) -> Path | None:
 def as_written(name: str) -> bool:
     """Tell whether the file of predicted values is up to date.
 
-    Raises: SpecError with every problem of the experiment, or if the file is no such table.
+    Raises: SpecError with every problem of the experiment, or if it is another file.
     """
     path = predictions_file(name)
     text = _updated(path, _experiment(name), _rows(points_of(name)))
@@ -94,18 +109,19 @@ def shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
         name: the experiment.
         points: its points.
 
-    Raises: SpecError if the file is no such table.
+    Raises: SpecError if it is another file.
     """
     path = predictions_file(name)
-    where, now = shown_path(path), {_key(row): row for row in _rows(points)}
-    for row in _rows_of(_experiment(name), read_predictions(path)):
-        point, metric, theory = key = _key(row)
-        today = now.get(key)
+    where, now = shown_path(path), {row[:3]: row.numbers for row in _rows(points)}
+    for row in read_predictions(path):
+        if _experiment_of(row) != _experiment(name):
+            continue
+        today, then = now.get(row[:3]), row.numbers.tolerance or 0
+        what = f"{where}: {row.point} {row.metric}"
         if today is None:
-            yield f"{where}: {point} {metric}: was predicted by {theory}, and no longer is"
-        elif float(today["tolerance"] or 0) > float(row["tolerance"] or 0):
-            wider = f"tolerance {today['tolerance']}, was {row['tolerance']}"
-            yield f"{where}: {point} {metric}: {wider}"
+            yield f"{what}: was predicted by {row.theory}, and no longer is"
+        elif (today.tolerance or 0) > then:
+            yield f"{what}: tolerance {today.tolerance:.7g}, was {then:.7g}"
 
 
 def _experiment(name: str) -> str:
@@ -113,29 +129,21 @@ def _experiment(name: str) -> str:
 
 
 def _experiment_of(row: Row) -> str:
-    return row["point"].partition("@")[0]
-
-
-def _rows_of(experiment: str, rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if _experiment_of(row) == experiment]
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    return tuple(row[name] for name in _COLUMNS[_KEY])
+    return row.point.partition("@")[0]
 
 
 def _updated(path: Path, experiment: str, rows: list[Row]) -> str:
-    """Format a file's table with today's rows of an experiment; an empty text without rows.
+    """Format a file with today's rows of an experiment; an empty text without rows.
 
-    Raises: SpecError if the file is no such table.
+    Raises: SpecError if it is another file.
     """
     existing = {each.stem for each in path.parent.glob("*.y*ml")} - {experiment}
     others = [row for row in read_predictions(path) if _experiment_of(row) in existing]
-    found = sorted((*others, *rows), key=_experiment_of)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerows([_COLUMNS, *(row.values() for row in found)] if found else [])
-    return text.getvalue()
+    lines: dict[tuple[str, str], dict[str, Numbers]] = {}
+    for row in sorted((*others, *rows), key=_experiment_of):
+        lines.setdefault(row[:2], {})[row.metric] = row.numbers
+    found = (_Line(point=p, theory=t, predicted=said) for (p, t), said in lines.items())
+    return "".join(f"{line.model_dump_json(exclude_none=True)}\n" for line in found)
 
 
 def _rows(points: Iterable[Point]) -> list[Row]:
@@ -148,6 +156,6 @@ def _rows(points: Iterable[Point]) -> list[Row]:
 
 
 def _row(point: str, said: Prediction) -> Row:
-    numbers = (said.value, said.tolerance, said.at_least, said.at_most, said.printed)
-    cells = ["" if n is None else f"{n:.7g}" for n in numbers]
-    return dict(zip(_COLUMNS, (point, said.metric, said.theory, *cells), strict=True))
+    known = {name: getattr(said, name) for name in Numbers.model_fields}
+    digits = {name: float(f"{n:.7g}") for name, n in known.items() if n is not None}
+    return Row(point, said.theory, said.metric, Numbers(**digits))

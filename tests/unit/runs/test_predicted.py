@@ -1,5 +1,6 @@
 """The file of predicted values of a folder's experiments: written, checked, and compared."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,18 @@ def _experiment(folder: Path, *said: dict[str, Any]) -> str:
     return str(write_experiment(folder, {**SMALL, **fields}))
 
 
-def test_each_prediction_of_each_point_is_a_line(tmp_path: Path) -> None:
-    """The table has point, metric, theory, value and tolerance, and is up to date."""
+def test_each_point_is_a_line(tmp_path: Path) -> None:
+    """A line has point and theory, and each metric's value and tolerance; it is up to date."""
     name = _experiment(tmp_path, SAID)
     assert not as_written(name)
     path = write(name)
-    assert path == tmp_path / "predictions.csv"
-    lines = path.read_text().splitlines()
-    assert lines[0] == "point,metric,theory,value,tolerance,at_least,at_most,printed"
-    assert [line.rsplit(",", 5)[0] for line in lines[1:]] == [
-        f'"small@window={window}",efficiency.{flow},kalampoukas'.replace('"', "")
-        for window in (4, 8)
-        for flow in ("left", "right")
-    ]
+    assert path == tmp_path / "predictions.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    points = [(line["point"], line["theory"]) for line in lines]
+    assert points == [(f"small@window={window}", "kalampoukas") for window in (4, 8)]
+    for line in lines:
+        assert list(line["predicted"]) == ["efficiency.left", "efficiency.right"]
+        assert all(said["tolerance"] == 0.1 for said in line["predicted"].values())
     assert as_written(name)
     assert list(shrunk(name, points_of(name))) == []
 
@@ -104,7 +104,7 @@ def test_experiments_of_a_folder_share_a_file(tmp_path: Path) -> None:
 
 def _counted(path: Path) -> Counter[str]:
     """Count the rows of each experiment, in the file's order."""
-    return Counter(row["point"].partition("@")[0] for row in read_predictions(path))
+    return Counter(row.point.partition("@")[0] for row in read_predictions(path))
 
 
 def test_an_experiment_without_predictions_has_no_rows(tmp_path: Path) -> None:
@@ -118,33 +118,33 @@ def test_an_experiment_without_predictions_has_no_rows(tmp_path: Path) -> None:
     assert as_written(name)
 
 
-@pytest.mark.parametrize("text", ["name,age\nsmith,3\n", "", "point,metric\n", "\xff"])
+@pytest.mark.parametrize("text", ["name,age\nsmith,3\n", "", '{"point": "a"}\n', "\xff"])
 def test_another_table_is_not_overwritten(tmp_path: Path, text: str) -> None:
-    """`predict` and `vet` refuse a predictions.csv of another form, with a sentence and a hint."""
+    """`predict` and `vet` refuse a file of another form, with a sentence and a hint."""
     name = _experiment(tmp_path, SAID)
-    path = tmp_path / "predictions.csv"
+    path = tmp_path / "predictions.jsonl"
     path.write_text(text, "latin-1")
     for command in ("predict", "vet"):
         done = twoway(command, name)
         assert done.returncode == 2
-        assert "predictions.csv: " in done.stderr
-        assert "give another table another name" in done.stderr
+        assert "predictions.jsonl: line " in done.stderr
+        assert "give another file another name" in done.stderr
     assert path.read_text("latin-1") == text
 
 
-@pytest.mark.parametrize("edit", [("0.1,", "0.1,0.2,"), (",0.1,,,", ",0.1")])
-def test_a_row_with_other_cells_is_refused(tmp_path: Path, edit: tuple[str, str]) -> None:
-    """A row with a cell too many or too few is named as an error of the table."""
+@pytest.mark.parametrize("edit", [('"tolerance"', '"toleranze"'), ("0.1", '"a tenth"')])
+def test_a_line_with_other_fields_is_refused(tmp_path: Path, edit: tuple[str, str]) -> None:
+    """A field that there is not, and a number in words, are errors of their line."""
     path = write(_experiment(tmp_path, SAID))
     assert path
     path.write_text(path.read_text().replace(*edit, 1))
-    with pytest.raises(SpecError, match="columns must be point, metric"):
+    with pytest.raises(SpecError, match="line 1: must be a JSON object with point, theory"):
         read_predictions(path)
 
 
 def test_kept_predictions_are_of_experiments_that_exist() -> None:
     """Each row of a folder's file is of an experiment in that folder, in order of their ids."""
-    files = sorted((ROOT / "experiments").glob("*/predictions.csv"))
+    files = sorted((ROOT / "experiments").glob("*/predictions.jsonl"))
     assert len(files) > 5
     for path in files:
         counted = [*_counted(path)]
