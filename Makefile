@@ -13,7 +13,8 @@ UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
 SHELL      := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-PYTEST     := $(BIN)/pytest --numprocesses auto --no-loadscope-reorder --durations 5
+# One more than processors: tests wait a fourth of their time, for a browser, a clock or a lock.
+PYTEST     := $(BIN)/pytest --numprocesses $(shell echo $$(($$(nproc) + 1))) --no-loadscope-reorder --durations 5
 # Those below; pyproject.toml lists the marks of tests.
 LAYERS     := $(shell sed -n 's/^layer-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 .DEFAULT_GOAL := help
