@@ -17,7 +17,7 @@ from twoway.description.experiment import (
     Flow,
     Profile,
 )
-from twoway.description.matrix import matrix_problems
+from twoway.description.matrix import changes, matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
@@ -208,6 +208,17 @@ def _unknown(name: str, controls: Mapping[str, Control]) -> str:
     return f"no control {name!r}{others}"
 
 
+def _swept_controls(experiment: Experiment) -> set[object]:
+    """List the congestion controls that flows have in any point of a sweep."""
+    return {
+        value
+        for name, axis in experiment.matrix.items()
+        for at in axis.to
+        for path, value in changes(experiment.matrix, {name: at}).items()
+        if path.endswith(".congestion")
+    }
+
+
 def _module_problems(
     experiment: Experiment, own: Sequence[OwnModule], controls: Mapping[str, Control]
 ) -> list[str]:
@@ -225,11 +236,12 @@ def _module_problems(
                 f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
             )
     brought = {module.name: module.parameters for module in own}
+    somewhere = in_use.keys() | _swept_controls(experiment)
     # A program may use any control of the kernel.
-    kernels = KERNELS_OWN if experiment.programs else KERNELS_OWN.keys() & in_use
+    kernels = KERNELS_OWN if experiment.programs else KERNELS_OWN.keys() & somewhere
     used = sorted(
         brought.keys()
-        | {c.module for c in in_use.values() if c.module}
+        | {c.module for name, c in controls.items() if c.module and name in somewhere}
         | {f"tcp_{control}" for control in kernels}
     )
     first = _first_given(experiment)

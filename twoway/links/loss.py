@@ -37,7 +37,7 @@ class Loss(BehindQueue):
     LOSES: ClassVar = True
     KEEPS_SPACING: ClassVar = True
 
-    percent: Annotated[float, Field(gt=0, le=100)] | None = Field(
+    percent: Annotated[float, Field(ge=0, le=100)] | None = Field(
         default=None, description="share of packets, %"
     )
     every: Annotated[int, Field(ge=2, le=10_000)] | None = Field(
@@ -95,11 +95,12 @@ class Loss(BehindQueue):
     def problems(self) -> list[str]:
         """List contradictions between fields."""
         found = []
-        given = [name for name in ("percent", "every", "schedule") if getattr(self, name)]
+        one_of = ("percent", "every", "schedule")
+        given = [name for name in one_of if getattr(self, name) is not None]
         if len(given) != 1:
             got = " and ".join(given) or "none"
             found.append(f": takes one of percent, every and schedule; got {got}")
-        if self.burst_packets and not self.percent:
+        if self.burst_packets and self.percent is None:
             found.append(f".burst_packets: needs percent, got {self.burst_packets:g}")
         # Between two bursts at least one packet arrives: enter, of `chances`, is at most 1.
         share, burst = self.share, self.burst_packets or math.inf

@@ -425,7 +425,7 @@ def test_parameters_of_a_flows_control(
 
 
 def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
-    """A control of the kernel takes its own parameters, as numbers, if a flow uses it."""
+    """A control's parameters are its own, and a flow of some point of the sweep must have it."""
     flow = {"name": "f", "from": "h1", "to": "h2", "congestion": "cubic"}
     modules = {
         "tcp_cubic": {"hystart": 0, "hystartt": 1, "beta": "x", "fast_convergence": 2**32},
@@ -440,6 +440,12 @@ def test_parameters_of_the_kernels_own_controls(tmp_path: Path) -> None:
     program = {"name": "it", "host": "h1", "command": ["true"]}
     fields = {"flows": [flow], "programs": [program], "modules": {"tcp_vegas": {"alpha": 2}}}
     assert load_point(str(write_experiment(tmp_path, {**SMALL, **fields})))
+    axis = {"set": ["flows.f.congestion"], "to": ["cubic", "fast", "vegas"]}
+    modules = {"tcp_vegas": {"alpha": 2}, "tcp_fast": {"gamma": 1}, "tcp_yeah": {}}
+    said = _vet(tmp_path, flows=[flow], modules=modules, matrix={"control": axis})
+    assert "modules.tcp_vegas" not in said
+    assert "modules.tcp_fast" not in said
+    assert "modules.tcp_yeah: no flow uses it; in use: tcp_cubic, tcp_fast, tcp_vegas" in said
 
 
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
