@@ -1,4 +1,4 @@
-"""Loss, delay and jitter of the packets that a UDP flow sends in the steady window.
+"""Loss, delay, jitter and order of the packets that a UDP flow sends in the steady window.
 
 The rate is over the flow's own time in that window, pauses included. A packet's delay is the time
 from its sender's capture to its receiver's. A packet that was in a queue when the captures ended
@@ -33,6 +33,14 @@ DATAGRAM_JITTER = Definition(
     "datagram_jitter", "s", "mean interarrival jitter of a UDP flow", "RFC 3550, section 6.4.1"
 )
 
+DATAGRAM_OVERTAKING = Definition(
+    "datagram_overtaking",
+    "1",
+    "share of a UDP flow's packets that arrive after one that was sent later",
+    "RFC 4737, section 4.1: reordered",
+    most=1,
+)
+
 
 @estimates(
     Scope.DATAGRAMS,
@@ -55,3 +63,14 @@ def datagrams(analysis: Analysis, view: DatagramView) -> tuple[float, float, flo
     delay_s = (arrived_ns - left_ns) / 1e9
     jitter_s = float(jitter_ns(left_ns, arrived_ns).mean()) / 1e9
     return rate_mbit, loss, float(delay_s.mean()), float(np.quantile(delay_s, 0.95)), jitter_s
+
+
+@estimates(Scope.DATAGRAMS, DATAGRAM_OVERTAKING)
+def overtaking(analysis: Analysis, view: DatagramView) -> tuple[float]:
+    """Return the share of the packets that arrived; NaN if none did."""
+    run, sent_ns = analysis.run, view.sent.time_ns
+    arrived = (sent_ns >= run.steady_ns) & (sent_ns < run.stop_ns) & (view.arrived_ns >= 0)
+    came_ns = view.arrived_ns[arrived]
+    if not len(came_ns):
+        return (math.nan,)
+    return (float((came_ns < np.maximum.accumulate(came_ns)).mean()),)

@@ -1,4 +1,4 @@
-"""Loss, delay and jitter of UDP, on packets made by hand."""
+"""Loss, delay, jitter and order of UDP, on packets made by hand."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from support.column_run import analysis_of
 from support.connections import datagram_flow
 
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
-from twoway.measure.metrics.datagrams import datagrams
+from twoway.measure.metrics.datagrams import datagrams, overtaking
 
 FLOW = datagram_flow("udp", "forward", 8, start_ns=0, stop_ns=5000)
 NONE = packets(time_ns=[])
@@ -71,3 +71,11 @@ def test_a_flow_of_which_nothing_arrives() -> None:
     assert _measured(_view([0, 1], {}), 0, 2)[1] == 1
     assert np.isnan(_measured(_view([0, 1], {}), 0, 2)[2:]).all()
     assert np.isnan(_measured(_view([0], {0: 1}), 5, 9)[1:]).all()
+
+
+def test_a_later_packet_overtakes() -> None:
+    """The share counts steady packets that arrive after a packet sent later."""
+    view = _view([0, 10, 20, 30, 40], {0: 99, 1: 90, 2: 50, 4: 95})
+    assert tuple(overtaking.measure(analysis_of(steady_ns=10, stop_ns=50), view)) == (1 / 3,)
+    assert tuple(overtaking.measure(analysis_of(steady_ns=10, stop_ns=11), view)) == (0,)
+    assert np.isnan(overtaking.measure(analysis_of(steady_ns=30, stop_ns=40), view)).all()
