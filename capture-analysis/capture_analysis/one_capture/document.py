@@ -38,7 +38,9 @@ def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> di
     return document(measure(Capture(path, inside=given.inside), given), flows)
 
 
-def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
+def document(
+    measured: Measured, flows: int = FLOWS_LISTED, first: Sequence[int] = ()
+) -> dict[str, Any]:
     """Convert all results for JSON.
 
     Undefined numbers are null, with the reason beside them.
@@ -46,12 +48,13 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     Args:
         measured: the result of `measure` for the whole capture.
         flows: number of connections to list.
+        first: connections to list before those with most payload.
 
     Raises: AnalysisError if there was no TCP packet.
     """
     capture = measured.capture
     need_tcp(capture)
-    listed = connections_in_order(measured)[:flows]
+    listed = list(dict.fromkeys([*first, *connections_in_order(measured)]))[:flows]
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
     for each in measured.estimators:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from capture_analysis.one_capture.connections import CAUSES, Connections
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
+from capture_analysis.pages.connections_table import ROWS, packed, slowest, summary, sums
 from capture_analysis.pages.headline import (
-    by_payload,
     headline,
     limit,
     percent,
     value,
-    verdict,
     word,
 )
 from capture_analysis.pages.metrics_table import Table, table
@@ -36,7 +36,6 @@ class Section:
         name: both ends, the sender of the data first.
         flow: number of the connection.
         direction: "forward" or "backward".
-        verdict: the shortest answer.
         answers: questions and answers.
         note: a sentence on packets that the pictures omit.
         events: its events by kind; times are s after the capture's first packet.
@@ -47,7 +46,6 @@ class Section:
     name: str
     flow: int
     direction: str
-    verdict: str
     answers: list[tuple[str, str]]
     note: str
     events: list[tuple[str, list[tuple[float, str, str]]]]
@@ -55,8 +53,16 @@ class Section:
     metrics: Mapping[str, Any]
 
 
-def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[Section]:
-    """Prepare the page's sections for the selected directions, in their order."""
+def sections(
+    document: Mapping[str, Any], selected: Sequence[Selected], *, trouble: bool
+) -> list[Section]:
+    """Prepare the page's sections for the selected directions, in their order.
+
+    Args:
+        document: the document of the capture.
+        selected: the directions.
+        trouble: True if the page's headline is about all connections, and not about the first.
+    """
     flows = {flow["id"]: flow for flow in document["flows"]}
     made = []
     for position, each in enumerate(selected):
@@ -69,8 +75,7 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
                 each.direction.name,
                 flow["id"],
                 direction,
-                verdict(metrics),
-                headline(metrics, facts),
+                headline(metrics, facts, without_limit=not position and not trouble),
                 note(each),
                 _events(each),
                 drawn,
@@ -92,7 +97,11 @@ def _events(each: Selected) -> list[tuple[str, list[tuple[float, str, str]]]]:
 
 
 def write_page(
-    path: Path, document: Mapping[str, Any], shown: Sequence[Section], command: str
+    path: Path,
+    document: Mapping[str, Any],
+    shown: Sequence[Section],
+    connections: Connections,
+    command: str,
 ) -> None:
     """Write the page of one capture; a failure leaves no file.
 
@@ -100,6 +109,7 @@ def write_page(
         path: the page.
         document: the document of the capture (document.py).
         shown: the directions to show.
+        connections: all connections of the capture.
         command: the command line, for quoting.
     """
     page_template.write(
@@ -108,34 +118,54 @@ def write_page(
         [figure for section in shown for figure in section.figures],
         document=document,
         sections=shown,
-        headline=_headline(document, shown),
-        connections=_connections(document),
+        headline=_headline(document, shown, connections),
+        finder=_finder(connections) if len(connections) > 1 else None,
+        directions=_directions(document),
         tables=_tables(document, shown),
         files=[described_file(Path(document["capture"]["path"]))],
         command=command,
     )
 
 
-def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str]:
-    """Return the verdict on the direction with most payload, its name, and all by payload."""
+def _headline(
+    document: Mapping[str, Any], shown: Sequence[Section], connections: Connections
+) -> list[str]:
+    """Say what is slow: of all connections if one is not fine, else of the one with most data."""
+    if in_trouble(connections):
+        return [summary(connections), slowest(connections)]
     if not shown:
-        return ["No connection carries data"]
+        return [slowest(connections) or "No connection carries data"]
     first = shown[0]
-    listed = [
-        flow[direction] for flow in document["flows"] for direction in _WAYS if flow[direction]
-    ]
     facts = {flow["id"]: flow["facts"] for flow in document["flows"]}[first.flow]
-    of = f"Connection {first.flow}, {first.name}"
     captured = facts[first.direction]["vantage"]["value"]
     where = "captured at an unknown place" if captured == "unknown" else f"captured {captured}"
+    several = len(connections) > 1
+    most = ", has most data" if several else ""
     return [
         " ".join(limit(first.metrics, captured)),
-        f"{of}, {where}. {first.verdict}.",
-        by_payload(listed) if len(listed) > 1 else "",
+        f"Connection {first.flow}, {first.name}, {where}{most}.",
+        summary(connections) if several else slowest(connections),
     ]
 
 
-def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def in_trouble(connections: Connections) -> bool:
+    """Tell whether the headline is about all connections: one of several is not fine."""
+    return len(connections) > 1 and not connections.fine.all()
+
+
+def _finder(connections: Connections) -> dict[str, Any]:
+    """Prepare the table of all connections for its template."""
+    number = connections.words("cause").number
+    counts = [(cause, int((number == at).sum())) for at, cause in enumerate(CAUSES)]
+    return {
+        "rows": min(len(connections), ROWS),
+        "causes": [(cause, count) for cause, count in counts if count],
+        "packed": packed(connections),
+        "sums": sums(connections),
+    }
+
+
+def _directions(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Make a table's rows: one for each direction that has data, most payload first."""
     rows: list[dict[str, Any]] = [
         {

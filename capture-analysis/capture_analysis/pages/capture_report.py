@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.document import directions_in_order, document
+from capture_analysis.one_capture.connections import Connections
+from capture_analysis.one_capture.document import directions_in_order, document, need_tcp
 from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
@@ -46,15 +47,24 @@ def report(
     folder = output or Path(f"{_stem(path)}-report")
     _refuse([path], folder)
     measured = measure(Capture(path, inside=given.inside), given)
-    content = document(measured)
-    listed = {flow["id"] for flow in content["flows"]}
-    numbers = [n for n in directions_in_order(measured) if n // 2 in listed][:DIRECTIONS]
+    need_tcp(measured.capture)
+    connections = Connections(measured)
+    trouble = capture_page.in_trouble(connections)
+    slowest = connections.slowest_first()[: int(trouble)].tolist()
+    content = document(measured, first=slowest)
+    order = directions_in_order(measured)
+    # With most data, after the larger direction of the slowest connection.
+    numbers = sorted(
+        [n for n in order if n // 2 in slowest][:1] + list(order[:DIRECTIONS]),
+        key=lambda n: n // 2 not in slowest,
+    )
+    numbers = list(dict.fromkeys(numbers))[:DIRECTIONS]
     again = Capture(path, inside=given.inside)
-    shown = capture_page.sections(content, select(again, measured, numbers))
+    shown = capture_page.sections(content, select(again, measured, numbers), trouble=trouble)
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
         _write_common(aside, CAPTURE, content, figures if drawn else [])
-        capture_page.write_page(aside / "report.html", content, shown, command)
+        capture_page.write_page(aside / "report.html", content, shown, connections, command)
     return folder / "report.html"
 
 

@@ -1,6 +1,6 @@
 """Sentences on the limit of a transfer, and on the compression of its ACKs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capture_analysis.facts.facts import LAN_NS
@@ -39,26 +39,23 @@ _SENT_AGAIN = (
     ("spurious", "though acknowledged"),
     ("other", "for another reason"),
 )
-_VERDICTS = {
-    "compressed": "ACKs are compressed",
-    "spaced": "ACKs are not compressed",
-    "bunched": "ACKs come bunched; whether by the path or by their receiver cannot be told",
-    "cannot tell": "Whether ACKs are compressed cannot be told",
-}
-
 Metrics = Mapping[str, Mapping[str, Any]]
 
 
-def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def headline(
+    metrics: Metrics, facts: Mapping[str, Any], *, without_limit: bool = False
+) -> list[tuple[str, str]]:
     """Answer the page's questions about one direction.
 
     Args:
         metrics: the direction's metrics: "forward" or "backward" of a document's flow.
         facts: the direction's facts, from the same document.
+        without_limit: True to leave out the sentences of `limit`, which the page's headline has.
     """
     vantage = str(facts.get("vantage", {}).get("value", "unknown"))
+    limits = () if without_limit else limit(metrics, vantage)
     return [
-        ("What limits the transfer?", " ".join(_limits_of_transfer(metrics, vantage))),
+        ("What limits the transfer?", " ".join([*limits, *_shares(metrics)])),
         ("Are ACKs compressed?", " ".join(_compression(metrics, vantage))),
         ("What does it cost?", " ".join(_cost(metrics, facts))),
         ("How sure is this?", " ".join(_sureness(metrics, facts, vantage))),
@@ -70,24 +67,6 @@ def word(metrics: Metrics) -> str:
     """Say a direction's verdict in a word (compression_verdict)."""
     found = metrics.get("compression_verdict", {})
     return verdict_word(found.get("why") if found.get("value") is None else found["value"])
-
-
-def verdict(metrics: Metrics) -> str:
-    """Give the shortest answer."""
-    found = word(metrics)
-    share = f": {percent(value(metrics, 'acks_shrunk'))} of them" if found == "compressed" else ""
-    return _VERDICTS[found] + share
-
-
-def by_payload(directions: Sequence[Metrics]) -> str:
-    """Sum up several directions: the share of the payload with each verdict."""
-    payload = [value(each, "payload") or 0.0 for each in directions]
-    shares = {
-        found: sum(p for p, each in zip(payload, directions, strict=True) if word(each) == found)
-        for found in _VERDICTS
-    }
-    said = [f"{found} {percent(s / sum(payload))}" for found, s in shares.items() if s]
-    return "Of the payload: " + ", ".join(said) + "." if said else ""
 
 
 def value(metrics: Metrics, name: str) -> float | None:
@@ -159,7 +138,10 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
 def limit(metrics: Metrics, vantage: str) -> Iterator[str]:
     """Say in a few sentences what limits the transfer, and what its receiver shows."""
     values = numbers(metrics)
-    yield limit_of(values).sentence
+    found = limit_of(values)
+    yield found.sentence
+    if found.cause == "sender":
+        yield "A capture at the data's sender would tell which."
     added = queueing(values) if vantage == _SENDER else receiver_sentence(values)
     yield from filter(None, (_shut(metrics), _answers(metrics), added))
 
@@ -182,8 +164,7 @@ def _answers(metrics: Metrics) -> str:
     return f"The longest time from the other end's data to its next data is {number(longest)} s."
 
 
-def _limits_of_transfer(metrics: Metrics, vantage: str) -> Iterator[str]:
-    yield from limit(metrics, vantage)
+def _shares(metrics: Metrics) -> Iterator[str]:
     shares = {what: value(metrics, f"limited_{name}") or 0.0 for name, what in _WAITED_FOR.items()}
     if value(metrics, "limited_application") is not None:
         most_first = sorted(shares, key=lambda what: -shares[what])

@@ -28,9 +28,9 @@ def rows(capture: Path) -> list[Row]:
     """Return the events of the capture's page."""
     folder = capture.parent / "report"
     assert main(["report", str(capture), "--output", str(folder)]) == 0
-    tables = re.findall(
-        r'<table class="events">(.*?)</table>', (folder / "report.html").read_text(), re.DOTALL
-    )
+    text = (folder / "report.html").read_text()
+    assert text.index('<table class="events">') < text.index('class="plot"')
+    tables = re.findall(r'<table class="events">(.*?)</table>', text, re.DOTALL)
     cell = r"<td[^>]*>(?:<code[^>]*>)?(.*?)(?:</code>)?</td>"
     return [
         (html.unescape(row[0]), html.unescape(row[1]), html.unescape(row[2]))

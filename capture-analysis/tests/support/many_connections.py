@@ -30,7 +30,7 @@ def _answered(think_ms: float, *, again_ms: float = 0, late_ms: float = 0) -> li
         (at + think_ms, 1, PSH | ACK, 1, 1400, 201),
         (at + think_ms + 0.1, 0, FIN | ACK, 201, 0, 1401),
         (at + think_ms + 10, 1, FIN | ACK, 1401, 0, 202),
-        (at + think_ms + 10, 0, ACK, 202, 0, 1402),
+        (at + think_ms + 10.1, 0, ACK, 202, 0, 1402),
     ]
     return [(late_ms + at, *rest) for at, *rest in packets]  # type: ignore[misc]
 
