@@ -100,32 +100,13 @@ class Run:
         """
         import pyarrow as pa  # noqa: PLC0415 - takes long to load
 
-        from twoway.report.series import (  # noqa: PLC0415 - reads captures
-            run_series,
-            seconds_of,
-            tabulated,
-        )
+        from twoway.report.series import named_series  # noqa: PLC0415 - reads captures
 
-        run = self._analysis.run
-        quantity, _, subject = name.partition(".")
-        if quantity == "queue" and subject in self._analysis.queues:
-            packets = self._analysis.queues[subject].all_packets
-            times, values = run.seconds(packets.time_ns), packets.packets
-            return pa.table({"time_s": times, "queue_packets": values})
-        by_second = seconds_of(self._analysis)
-        if name in by_second:
-            begin_s, found = by_second[name]
-            unit = "" if name == "jain_index" else "_mbit_per_s"
-            return pa.table({"time_s": begin_s, f"{quantity}{unit}": found})
-        known = [*by_second, *(f"queue.{queue}" for queue in self._analysis.queues)]
-        for row in tabulated(run_series(self._analysis)):
-            known.append(f"{row.quantity}.{row.connection}")
-            if known[-1] == name:
-                unit = row.unit.replace("/", "_per_").lower()
-                return pa.table({"time_s": row.time_s, f"{quantity}_{unit}": row.values})
-        raise UsageError(
-            f"{name}: no such series{meant(name, known)}", f"there are {', '.join(known)}"
-        )
+        unit, times, values = named_series(self._analysis, name)
+        title = name.partition(".")[0]
+        if unit != "1":
+            title += f"_{unit.replace('/', '_per_').lower()}"
+        return pa.table({"time_s": times, title: values})
 
     def packets(self, interface: str) -> "pa.Table":
         """Return an interface's capture: one row for each TCP packet, in order.

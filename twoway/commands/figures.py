@@ -1,42 +1,86 @@
-"""The subcommand that draws a finished run's figures."""
+"""The subcommand that draws figures of finished runs."""
 
 import argparse
+import shlex
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import RESULTS, RUN, add_options, shown
-from twoway.commands.reporting import named_run
+from twoway.commands.options import METRIC, RESULTS, add_options, shown
 from twoway.contract.writing import chown_like_parent
-from twoway.errors import TwowayError
+from twoway.errors import TwowayError, UsageError
 
-HELP = "the pictures of a finished run's report as PNG and SVG files, into figures/ beside it"
+HELP = (
+    "figures of a finished run or a sweep as PDF, SVG, PNG and CSV, with captions for LaTeX, into "
+    "figures/ beside its page"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `figures` to its parser."""
-    add_options(parser, RUN)
     parser.add_argument(
-        "--csv", action="store_true", help="write the numbers behind the pictures instead"
+        "runs",
+        nargs="*",
+        help="a run's folder, an experiment's id or file, points of one experiment, or the first "
+        "digits of an identity (default: the latest run)",
     )
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="draw this one alone: a figure of a run's report, such as queues; a sweep's metric, "
+        "such as goodput; cdf:NAME, box:NAME or map:NAME of a metric; time:NAME or cdf:NAME of a "
+        "series, such as time:cwnd.left, over all runs; may be repeated",
+    )
+    parser.add_argument(
+        "--style",
+        default="",
+        help="for print, without title and foot: ieee, ieee-wide, acm, acm-wide or slides, or a "
+        "style of matplotlib by name or file",
+    )
+    parser.add_argument("--csv", action="store_true", help="write the numbers alone")
     parser.add_argument(
         "--foot",
         metavar="TEXT",
-        help="text at the foot of each picture (default: the conditions of the run)",
+        help="text at the foot of each picture (default: the conditions, unless --style is given)",
     )
-    add_options(parser, RESULTS)
+    add_options(parser, METRIC, RESULTS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw a finished run's figures into files, or write their numbers; list the files."""
-    from twoway.report.report import draw_figures
+    """Draw figures of finished runs into files, with their numbers; list the files."""
+    from twoway.commands.sweeping import asked_metrics
+    from twoway.report.figure_files import FIGURES, Print, run_figures, sweep_figures
+    from twoway.report.results import read_results
+    from twoway.report.sweep_page import asked_of, derive
+    from twoway.runs.finding import find_runs
 
-    folder = named_run(args)
+    names = args.runs or [str(args.results / "latest")]
+    folders = dict.fromkeys(folder for name in names for folder in find_runs(name, args.results))
+    command = ["twoway", "figures", *args.runs]
+    command += [word for name in args.figure for word in ("--figure", name)]
+    how = Print(args.style, args.foot, args.csv, shlex.join(command))
+    metrics, derived = asked_metrics(args.metric)
+    first = next(iter(folders))
     try:
-        paths = draw_figures(folder, numbers=args.csv, foot=args.foot)
+        experiment, *others = read_results(folders)
+        if others:
+            raise UsageError(
+                f"{experiment.id}, {others[0].id}: name runs of one experiment",
+                "`twoway compare` compares two experiments",
+            )
+        experiment = derive(experiment, derived)
+        if len(folders) == 1:
+            folder = first
+            paths = run_figures(experiment, args.figure, how)
+        else:
+            folder = args.results / experiment.id
+            folder.mkdir(exist_ok=True)
+            asked = asked_of(experiment, metrics)
+            paths = sweep_figures(experiment, asked, args.figure, folder / FIGURES, how)
     except AnalysisError as error:
-        raise TwowayError(str(error), f"the run is in {folder}") from error
-    finally:
-        chown_like_parent(folder)
+        raise TwowayError(str(error), f"the run is in {first}") from error
+    chown_like_parent(folder)
     for path in paths:
         print(shown(path))
     return 0

@@ -123,14 +123,14 @@ def _measured(result: Result, wanted: str) -> Iterable[_Value]:
 
 
 def measured_curves(
-    experiment: Experiment, names: Iterable[str], link: Callable[[Result], str]
+    experiment: Experiment, names: Iterable[str], link: Callable[[Result], str] | None = None
 ) -> list[Figure]:
     """Draw a figure for each family of metrics, such as goodput, over a sweep's longest axis.
 
     Args:
         experiment: the experiment with its runs.
         names: the families, in the figures' order; families that no run has are left out.
-        link: returns the address that a click on a run's point opens.
+        link: returns the address that a click on a run's point opens; None in a file.
     """
     families: dict[str, list[_Value]] = {name: [] for name in names}
     for result in experiment.results:
@@ -139,7 +139,8 @@ def measured_curves(
                 _Value(result, metric, found.unit, "", "marked", found.value)
                 for metric, found in metrics_of(result.metrics, family).items()
             ]
-    return _drawn(experiment, families, "Each dot is a run; a click opens it.", link)
+    opens = "; a click opens it" if link else ""
+    return _drawn(experiment, families, f"Each dot is a run{opens}.", link)
 
 
 def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""Analysing a run's folder: metrics.json, verdicts.json, report.html, and figures on demand."""
+"""Analysing a run's folder: metrics.json, verdicts.json and report.html."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -14,13 +14,11 @@ from twoway.manifest import FAILED, MANIFEST, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
-from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
 from twoway.report.judging import Measured, judge_run
 from twoway.report.pages import write_report_page
 
 PAGE = "report.html"
-FIGURES = "figures"
 
 
 def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
@@ -62,36 +60,6 @@ def _analysed(folder: Path, *, page: bool) -> Verdicts:
         write_report_page(manifest, metrics, verdicts, figures, folder)
     verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete
     return verdicts
-
-
-def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None) -> list[Path]:
-    """Draw the figures of a run's report as PNG and SVG, into figures/ in its folder.
-
-    At the foot of each figure are the conditions of the measurement.
-
-    Args:
-        folder: a run's folder with manifest.json.
-        numbers: True to write the figures' numbers as CSV instead.
-        foot: the text at the foot in place of the conditions.
-
-    Returns: the files.
-    Raises: AnalysisError if the run cannot be analysed.
-    """
-    with in_a_sentence(folder, AnalysisError):
-        analysis = Analysis(folder)
-        metrics = compute(analysis)
-        figures = all_figures(analysis, metrics)
-    if numbers:
-        return save_numbers(figures, folder / FIGURES)
-    # Drawing takes longer than the rest of a short run, so it is done only on demand.
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
-
-    manifest = analysis.run.manifest
-    conditions = (
-        f"twoway {manifest.experiment.id}, Linux {metrics.kernel}, {metrics.clock_source} time, "
-        f"run {manifest.run}, identity {manifest.identity}"
-    )
-    return plots.save_all(figures, folder / FIGURES, conditions if foot is None else foot)
 
 
 def rejudge(folder: Path) -> Verdicts:

@@ -9,10 +9,12 @@ from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
 
 from twoway.contract.network import Connection
+from twoway.errors import UsageError
 from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metrics.fairness_by_second import jain_by_second
+from twoway.messages import meant
 from twoway.report.figures import goodput_edges_ns, goodput_mbit
 
 
@@ -111,6 +113,33 @@ def tabulated(run: RunSeries) -> Iterator[Tabulated]:
         ):
             time_s = (time_ns - start_ns) / 1e9
             yield Tabulated(series.connection.name, quantity, unit, time_s, values)
+
+
+def named_series(analysis: Analysis, name: str) -> tuple[str, FloatArray, FloatArray | IntArray]:
+    """Find a series by name: its unit, times in s after the start of traffic, and values.
+
+    Args:
+        analysis: the run.
+        name: QUANTITY.CONNECTION with goodput, goodput_by_second, cwnd, ssthresh or smoothed_rtt;
+            queue.QUEUE; or jain_index.
+
+    Raises: UsageError with the names that exist.
+    """
+    quantity, _, subject = name.partition(".")
+    if quantity == "queue" and subject in analysis.queues:
+        packets = analysis.queues[subject].all_packets
+        return "packets", analysis.run.seconds(packets.time_ns), packets.packets
+    by_second = seconds_of(analysis)
+    if name in by_second:
+        return ("1" if name == "jain_index" else "Mbit/s", *by_second[name])
+    known = [*by_second, *(f"queue.{queue}" for queue in analysis.queues)]
+    for row in tabulated(run_series(analysis)):
+        known.append(f"{row.quantity}.{row.connection}")
+        if known[-1] == name:
+            return row.unit, row.time_s, row.values
+    raise UsageError(
+        f"{name:.80}: no such series{meant(name, known)}", f"there are {', '.join(known)}"
+    )
 
 
 def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> ConnectionSeries:

@@ -11,7 +11,7 @@ OVER_TIME = "time, s"  # the x label of pictures that share a time axis
 _MARGIN = 0.03  # space around what a picture opens on, as a share of its time
 _MOST_TICKS = 12
 Style = Literal[
-    "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
+    "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters", "cells"
 ]
 
 
@@ -24,9 +24,9 @@ class Line:
         x, y: shape (n,).
         style: `marked` is a line with a dot at each point; `steps` holds each level until the next
             point; `spans` are vertical lines from y to `top`; `letters` writes `letter` at each
-            point.
+            point; `cells` colours the places x and y by `top`, in files alone.
         colour: number in the palette.
-        top: shape (n,), only for `spans`.
+        top: shape (n,), only for `spans` and `cells`.
         letter: only for `letters`.
         links: n addresses, opened by a click on a point; empty for none.
     """
@@ -51,6 +51,7 @@ class Figure:
 
     Attributes:
         x_names: names of 0, 1, 2 and so on of x; empty where x is a number.
+        y_names: the same of y, in files alone.
         view: the part of x on which the picture opens; None for all.
     """
 
@@ -63,6 +64,7 @@ class Figure:
     log_y: bool = False
     log_x: bool = False
     x_names: tuple[str, ...] = ()
+    y_names: tuple[str, ...] = ()
     view: tuple[float, float] | None = None
 
     @property

@@ -20,9 +20,11 @@ from support.synthetic_run import CAPTURES, finding, prediction, write_run
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.report.figure_files import Print, run_figures
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
-from twoway.report.report import analyse_run, draw_figures
+from twoway.report.report import analyse_run
+from twoway.report.results import read_results
 
 pytestmark = pytest.mark.slow
 
@@ -193,10 +195,12 @@ def test_windows_in_detail(figures: dict[str, Figure]) -> None:
 
 
 def test_files_of_figures(reported: Path) -> None:
-    """Each figure is saved as PNG and SVG, and no other file is written."""
+    """Each figure is saved as PNG, SVG, PDF and CSV, with captions, and no other file is."""
     assert not (reported / "figures").exists()
-    saved = sorted(path.name for path in draw_figures(reported))
-    assert saved == sorted(f"{name}.{kind}" for name in IDS for kind in ("png", "svg"))
+    (experiment,) = read_results([reported])
+    saved = {path.name for path in run_figures(experiment, [], Print("", None, False, "figures"))}
+    kinds = ("png", "svg", "pdf", "csv")
+    assert saved == {*(f"{name}.{kind}" for name in IDS for kind in kinds), "figures.tex"}
     assert sorted(path.name for path in reported.iterdir() if path.is_file()) == [
         "manifest.json",
         "metrics.json",
@@ -209,7 +213,7 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
     """Drawing a figure twice gives the same SVG, so that a diff shows only changes."""
     x = np.arange(3.0)
     lines = [
-        Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
+        Line(style, x, x, style, n, top=x + 1 if style in ("spans", "cells") else None, letter="R")
         for n, style in enumerate(get_args(Style))
     ]
     figure = Figure("x", "title", "caption", "time, s", "packets", lines)

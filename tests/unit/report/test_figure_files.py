@@ -1,0 +1,92 @@
+"""Figures of a sweep as files for print: kinds, styles, captions, tables."""
+
+from pathlib import Path
+
+import pytest
+from support.swept_runs import write_points
+
+from twoway.errors import UsageError
+from twoway.report.figure_files import Print, styles, sweep_figures
+from twoway.report.paper_text import latex
+from twoway.report.print_figures import drawn_figures
+from twoway.report.results import Experiment, read_results
+
+PLAIN = Print("ieee", None, False, "twoway figures swept")
+
+
+def swept(tmp_path: Path) -> Experiment:
+    """Read a sweep of windows 4, 8 and 16 with two kinds of ACKs; one point is undefined."""
+    (experiment,) = read_results(write_points(tmp_path))
+    return experiment
+
+
+def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:
+    """A PDF is as wide as a column and embeds TrueType; a caption has command and identity."""
+    into = tmp_path / "figures"
+    paths = sweep_figures(swept(tmp_path), ["efficiency"], [], into, PLAIN)
+    stems = ("swept-efficiency", "map-efficiency")
+    names = {f"{stem}.{ending}" for stem in stems for ending in ("pdf", "svg", "png", "csv")}
+    assert {path.name for path in paths} == {*names, "figures.tex", "answer.tex", "answer.md"}
+    pdf = (into / "swept-efficiency.pdf").read_bytes()
+    assert b"/MediaBox [ 0 0 252 " in pdf
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+    caption = (into / "figures.tex").read_text()
+    assert "6 runs, identities' digest" in caption
+    assert r"twoway figures swept." in caption
+    assert r"16 & every-segment & - & - \\" in (into / "answer.tex").read_text()
+    assert "| 4 | delayed | 4.4 | 4.4 |" in (into / "answer.md").read_text()
+
+
+def test_kinds_of_figures(tmp_path: Path) -> None:
+    """A distribution, boxes and a map are of the values of each point."""
+    cdf, box, cells = drawn_figures(
+        swept(tmp_path), ["cdf:efficiency.*", "box:efficiency.first", "map:efficiency.first"]
+    )
+    line = next(each for each in cdf.lines if each.name == "window 8, acks delayed")
+    assert (line.x.tolist(), line.y.tolist()) == ([8.8, 8.8, 8.8], [0, 0.5, 1])
+    assert (box.x_names, [each.name for each in box.lines]) == (
+        ("4", "8", "16"),
+        ["acks every-segment", "acks delayed"],
+    )
+    (grid,) = cells.lines
+    assert sorted(zip(grid.x, grid.y, grid.highest(), strict=True))[:2] == [
+        (0, 0, 8.8),
+        (0, 1, 4.4),
+    ]
+    assert len(grid.x) == 5  # one of six points is undefined
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("efficency", 'no such metric; did you mean "efficiency"'),
+        ("pie:efficiency", "no such kind"),
+        ("map:none", "no such metric"),
+    ],
+)
+def test_unknown_figures_are_refused(tmp_path: Path, name: str, said: str) -> None:
+    """A wrong name of a figure is refused with the ones that exist."""
+    with pytest.raises(UsageError) as found:
+        drawn_figures(swept(tmp_path), [name])
+    assert said in str(found.value)
+
+
+def test_a_style_of_ones_own_replaces_ours(tmp_path: Path) -> None:
+    """A file of Matplotlib sets the size; an unknown style leaves no file."""
+    experiment, into = swept(tmp_path), tmp_path / "figures"
+    with pytest.raises(UsageError, match="--style: none"):
+        sweep_figures(experiment, [], ["efficiency"], into, Print("none.mplstyle", None, False, ""))
+    assert not list(into.glob("*"))
+    style = tmp_path / "mine.mplstyle"
+    style.write_text("figure.figsize: 2, 2\naxes.prop_cycle: cycler('color', ['010203'])\n")
+    sweep_figures(experiment, [], ["efficiency"], into, Print(str(style), None, False, ""))
+    svg = (into / "swept-efficiency.svg").read_text()
+    assert 'width="144pt"' in svg
+    assert "#010203" in svg
+    assert styles() == ["acm", "acm-wide", "ieee", "ieee-wide", "slides"]
+
+
+def test_latex_is_escaped() -> None:
+    """Characters of LaTeX are printed as they are."""
+    assert latex("50 % of a_b {c} & ± 2") == r"50 \% of a\_b \{c\} \& $\pm$ 2"

@@ -1,0 +1,138 @@
+"""Figures of runs as files for print, with the numbers behind them, and their captions."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.pictures.figure import Figure
+
+from twoway.errors import UsageError, in_a_sentence
+from twoway.manifest import SEED
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.messages import meant
+from twoway.report.figure_numbers import save_numbers
+from twoway.report.figures import all_figures
+from twoway.report.paper_text import latex_figure, latex_table, markdown_table
+from twoway.report.print_figures import KINDS, drawn_figures, map_axes
+from twoway.report.results import Experiment
+from twoway.report.sweep_answer import answer_of, answer_tables
+
+FIGURES, CAPTIONS = "figures", "figures.tex"
+_STYLES = Path(__file__).with_name("styles")
+_ENDINGS = ("png", "svg", "pdf")
+# Digits of an identity in a caption.
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class Print:
+    """How figures are written.
+
+    Attributes:
+        style: a style of ours, a file or a style of matplotlib; "" for a page's look with a title
+            and, at the foot, the conditions.
+        foot: the text at the foot; None: the conditions.
+        numbers: True to write CSV files alone.
+        command: the command line, for captions.
+    """
+
+    style: str
+    foot: str | None
+    numbers: bool
+    command: str
+
+
+def styles() -> list[str]:
+    """List our styles."""
+    return sorted(path.stem for path in _STYLES.glob("*.mplstyle"))
+
+
+def run_figures(experiment: Experiment, names: Sequence[str], how: Print) -> list[Path]:
+    """Write the figures of one run's report, or the named ones, beside it.
+
+    Raises: UsageError for an unknown name; AnalysisError if the run cannot be analysed.
+    """
+    (run,) = experiment.results
+    kinds = [name for name in names if name.partition(":")[0] in KINDS]
+    with in_a_sentence(run.folder, AnalysisError):
+        analysis = Analysis(run.folder)
+        found = {each.id: each for each in all_figures(analysis, compute(analysis))}
+    for name in set(names) - {*kinds}:
+        if name not in found:
+            raise UsageError(
+                f"--figure: {name:.80}: no such figure{meant(name, found)}",
+                f"there are {', '.join(found)}, time:SERIES and cdf:SERIES",
+            )
+    figures = [each for each in found.values() if each.id in names or not names]
+    figures += drawn_figures(experiment, kinds)
+    return _save(experiment, figures, run.folder / FIGURES, how)
+
+
+def sweep_figures(
+    experiment: Experiment, asked: Sequence[str], names: Sequence[str], into: Path, how: Print
+) -> list[Path]:
+    """Write the figures of a sweep that answer it, or the named ones, and its table.
+
+    Args:
+        experiment: the sweep, with its derived metrics.
+        asked: the metrics that it answers for.
+        names: as for drawn_figures(); by default those of `asked`.
+        into: the folder.
+        how: how they are written.
+    """
+    chosen = names or asked or ["goodput"]
+    if not names and len(map_axes(experiment)) == 2:
+        chosen = [*chosen, *(f"map:{name}" for name in asked)]
+    paths = _save(experiment, drawn_figures(experiment, chosen), into, how)
+    answer = answer_of(experiment, asked)
+    left = len(answer.axes)
+    tables = answer_tables(answer) if asked else []
+    for ending, write in (("tex", latex_table), ("md", markdown_table)):
+        if tables:
+            paths.append(into / f"answer.{ending}")
+            paths[-1].write_text("\n".join(write(table, left) for table in tables), "utf-8")
+    return paths
+
+
+def _save(experiment: Experiment, figures: list[Figure], folder: Path, how: Print) -> list[Path]:
+    if how.numbers:
+        return save_numbers(figures, folder)
+    # Drawing takes longer than the rest of a short run, so it is done only on demand.
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
+
+    conditions = _conditions(experiment)
+    foot = ("" if how.style else conditions) if how.foot is None else how.foot
+    own = _STYLES / f"{how.style}.mplstyle"
+    style = [str(own) if own.is_file() else how.style] if how.style else []
+    try:
+        paths = plots.save_all(figures, folder, foot, style, _ENDINGS)
+    except OSError as error:
+        if how.style and how.style in str(error):
+            raise UsageError(
+                f"--style: {how.style:.80}: neither a style nor a file of one",
+                f"there are {', '.join(styles())}, and those of matplotlib",
+            ) from error
+        raise
+    captions = (
+        latex_figure(each.id, f"{each.title}. {each.caption} {conditions}; {how.command}.")
+        for each in figures
+    )
+    (folder / CAPTIONS).write_text("\n".join(captions), "utf-8")
+    return [*paths, *save_numbers(figures, folder), folder / CAPTIONS]
+
+
+def _conditions(experiment: Experiment) -> str:
+    """Write kernel, clock, seeds and identity; that of several runs is the digest of theirs."""
+    runs = experiment.results
+    first = runs[0]
+    identities = sorted(each.manifest.identity for each in runs)
+    of = f"twoway {experiment.id if len(runs) > 1 else first.id}"
+    where = f"Linux {first.metrics.kernel}, {first.metrics.clock_source} time"
+    if len(runs) == 1:
+        return f"{of}, {where}, run {first.manifest.run}, identity {identities[0]}"
+    digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:_SHORT]
+    seeds = f", seeds {', '.join(experiment.axes[SEED])}" if experiment.repeated else ""
+    return f"{of}, {where}, {len(runs)} runs{seeds}, identities' digest {digest}"

@@ -1,0 +1,55 @@
+"""Tables and captions as LaTeX, Markdown, and the text of a mail."""
+
+from collections.abc import Sequence
+
+_LATEX = str.maketrans(
+    {
+        **{each: f"\\{each}" for each in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+    }
+)
+# The longest line of a mail, characters.
+MAIL_COLUMNS = 72
+
+
+def latex(text: str) -> str:
+    """Write a text so that LaTeX prints it as it is."""
+    return text.translate(_LATEX)
+
+
+def latex_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Write rows after a row of titles as a tabular of booktabs.
+
+    Args:
+        table: the rows, all of equal length.
+        left: number of columns of words, which come first.
+    """
+    titles, *rows = (" & ".join(map(latex, row)) + r" \\" for row in table)
+    columns = "l" * left + "r" * (len(table[0]) - left)
+    head = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", titles, r"\midrule"]
+    return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def latex_figure(name: str, caption: str) -> str:
+    """Write the environment of a figure in NAME.pdf."""
+    lines = [
+        r"\begin{figure}",
+        rf"  \includegraphics[width=\linewidth]{{{name}.pdf}}",
+        rf"  \caption{{{latex(caption)}}}",
+        rf"  \label{{fig:{name}}}",
+        r"\end{figure}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def markdown_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Write rows after a row of titles as a table of Markdown."""
+    titles, *rows = ("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in table)
+    sides = [*["---"] * left, *["---:"] * (len(table[0]) - left)]
+    return "\n".join([titles, f"| {' | '.join(sides)} |", *rows, ""])
