@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
         for path in dict.fromkeys(filter(None, map(predicted.write, names))):
             say(str(shown(path)), markup=False)
         return 0
-    stale = [name for name in names if not predicted.as_written(name)]
+    stale = [name for name in names if not predicted.is_up_to_date(name)]
     for name in stale:
         where = shown(predicted.predictions_file(name))
         complain(f"{where}: differs from today's predictions of {name}", _HINT.format(name))

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.description.point import point_names
-    from twoway.runs.predicted import shrunk
+    from twoway.runs.predicted import find_shrunk
 
     # Problems with their hints, in order of appearance; one that every point has is printed once.
     problems: dict[tuple[str, str], None] = {}
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         if any("preset" not in each.experiment.stack.model_fields_set for each in points):
             without_preset.append(name)
         try:
-            warnings += () if found else shrunk(name, points)
+            warnings += () if found else find_shrunk(name, points)
         except TwowayError as error:
             problems.update(dict.fromkeys(_of_error(error)))
     for warning in warnings:

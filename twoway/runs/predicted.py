@@ -68,7 +68,7 @@ def read_predictions(path: Path) -> list[Row]:
     return rows
 
 
-def points_of(name: str) -> Iterator[Point]:
+def load_points(name: str) -> Iterator[Point]:
     """Read an experiment's points.
 
     Raises: SpecError with every problem of the experiment.
@@ -83,7 +83,7 @@ def write(name: str) -> Path | None:
 
     Raises: SpecError with every problem of the experiment, or if it is another file.
     """
-    path, rows = predictions_file(name), _rows(points_of(name))
+    path, rows = predictions_file(name), _rows(load_points(name))
     if text := _updated(path, _experiment(name), rows):
         with written_aside(path) as file:
             file.write(text.encode())
@@ -92,17 +92,17 @@ def write(name: str) -> Path | None:
     return path if rows else None
 
 
-def as_written(name: str) -> bool:
+def is_up_to_date(name: str) -> bool:
     """Tell whether the file of predicted values is up to date.
 
     Raises: SpecError with every problem of the experiment, or if it is another file.
     """
     path = predictions_file(name)
-    text = _updated(path, _experiment(name), _rows(points_of(name)))
+    text = _updated(path, _experiment(name), _rows(load_points(name)))
     return text == (path.read_text("utf-8") if path.is_file() else "")
 
 
-def shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
+def find_shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
     """List predictions of the file that are gone, or have a wider tolerance now.
 
     Args:

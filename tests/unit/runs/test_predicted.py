@@ -10,7 +10,7 @@ from support.running import ROOT, SMALL, write_experiment
 from support.warm_command import twoway
 
 from twoway.errors import SpecError
-from twoway.runs.predicted import as_written, points_of, read_predictions, shrunk, write
+from twoway.runs.predicted import find_shrunk, is_up_to_date, load_points, read_predictions, write
 
 SAID: dict[str, Any] = {
     "metric": ["efficiency.left", "efficiency.right"],
@@ -29,7 +29,7 @@ def _experiment(folder: Path, *said: dict[str, Any]) -> str:
 def test_each_point_is_a_line(tmp_path: Path) -> None:
     """A line has point and theory, and each metric's value and tolerance; it is up to date."""
     name = _experiment(tmp_path, SAID)
-    assert not as_written(name)
+    assert not is_up_to_date(name)
     path = write(name)
     assert path == tmp_path / "predictions.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -38,8 +38,8 @@ def test_each_point_is_a_line(tmp_path: Path) -> None:
     for line in lines:
         assert list(line["predicted"]) == ["efficiency.left", "efficiency.right"]
         assert all(said["tolerance"] == 0.1 for said in line["predicted"].values())
-    assert as_written(name)
-    assert list(shrunk(name, points_of(name))) == []
+    assert is_up_to_date(name)
+    assert list(find_shrunk(name, load_points(name))) == []
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_what_shrinks_is_warned_of(tmp_path: Path, said: dict[str, Any], lost: i
     write(_experiment(tmp_path, SAID))
     unsaid = {"metric": "goodput.left", "at_least": "theory", "why": "for the points left out"}
     name = _experiment(tmp_path, said, unsaid)
-    assert len(list(shrunk(name, points_of(name)))) == lost
-    assert not as_written(name)
+    assert len(list(find_shrunk(name, load_points(name)))) == lost
+    assert not is_up_to_date(name)
 
 
 def test_vet_warns_and_check_fails(tmp_path: Path) -> None:
@@ -85,19 +85,19 @@ def test_experiments_of_a_folder_share_a_file(tmp_path: Path) -> None:
     for each in others:
         assert write(str(each)) == path
     assert [_counted(path)[each] for each in ("another", "small", "zebra")] == [4, 4, 4]
-    assert as_written(name)
-    assert as_written(str(others[0]))
+    assert is_up_to_date(name)
+    assert is_up_to_date(str(others[0]))
     before = path.read_text()
     _experiment(tmp_path, {**SAID, "metric": "efficiency.left"})
-    assert not as_written(name)
-    assert as_written(str(others[0]))
-    assert list(shrunk(str(others[0]), points_of(str(others[0])))) == []
+    assert not is_up_to_date(name)
+    assert is_up_to_date(str(others[0]))
+    assert list(find_shrunk(str(others[0]), load_points(str(others[0])))) == []
     write(name)
     assert list(_counted(path).items()) == [("another", 4), ("small", 2), ("zebra", 4)]
     kept = [line for line in before.splitlines() if "small" not in line]
     assert [line for line in path.read_text().splitlines() if "small" not in line] == kept
     others[1].unlink()
-    assert not as_written(name)
+    assert not is_up_to_date(name)
     write(name)
     assert list(_counted(path)) == ["another", "small"]
 
@@ -112,10 +112,10 @@ def test_an_experiment_without_predictions_has_no_rows(tmp_path: Path) -> None:
     path = write(_experiment(tmp_path, SAID))
     assert path
     name = _experiment(tmp_path)
-    assert list(shrunk(name, points_of(name)))
+    assert list(find_shrunk(name, load_points(name)))
     assert write(name) is None
     assert not path.exists()
-    assert as_written(name)
+    assert is_up_to_date(name)
 
 
 @pytest.mark.parametrize("text", ["name,age\nsmith,3\n", "", '{"point": "a"}\n', "\xff"])
