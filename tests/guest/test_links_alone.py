@@ -69,6 +69,7 @@ LINKS |= {
         "filter add parent 2: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 2:1",
     }.items()
 }
+LINKS["table"] = {**dict.fromkeys(BARE), "table": "link.csv"}
 LINKS |= {
     name: {"rate_mbit": None, "rate": rate}
     for name, rate in {
@@ -273,6 +274,10 @@ def run_links(
     for name, profile in links.items():
         (tmp_path / f"link-{name}.yml").write_text(yaml.safe_dump(profile))
     (tmp_path / "made.mahimahi").write_text("1\n1\n3\n7\n")
+    table = (
+        "time_s,rate_mbit,delay_ms,loss_percent,queue_packets\n0,8,8,1,20\n0.4,2,9.000001,5,20\n"
+    )
+    (tmp_path / "link.csv").write_text(table)
     document = {
         "schema": 1,
         "title": "Fields of a link",

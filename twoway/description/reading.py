@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.description.experiment import Experiment, Profile
+from twoway.description.link_tables import with_table
 from twoway.description.matrix import (
     AxisValues,
     Value,
@@ -241,12 +242,32 @@ def checked_profile(source: ProfileSource, values: Mapping[str, Value]) -> Profi
 
     Raises: SpecError with every problem of the fields.
     """
-    profile = validated(source.where, changed_profile(source.document, values), Profile)
+    document = _with_tables(source, changed_profile(source.document, values))
+    profile = validated(source.where, document, Profile)
     profile, problems = _with_files(profile, source.folder)
     problems = [f"{source.where}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
         raise SpecError(problems)
     return profile
+
+
+def _with_tables(source: ProfileSource, document: dict[str, Any]) -> dict[str, Any]:
+    """Read the tables that directions name into their fields.
+
+    Raises: SpecError with every table that cannot be read.
+    """
+    directions, problems = document.get("directions"), list[str]()
+    if not isinstance(directions, dict):  # validation refuses other types
+        return document
+    for name, fields in directions.items():
+        if isinstance(fields, dict) and isinstance(fields.get("table"), str):
+            try:
+                directions[name] = with_table(name, fields, source.folder)
+            except ValueError as error:
+                problems.append(f"{source.where}: directions.{name}.table{error}")
+    if problems:
+        raise SpecError(problems)
+    return document
 
 
 def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:

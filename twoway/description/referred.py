@@ -99,7 +99,9 @@ def named_texts(source: ExperimentSource) -> Iterator[tuple[str, str]]:
         rates = [each.elements.find(Rate) for each in directions.values()]
         if profile.folder == source.file.parent:
             named += [below(profile.folder, r.mahimahi) for r in rates if r and r.mahimahi]
-        yield from ((path.name, path.read_text("utf-8")) for path in named if path)
+            named += [below(profile.folder, d.table) for d in directions.values() if d.table]
+        texts = ((path, path.read_text("utf-8", "backslashreplace")) for path in named if path)
+        yield from ((path.name, text) for path, text in texts)
         for module in source.own_modules(experiment):
             yield from ((f"{module.name}/{name}", text) for name, text in module.sources.items())
         for program, files in source.program_files(experiment).items():

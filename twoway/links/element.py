@@ -378,6 +378,12 @@ class Link(Framing):
         default=None,
         description="link rate in Mbit/s (10^6 bit/s), unless it changes or is a dtm channel",
     )
+    table: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None,
+        description="a table's file, beside the profile, that fills in `rate`, `delay`, `loss` and "
+        "queue_packets: CSV or Parquet with columns such as time_s, rate_mbit, delay_ms, "
+        "loss_percent and queue_packets, or a trace of TheaterQ or mahimahi",
+    )
     queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )

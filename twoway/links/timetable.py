@@ -25,7 +25,7 @@ from twoway.links.shaper import Shaper, options
 
 IntArray = NDArray[np.int64]
 Kind = Literal["rates", "opportunities", "delays", "shares"]
-Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
+Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-9)]
 Repeat = Annotated[float, Field(gt=0, le=100_000)]
 
 # Bytes that one opportunity of a mahimahi trace may carry (Netravali et al. 2015).

@@ -1,0 +1,194 @@
+"""Tables by which a link's rate, delay and losses change together.
+
+A table is a CSV file with a header, the same columns in Parquet, a trace of TheaterQ (Ottens et al.
+2025), or a trace of mahimahi. It becomes the schedules of the direction that names it, which all
+start with the traffic.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from twoway.contract.files_below import below
+from twoway.description.parsing import shown
+from twoway.messages import meant
+
+_MOST_BYTES, _MOST_ROWS = 1 << 24, 100_000
+_TIMES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_WHOLE_U32 = 2**32 - 1
+# The units of each column, with their factors to ns, bit/s, millionths of a percent, and packets.
+_UNITS: Mapping[str, Mapping[str, int]] = {
+    "time": _TIMES,
+    "rate": {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9},
+    "delay": _TIMES,
+    "loss": {"percent": 10**6, "share": 10**8},
+    "queue": {"packets": 1},
+}
+_COLUMNS = {f"{what}_{unit}": (what, by) for what, of in _UNITS.items() for unit, by in of.items()}
+# Names, and values that a row may have, of TheaterQ's columns that no schedule has.
+_NOT_HERE = ("jitter", "dup_prob", "dup_delay")
+_SIMPLE = ("keep_us", "delay_ns", "rate_bit", "loss_u32", "queue_packets")
+_EXTENDED = (
+    *("keep_us", "delay_ns", "jitter", "rate_bit", "loss_u32", "queue_packets"),
+    *("dup_prob", "dup_delay", "route_id"),
+)
+# A row of a file: its line, and its cells by column.
+Row = tuple[int, Mapping[str, Any]]
+# A row in whole numbers: its line, and values by column, without units.
+Step = tuple[int, Mapping[str, int]]
+
+
+def with_table(direction: str, fields: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Complete the fields of a direction with the schedules of its table.
+
+    Args:
+        direction: its name, which selects rows of a table with the column `direction`.
+        fields: the fields as they are written, with `table`.
+        folder: the profile's folder.
+
+    Raises: ValueError with a sentence after the field `table`.
+    """
+    name = fields["table"]
+    try:
+        found = _schedules(name, below(folder, name), direction)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f": {name}: {reason}") from error
+    constant = {"rate": "rate_mbit", "delay": "delay_ms"}
+    for own in (*found, *(constant[field] for field in found.keys() & constant)):
+        if fields.get(own) is not None:
+            raise ValueError(f": {name}: has a column for {own}, which is given as well")
+    return {**fields, **found}
+
+
+def _schedules(name: str, path: Path, direction: str) -> dict[str, Any]:
+    """Read a table as the fields of a direction."""
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
+    if path.suffix == ".parquet":
+        return _fields(_steps(_of_parquet(path), direction))
+    lines = [(n, line) for n, line in enumerate(path.read_text("utf-8").splitlines(), 1) if line]
+    numbers = [(n, line.split(",")) for n, line in lines if line[0].isdigit()]
+    words = [*csv.reader([line for _, line in lines if line[0].isalpha()][:1])]
+    if words and not words[0][0].lower().startswith("keep"):
+        return _fields(_steps(_of_csv(words[0], lines), direction))
+    if numbers and len(numbers[0][1]) == 1:
+        return {"rate": {"mahimahi": name}}
+    return _fields(_of_theaterq(numbers))
+
+
+def _of_csv(header: Sequence[str], lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
+    names = [word.strip() for word in header]
+    begun = False
+    for number, line in lines:
+        if line.startswith("#"):
+            continue
+        if begun:
+            cells = next(csv.reader([line]))
+            if len(cells) != len(names):
+                raise ValueError(f"line {number}: has {len(cells)} columns of {len(names)}")
+            yield number, dict(zip(names, cells, strict=True))
+        begun = True
+
+
+def _of_parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa  # noqa: PLC0415 - takes long to load
+    from pyarrow import parquet  # noqa: PLC0415
+
+    try:
+        file = parquet.ParquetFile(path)
+        if file.metadata.num_rows > _MOST_ROWS:
+            raise ValueError(f"more than {_MOST_ROWS} rows")
+        yield from enumerate(file.read().to_pylist(), 1)
+    except pa.ArrowException as error:
+        raise ValueError(f"no Parquet: {shown(str(error), 100)}") from error
+
+
+def _of_theaterq(lines: Sequence[tuple[int, Sequence[str]]]) -> list[Step]:
+    """Read TheaterQ's trace, in which a row says for how long it holds; losses are of 2^32 - 1."""
+    found: list[Step] = []
+    time_ns = 0
+    for number, cells in lines:
+        names = {len(_SIMPLE): _SIMPLE, len(_EXTENDED): _EXTENDED, 8: _EXTENDED[:8]}.get(len(cells))
+        if not names:
+            raise ValueError(f"line {number}: TheaterQ has 5, 8 or 9 columns, got {len(cells)}")
+        pairs = zip(names, cells, strict=True)
+        row = {name: _whole(f"line {number}: {name}", cell, 1) for name, cell in pairs}
+        for name in _NOT_HERE:
+            if row.get(name):
+                raise ValueError(f"line {number}: {name}: no schedule has it, got {row[name]}")
+        for name in ("keep_us", "rate_bit"):
+            if not row[name]:
+                raise ValueError(f"line {number}: {name}: must be above 0, got 0")
+        loss = round(Decimal(row["loss_u32"] * 10**8) / _WHOLE_U32)
+        own = {"rate": row["rate_bit"], "delay": row["delay_ns"], "queue": row["queue_packets"]}
+        found.append((number, {"time": time_ns, "loss": loss, **own}))
+        time_ns += row["keep_us"] * 1000
+    return found
+
+
+def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
+    """Convert the rows of a direction to whole numbers."""
+    found: list[Step] = []
+    for number, row in rows:
+        for name in row:
+            if name != "direction" and name not in _COLUMNS:
+                units = ", ".join(f"{name}_{unit}" for unit in _UNITS.get(name, ()))
+                others = f"; write its unit: {units}" if units else meant(name, _COLUMNS)
+                raise ValueError(f"column {shown(repr(name))}: unknown{others}")
+        what = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
+        for each in ("time", *what):
+            if what.count(each) != 1:
+                raise ValueError(f"must have one column for {each}: {', '.join(row)}")
+        if row.get("direction", direction) == direction:
+            values = {
+                _COLUMNS[name][0]: _whole(f"line {number}: {name}", cell, _COLUMNS[name][1])
+                for name, cell in row.items()
+                if name in _COLUMNS
+            }
+            found.append((number, values))
+        if len(found) > _MOST_ROWS:
+            raise ValueError(f"more than {_MOST_ROWS} rows")
+    return found
+
+
+def _whole(where: str, cell: Any, factor: int) -> int:
+    """Convert a cell to the column's smallest unit.
+
+    Raises: ValueError if it is no number, negative, or no whole multiple of that unit.
+    """
+    try:
+        value = Decimal(str(cell).strip()) * factor
+    except InvalidOperation:
+        value = Decimal(-1)
+    if not value.is_finite() or value < 0:
+        raise ValueError(f"{where}: must be a number of 0 or more, got {shown(repr(cell))}")
+    if value != int(value):
+        raise ValueError(f"{where}: is finer than ns, bit/s or a millionth of a %, got {cell}")
+    return int(value)
+
+
+def _fields(steps: Sequence[Step]) -> dict[str, Any]:
+    """Make schedules of steps; a row with the values of the one before is no step."""
+    if not steps:
+        raise ValueError("has no row for this direction")
+    found: dict[str, Any] = {}
+    for field in ("rate", "delay", "loss"):
+        rows = [(n, row["time"], row[field]) for n, row in steps if field in row]
+        kept = [row for k, row in enumerate(rows) if not k or row[2] != rows[k - 1][2]]
+        if kept and (field != "loss" or any(value for _, _, value in kept)):
+            found[field] = {"schedule": [[at / 1e9, value / 1e6] for _, at, value in kept]}
+    for (_, before), (number, row) in pairwise(steps):
+        if row["time"] <= before["time"]:
+            raise ValueError(f"line {number}: time must be later than that of the row before")
+        if row.get("queue") != before.get("queue"):
+            got = f"{before['queue']} and {row['queue']}"
+            raise ValueError(f"line {number}: queue: a queue keeps its limit, got {got} packets")
+    if steps[0][1]["time"]:
+        raise ValueError(f"line {steps[0][0]}: time: the first is 0, got {steps[0][1]['time']} ns")
+    if "queue" in steps[0][1]:
+        found["queue_packets"] = steps[0][1]["queue"]
+    return found
