@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 GUIDE = "linux-questions.md"
 
 
-@pytest.mark.parametrize("name", ["sysctl", "qdisc", "classes", "option", "black_hole"])
+@pytest.mark.parametrize("name", ["sysctl", "qdisc", "access", "classes", "option", "black_hole"])
 def test_each_number_is_of_a_run(tmp_path: Path, name: str) -> None:
     """Each file of the guide runs as written, and its goodputs are those in the text below it."""
     copy_listings(GUIDE, tmp_path, f"{name}.yml")

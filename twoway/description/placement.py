@@ -120,7 +120,8 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
         if direction.acts_behind:
             problems += [
                 f"directions.{name}.{delay}: {i.name} has the delay of {taken[i.name]}, and an "
-                "interface has one: put a router for each path before it, with its own delay"
+                "interface has one: put a router for each path before it, with its own delay, or "
+                "netem at the receiving host, as hosts.NAME.qdisc"
                 for i in places
                 if i.name in taken
             ]
