@@ -72,7 +72,7 @@ class Source(_Quoted):
 class Stack(_Quoted):
     """The TCP stack's personality."""
 
-    preset: Literal["papers", "linux"] = Field(
+    preset: str = Field(
         default="papers", description="the settings that no field gives; `papers` in older runs"
     )
     mtu_bytes: Count = Field(description="IP packet size limit of every interface")

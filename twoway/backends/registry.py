@@ -1,5 +1,6 @@
 """All backends: those that the modules of this package list in KINDS."""
 
+import re
 from functools import cache
 
 from capture_analysis.discovery import modules_of
@@ -40,7 +41,18 @@ def find_backend(name: str, kernel: str | None = None) -> Backend:
 def backend_for(point: Point, backend: Backend) -> Backend:
     """Return a backend with the kernel that an experiment asks for; itself if it asks for none.
 
-    Raises: as find_backend().
+    Raises: as find_backend(); UsageError if a host's stack is that of another kernel.
     """
     kernel = point.experiment.kernel
-    return find_backend(backend.name, kernel) if kernel else backend
+    found = find_backend(backend.name, kernel) if kernel else backend
+    stacks = (point.experiment.stack, *(each.stack for each in point.experiment.hosts.values()))
+    if versions := {stack.version for stack in stacks} - {""}:
+        release = found.description().kernel.release
+        for version in sorted(versions):
+            if not re.match(rf"{re.escape(version)}(?![0-9])", release):
+                raise UsageError(
+                    f"{point.id}: stack.preset: linux-{version} needs Linux {version}, and the "
+                    f"backend {found.name} runs {release}",
+                    "`preset: linux` takes the defaults of any kernel; `kernel` names another",
+                )
+    return found

@@ -5,13 +5,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from twoway.contract.model import Model
+from twoway.contract.model import Model, text
 from twoway.contract.network import IpVersion
 from twoway.description.sysctls import Sysctls
 from twoway.links.tc_words import Qdisc
 
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
-Preset = Literal["papers", "linux"]
+Preset = Annotated[
+    str,
+    text(
+        r"^(papers|linux(-[0-9]+\.[0-9]+)?)$", "papers, linux, or linux-X.Y with a kernel's version"
+    ),
+    Field(json_schema_extra={"examples": ["papers", "linux", "linux-6.12"]}),
+]
 # Values of fields in presets, where they differ from the defaults of the fields, which are the
 # papers'.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -26,9 +32,10 @@ class Stack(Model):
 
     preset: Preset = Field(
         default="papers",
-        description="`linux`: the kernel's own defaults, none overridden; `papers`: the TCP of the "
-        "papers, in exact and repeatable form (docs/limits.md, Hosts). The other fields override "
-        "it; their defaults are those of `papers`",
+        description="`linux`: the kernel's own defaults, none overridden; `linux-6.12`: these of "
+        "Linux 6.12, refused on any other kernel; `papers`: the TCP of the papers, in exact and "
+        "repeatable form (docs/limits.md, Hosts). The other fields override it; their defaults are "
+        "those of `papers`",
     )
     ip: IpVersion = Field(
         default=4,
@@ -121,12 +128,17 @@ class Stack(Model):
         """Fill in the values of the preset."""
         if not isinstance(given, dict) or not isinstance(preset := given.get("preset"), str):
             return given
-        return {**_PRESETS.get(preset, {}), **given}
+        return {**_PRESETS.get(preset.partition("-")[0], {}), **given}
 
     @property
     def is_linux(self) -> bool:
         """True if the kernel's own defaults hold where no field overrides them."""
-        return self.preset == "linux"
+        return self.preset != "papers"
+
+    @property
+    def version(self) -> str:
+        """The version of Linux whose defaults hold, such as 6.12; empty: the running kernel's."""
+        return self.preset.partition("-")[2]
 
 
 class RouterSettings(Model):

@@ -283,7 +283,7 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
     paced = view.connection.paced
     lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
     lost = lost or analysis.run.loses_on_links
-    linux = analysis.run.manifest.experiment.stack_of(view.connection.from_).preset == "linux"
+    linux = analysis.run.manifest.experiment.stack_of(view.connection.from_).preset != "papers"
     if window is None or paced or lost or linux:
         return []
     most = most_in_flight(analysis.run, view)
@@ -313,7 +313,7 @@ def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[Fidelit
     most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
     for by, us, stack in limits:
         row = checks.row(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
-        if us > most_us and stack.preset == "linux":
+        if us > most_us and stack.preset != "papers":
             row = row.model_copy(update={"verdict": Verdict.WARNING})
         found.append(row)
     return found

@@ -1,6 +1,7 @@
 """The preset `linux` changes no setting that no field overrides."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,10 +9,14 @@ from support.plans import planned
 from support.running import FLOW, LINUX, problems_of, write_experiment
 from support.warm_command import twoway
 
+from twoway.backends.registry import backend_for
 from twoway.contract.network import CONNECT_NS, START_NS
 from twoway.contract.plan import Check, Plan, Program, SetSysctls
+from twoway.errors import UsageError
+from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
+PRESETS = "stack.preset: must be papers, linux, or linux-X.Y with a kernel's version"
 NO_CHECK = "no check proves windows and ACKs of linux"
 
 
@@ -122,7 +127,8 @@ def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"stack": {"preset": "bsd"}}, "stack.preset: must be 'papers' or 'linux', got 'bsd'"),
+        ({"stack": {"preset": "bsd"}}, f"{PRESETS}, got 'bsd'"),
+        ({"stack": {"preset": "linux-six"}}, f"{PRESETS}, got 'linux-six'"),
         ({"hosts": {"h9": {}}}, 'hosts.h9: no host "h9"; the topology has h1, h2'),
         (
             {"hosts": {"h2": {"stack": {"mtu_bytes": 576}}}},
@@ -154,3 +160,35 @@ def test_vet_says_once_which_files_have_no_preset(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stderr.count("no stack.preset, hosts have the papers' TCP: a.yml, b.yml\n") == 1
     assert "`stack: {preset: linux}`" in done.stderr
+
+
+class OnKernel:
+    """A backend with a kernel of some release."""
+
+    name = "uml"
+
+    def __init__(self, release: str) -> None:
+        """Keep the release."""
+        self.release = release
+
+    def description(self) -> SimpleNamespace:
+        """Describe the kernel alone."""
+        return SimpleNamespace(kernel=SimpleNamespace(release=self.release))
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_defaults_of_one_kernel_need_that_kernel(tmp_path: Path, host: bool) -> None:
+    """A stack of `linux-6.12`, of all hosts or one, plans as `linux`, and runs on 6.12 alone."""
+    stack = {"preset": "linux-6.12"}
+    fields = {"hosts": {"h2": {"stack": stack}}} if host else {"stack": stack}
+    point = load_point(str(write_experiment(tmp_path, {**LINUX, **fields})))
+    linux = load_point(str(write_experiment(tmp_path, LINUX)))
+    assert build_plan(point, in_kernel=True) == build_plan(linux, in_kernel=True)
+    for release in ("6.12", "6.12.117"):
+        backend: Any = OnKernel(release)
+        assert backend_for(point, backend) is backend
+    for release in ("6.1.2", "6.120", "7.3-rc7"):
+        other: Any = OnKernel(release)
+        assert backend_for(linux, other) is other
+        with pytest.raises(UsageError, match=f"linux-6.12 needs Linux 6.12, .* uml runs {release}"):
+            backend_for(point, other)
