@@ -13,7 +13,10 @@ pytestmark = pytest.mark.usefixtures("guest")
 GUIDE = "linux-questions.md"
 
 
-@pytest.mark.parametrize("name", ["sysctl", "qdisc", "access", "classes", "option", "black_hole"])
+NAMES = ["sysctl", "qdisc", "access", "classes", "option", "black_hole", "cellular"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_each_number_is_of_a_run(tmp_path: Path, name: str) -> None:
     """Each file of the guide runs as written, and its goodputs are those in the text below it."""
     copy_listings(GUIDE, tmp_path, f"{name}.yml")
