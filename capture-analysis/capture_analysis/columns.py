@@ -35,6 +35,10 @@ class Mark(IntFlag):
     """More fragments follow; the payload counts this one's bytes."""
     LENGTH_BEYOND = 64
     """IP's length exceeds the frame's, because a tool cut frames and changed their sizes."""
+    ECT_1 = 128
+    """IP's field of ECN is 1 (ECT(1), as L4S sends), or with ECT_0 both are set: 3 (CE)."""
+    ECT_0 = 256
+    """IP's field of ECN is 2 (ECT(0)), or 3 (CE)."""
 
 
 # The columns of `Packets` and the types in which readers write them.
@@ -55,7 +59,7 @@ COLUMN_TYPES: dict[str, np.dtype[Any]] = {
     "interface": np.dtype("<u2"),
     "flags": np.dtype("<u2"),
     "half": np.dtype("u1"),
-    "marks": np.dtype("u1"),
+    "marks": np.dtype("<u2"),
 }
 
 

@@ -46,6 +46,7 @@ def table(packets: Packets, tracked: Tracked, flows: FlowTable) -> pa.Table:
             elif name in _NEEDS_MARK:
                 absent = packets.marks & int(_NEEDS_MARK[name]) == 0
             columns[name] = pa.array(values, mask=absent)
+    columns["ecn"] = pa.array((packets.marks // int(Mark.ECT_1) & 3).astype(np.uint8))
     kinds = pa.array([kind.name.lower() for kind in Kind])
     columns["kind"] = pa.DictionaryArray.from_arrays(pa.array(tracked.kind.astype(np.int8)), kinds)
     return pa.table(columns)

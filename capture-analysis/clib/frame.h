@@ -42,6 +42,8 @@ enum mark {
 	MARK_LENGTH_GUESSED = 16,
 	MARK_FIRST_FRAGMENT = 32,
 	MARK_LENGTH_BEYOND = 64,
+	MARK_ECN_1 = 128,	/* ECT(1), and with the next one CE */
+	MARK_ECN_0 = 256,
 };
 
 /* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */
@@ -72,7 +74,7 @@ struct segment {
 	uint8_t window_scale;	/* NO_SCALE: not announced */
 	uint8_t version;	/* IP's version */
 	uint8_t protocol;	/* IP's protocol */
-	uint8_t marks;
+	uint16_t marks;
 	uint8_t sender_is_higher;	/* the sender's end is the higher one (flows.c) */
 	uint32_t vlans;		/* the frame's two innermost VLANs, 12 bits each; 0: none */
 	uint32_t hash;

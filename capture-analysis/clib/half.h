@@ -32,7 +32,7 @@ struct packet {
 	uint16_t window;
 	uint16_t ip_id;
 	uint16_t flags;
-	uint8_t marks;
+	uint16_t marks;
 };
 
 /* A segment that was sent and is not acknowledged. */

@@ -43,6 +43,12 @@ static ca_u128 ipv6_address(struct view ip, size_t offset)
 	return (ca_u128)view_le64(ip, offset + 8) << 64 | view_le64(ip, offset);
 }
 
+/* The marks of the two bits of ECN (RFC 3168) that end a traffic class. */
+static uint16_t ecn(uint8_t traffic_class)
+{
+	return (uint16_t)((traffic_class & 3) * MARK_ECN_1);
+}
+
 static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 			   struct segment *segment, struct transport *found)
 {
@@ -60,6 +66,7 @@ static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 	found->later = fragment & IPV4_FRAGMENT_OFFSET;
 	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
 		return FATE_NOT_TCP;
+	segment->marks |= ecn(view_u8(ip, 1));
 	if (found->later && !every_protocol)
 		return FATE_LATER_FRAGMENT;
 	if (fragment & IPV4_MORE_FRAGMENTS && !found->later)
@@ -136,6 +143,7 @@ static enum fate from_ipv6(struct view ip, int64_t room, bool every_protocol,
 		return FATE_TOO_SHORT;
 	if (view_u8(ip, 0) >> 4 != 6)
 		return FATE_MALFORMED;
+	segment->marks |= ecn(view_u8(ip, 1) >> 4);
 	payload = view_be16(ip, 4);
 	if (!payload)
 		segment->marks |= MARK_LENGTH_GUESSED;

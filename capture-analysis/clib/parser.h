@@ -48,7 +48,7 @@ struct ca_columns {
 	uint16_t *interface;
 	uint16_t *flags;
 	uint8_t *half;
-	uint8_t *marks;
+	uint16_t *marks;
 };
 
 /* Laid out as Counts in parsing.py. */

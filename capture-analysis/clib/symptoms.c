@@ -6,6 +6,11 @@
 #include "symptoms.h"
 
 #define DOUBLES 1.5		/* a flight grows in slow start by this, in congestion avoidance not */
+#define FLAG_ECE 0x40
+#define FLAG_CWR 0x80
+#define FLAG_AE 0x100		/* RFC 9768 */
+#define COUNTER_AT_FIRST 5	/* RFC 9768, 3.2.2 */
+#define OFFERS_ACCURATE 7
 #define BYTES_MAX ((int64_t)1 << 44)
 
 static int64_t since_ns(int64_t before_ns, int64_t time_ns)
@@ -95,6 +100,38 @@ static void add_data(const struct ca_block *block, size_t row, struct ca_symptom
 	own->high = most(own->high, start + payload);
 }
 
+/* The three bits of ECN in TCP's header, which AccECN uses as a counter. */
+static int64_t counter_of(uint16_t flags)
+{
+	return (flags & FLAG_AE ? 4 : 0) + (flags & FLAG_CWR ? 2 : 0) + (flags & FLAG_ECE ? 1 : 0);
+}
+
+/* Whether both ends agreed on AccECN: one offered it, and the other told how its SYN arrived. */
+static bool is_accurate(const struct ca_symptoms *own, const struct ca_symptoms *other)
+{
+	int64_t ends[2] = { own->offered - 1, other->offered - 1 };
+	int64_t answer = ends[0] == OFFERS_ACCURATE ? ends[1] : ends[0];
+
+	return (ends[0] == OFFERS_ACCURATE) != (ends[1] == OFFERS_ACCURATE) &&
+	       (answer == 2 || answer == 3 || answer == 4 || answer == 6);
+}
+
+/* Takes what an ACK says of CE; the first one of the handshake has another code. */
+static void add_echo(const struct ca_block *block, size_t row, const struct ca_symptoms *own,
+		     struct ca_symptoms *other)
+{
+	uint16_t flags = block->packets.flags[row];
+	int64_t counter = counter_of(flags), before = other->counter ? other->counter - 1 :
+								       COUNTER_AT_FIRST;
+
+	if (!is_accurate(own, other)) {
+		other->echoes += (flags & FLAG_ECE) != 0;
+	} else if (block->tracked.ack_bytes[row] > 1) {
+		other->told += (counter - before) & 7;
+		other->counter = counter + 1;
+	}
+}
+
 static void add_ack(const struct ca_block *block, size_t row, struct ca_symptoms *other)
 {
 	size_t direction = block_acknowledged(block, row);
@@ -122,13 +159,19 @@ void ca_symptoms_add(const struct ca_block *block, struct ca_symptoms *direction
 
 		if (kind == KIND_COPY)
 			continue;
+		if (block->packets.flags[row] & FLAG_SYN)
+			own->offered = 1 + counter_of(block->packets.flags[row]);
 		if (block_is_data(block, row)) {
+			own->ecn[block->packets.marks[row] / MARK_ECN_1 & 3]++;
+			own->reduced += block->packets.flags[row] & FLAG_CWR && !is_accurate(own, other);
 			add_data(block, row, own, other);
 			if (kind != KIND_PROBE)
 				other->asked_ns = time_ns;
 		}
-		if (block_acknowledges(block, row))
+		if (block_acknowledges(block, row)) {
 			add_ack(block, row, other);
+			add_echo(block, row, own, other);
+		}
 		if (block->packets.flags[row] & FLAG_RST && !own->resets++) {
 			own->reset_ns = since_ns(most(other->last_ns, own->last_ns), time_ns);
 			own->reset_bytes = most(minus(other->high, other->acked), 0);

@@ -27,6 +27,10 @@ struct ca_symptoms {
 	int64_t resets, reset_ns, reset_bytes;
 	/* Losses: the time and the new bytes at the first one and at the last. */
 	int64_t losses, loss_ns[2], loss_bytes[2], bytes;
+	/* Data by IP's field of ECN: not capable, ECT(1), ECT(0), CE; and the answers to CE. */
+	int64_t ecn[4], echoes, reduced;
+	/* One more than the three bits of ECN in the SYN, and in the last ACK; CE that those told. */
+	int64_t offered, counter, told;
 	/* The last packet of this half, and the silence before data that is not acknowledged. */
 	int64_t last_ns, idle_ns;
 };

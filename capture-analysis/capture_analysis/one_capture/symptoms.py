@@ -42,5 +42,14 @@ class Symptoms(NamedTuple):
     loss_first_bytes: int
     loss_last_bytes: int
     bytes: int
+    not_capable: int
+    ect_1: int
+    ect_0: int
+    marked: int
+    echoes: int
+    reduced: int
+    offered: int
+    counter: int
+    told: int
     last_ns: int
     idle_ns: int

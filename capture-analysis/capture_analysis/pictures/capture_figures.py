@@ -11,6 +11,7 @@ from capture_analysis.pictures.compression_cdf import compression_cdf
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.flight_figures import in_flight, round_trips
+from capture_analysis.pictures.marks_figure import marks
 from capture_analysis.pictures.overview import OVERVIEW_BINS
 from capture_analysis.pictures.rate_figure import rates
 from capture_analysis.pictures.selection import Selected
@@ -27,6 +28,7 @@ _OF_PACKETS = {
     "bunches": (bunches, "sizes of the bunches in which ACKs arrive"),
     "in-flight": (in_flight, "data sent and not acknowledged"),
     "rtt": (round_trips, "round-trip time"),
+    "marks": (marks, "marks of ECN, and what ACKs tell of them"),
 }
 # The quantity of the overview, and its unit, for packets that a picture does not draw singly.
 _REST = {"time-sequence": ("seq", 1), "in-flight": ("flight", 1), "rtt": ("rtt", 1_000_000)}

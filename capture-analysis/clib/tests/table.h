@@ -13,7 +13,7 @@
 #define TABLE_COLUMNS(X)							\
 	X(time_ns, 8) X(frame_bytes, 4) X(payload_bytes, 4) X(flow, 4) X(seq, 4) X(ack, 4)	\
 	X(ts_value, 4) X(ts_echo, 4) X(sack_left, 4) X(sack_right, 4) X(frame, 4) X(window, 2)	\
-	X(ip_id, 2) X(interface, 2) X(flags, 2) X(half, 1) X(marks, 1)
+	X(ip_id, 2) X(interface, 2) X(flags, 2) X(half, 1) X(marks, 2)
 
 /* Name and width in bytes, in the order of struct ca_tracked. */
 #define TRACKED_COLUMNS(X)							\

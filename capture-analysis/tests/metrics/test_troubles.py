@@ -4,11 +4,11 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
-from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN
+from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN, Mark
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import Measured, measure
 from measured_captures import values
-from scripted import MSS, Script
+from scripted import MSS, PSH, Script
 
 MS = 1000
 START = 100 * MS
@@ -211,3 +211,36 @@ def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, .
     of = {d.name: v for d, v in each.of_capture(measured.tally, measured.facts).items()}
     names = ("connects", "connects_refused", "connects_unanswered")
     assert tuple(of[name] for name in names) == counts
+
+
+ECE, CWR, AE = 0x40, 0x80, 0x100
+ECT_0, CE = int(Mark.ECT_0), int(Mark.ECT_0 | Mark.ECT_1)
+
+
+def marked(*, accurate: bool) -> Script:
+    """Make a sender of ten segments; the third and the fourth are marked."""
+    script = Script(20 * MS, 20 * MS)
+    for packet, bits in zip(
+        script.packets, (AE | CWR | ECE, CWR if accurate else ECE), strict=False
+    ):
+        packet["flags"] |= bits
+    for number in range(10):
+        now = START + number * 30 * MS
+        seen = min(max(number - 1, 0), 2)
+        cwr = CWR if number == 4 and not accurate else 0
+        script.data(0, now, MSS, marks=CE if number in {2, 3} else ECT_0, flags=PSH | cwr)
+        script.hears(1)
+        counter = (5 + seen) % 8
+        bits = (counter & 1) * ECE | (counter >> 1 & 1) * CWR | (counter >> 2) * AE
+        script.ack(1, now + 20 * MS, flags=bits if accurate else ECE * (number in {2, 3}))
+    return script
+
+
+def test_marks_and_their_echoes() -> None:
+    """Two segments with CE are counted, and so are the echoes of classic ECN and of AccECN."""
+    classic, accurate = (found(marked(accurate=each)) for each in (False, True))
+    for each in (classic, accurate):
+        assert (each.ecn_capable, each.ecn_marked, each.ecn_marked_share) == (1, 2, 0.2)
+    assert (classic.ecn_echoed, classic.ecn_reduced) == (2, 1)
+    assert isinstance(classic.ecn_counted, str)
+    assert (accurate.ecn_echoed, accurate.ecn_reduced, accurate.ecn_counted) == (0, 0, 2)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import measured_captures as made
 import numpy as np
 import pytest
+from capture_analysis.columns import Mark
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pictures.capture_figures import (
     NAMES,
@@ -17,6 +18,8 @@ from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.selection import Selected, select
 
 CYCLES, WINDOW, BUNCH = 50, 20, 8
+# The pictures of a capture without ECN.
+UNMARKED = [name for name in NAMES if name != "marks"]
 
 
 def selected_of(exchange: made.Exchange, budget: int = 300_000, chunk: int = 1 << 16) -> Selected:
@@ -40,7 +43,7 @@ def line(drawn: Figure, name: str) -> Line:
 
 def test_all_pictures(compressed: Selected) -> None:
     """Every picture can be drawn by its name in the command."""
-    assert [each.id for each in figures(compressed)] == list(NAMES)
+    assert [each.id for each in figures(compressed)] == UNMARKED
     assert note(compressed) == ""
 
 
@@ -141,7 +144,7 @@ def test_most_compressed_part_is_kept() -> None:
     assert np.nanmax(rest.y) == both.first[-1] + made.MSS
     start, stop = found.direction.seconds(np.array([0, -1]))
     assert np.isnan(rest.y[(rest.x > start) & (rest.x < stop)]).all()
-    assert [each.id for each in figures(found)] == list(NAMES)
+    assert [each.id for each in figures(found)] == UNMARKED
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
@@ -171,3 +174,15 @@ def test_silence_before_the_transfer_is_not_shown() -> None:
         assert drawn.view is None or 19.9 < drawn.view[0] < 20.1
         assert drawn.view is not None or min(each.x.min() for each in drawn.lines) > 19.9
     assert line(figure(selected, "ack-spacing"), "ACKs").y.max() < 1000
+
+
+def test_marks(compressed: Selected) -> None:
+    """Segments with CE and ACKs with ECE are counted over time, and drawn only if there are any."""
+    direction = compressed.direction
+    every = np.flatnonzero(direction.data())[::10]
+    packets = replace(direction.packets, marks=direction.packets.marks.copy())
+    packets.marks[every] |= int(Mark.ECT_0 | Mark.ECT_1)
+    drawn = figure(replace(compressed, direction=replace(direction, packets=packets)), "marks")
+    counted = line(drawn, "segments with CE")
+    assert counted.y.tolist() == list(range(1, len(every) + 1))
+    assert figure(compressed, "marks").lines == []

@@ -102,7 +102,7 @@ _LABEL, _BOTTOM = MPLS(label=100, s=0), MPLS(label=16, s=1)
 
 
 def _pktap(link_type: int, inside: Callable[[int, int], bytes]) -> Callable[[int, int], bytes]:
-    """Precede a link's header by macOS's, which has 108 octets and the link's type."""
+    """Precede a link's header by macOS's of 108 octets; tshark counts these in the frame."""
 
     def header(version: int, length: int) -> bytes:
         return struct.pack("<III96x", 108, 1, link_type) + inside(version, length)
@@ -158,7 +158,7 @@ LINKS = {
     "sll": Link(113, _stack(CookedLinux(pkttype=4, lladdrlen=6, src=bytes(6)))),
     "sll-vlan": Link(113, _stack(CookedLinux(proto=0x8100), Dot1Q(vlan=5))),
     "sll2": Link(276, _stack(CookedLinuxV2(ifindex=2, lladdrlen=6, src=bytes(6)))),
-    "pktap-raw": Link(258, _pktap(12, _none)),
-    "pktap-ethernet": Link(258, _pktap(1, _stack(Ether(**_MACS)))),
+    "pktap-raw": Link(258, _pktap(12, _none), ()),
+    "pktap-ethernet": Link(258, _pktap(1, _stack(Ether(**_MACS))), ()),
     "sll2-vlan": Link(276, _stack(CookedLinuxV2(proto=0x8100), Dot1Q(vlan=5))),
 }

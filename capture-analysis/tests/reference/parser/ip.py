@@ -77,7 +77,7 @@ class Datagrams:
     left_bytes: IntArray
     protocol: NDArray[np.uint8]
     later: BoolArray
-    marks: NDArray[np.uint8]
+    marks: NDArray[np.uint16]
 
     @classmethod
     def none_yet(cls, count: int) -> "Datagrams":
@@ -89,7 +89,7 @@ class Datagrams:
             left_bytes=np.zeros(count, dtype=np.int64),
             protocol=np.zeros(count, dtype=np.uint8),
             later=np.zeros(count, dtype=np.bool_),
-            marks=np.zeros(count, dtype=np.uint8),
+            marks=np.zeros(count, dtype=np.uint16),
         )
 
 
@@ -131,6 +131,7 @@ def _pass_ipv4(frames: Cursor, datagrams: Datagrams) -> None:
     datagrams.source[rows, 1] = header["source"] | _MAPPED
     datagrams.destination[rows, 1] = header["destination"] | _MAPPED
     datagrams.ip_id[rows] = header["id"]
+    datagrams.marks[rows] |= (header["service"] & 3).astype(np.uint16) * np.uint16(Mark.ECT_1)
     datagrams.protocol[rows] = header["protocol"]
     datagrams.later[rows] = fragment & _IPV4_OFFSET != 0
     _skip(frames, datagrams, (header["version_length"] & 15).astype(np.int64) * 4)
@@ -146,6 +147,8 @@ def _pass_ipv6(frames: Cursor, datagrams: Datagrams) -> None:
     _set_length(frames, datagrams, length)
     datagrams.source[rows] = header["source"]
     datagrams.destination[rows] = header["destination"]
+    label = header["class_label"].copy().view("u1").reshape(-1, 3)
+    datagrams.marks[rows] |= (label[:, 0] >> 4 & 3).astype(np.uint16) * np.uint16(Mark.ECT_1)
     _skip(frames, datagrams, _IPV6_HEADER.itemsize)
     datagrams.protocol[rows] = header["next"]
     for _ in range(MOST_EXTENSION_HEADERS):

@@ -43,7 +43,7 @@ class Options:
     sack_right: NDArray[np.uint32]
     mss: NDArray[np.uint16]
     window_scale: NDArray[np.uint8]
-    marks: NDArray[np.uint8]
+    marks: NDArray[np.uint16]
 
     @classmethod
     def none_yet(cls, count: int) -> "Options":
@@ -55,7 +55,7 @@ class Options:
             sack_right=np.zeros(count, dtype=np.uint32),
             mss=np.zeros(count, dtype=np.uint16),
             window_scale=np.full(count, NO_SCALE, dtype=np.uint8),
-            marks=np.zeros(count, dtype=np.uint8),
+            marks=np.zeros(count, dtype=np.uint16),
         )
 
 

@@ -15,7 +15,7 @@ OF_PACKETS = (
 )
 OF_CONNECTIONS = ("source_port", "destination_port", "seq", "ack", "flags", "mss", "window_scale")
 _NAMES = dict.fromkeys(("row", *OF_PACKETS, *OF_CONNECTIONS, "marks"))
-TRANSPORT = np.dtype([(name, "u1" if name == "marks" else "i8") for name in _NAMES])
+TRANSPORT = np.dtype([(name, "u2" if name == "marks" else "i8") for name in _NAMES])
 
 _PORTS = np.dtype([("source", ">u2"), ("destination", ">u2")])
 _BYTE = np.dtype([("value", "u1")])
