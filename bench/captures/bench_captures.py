@@ -3,7 +3,7 @@
 Every round measures every figure once, so that a drift of the machine affects all alike. The result
 is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.
 
-    bench_captures.py [--packets 2000000] [--rounds 5] [--only WORD] [--memory 10e9]
+    bench_captures.py [--packets 2000000] [--flows 24] [--rounds 5] [--only WORD] [--memory 10e9]
 """
 
 import argparse
@@ -125,6 +125,7 @@ def main() -> int:
     """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--packets", type=int, default=2_000_000)
+    parser.add_argument("--flows", type=int, default=24, help="connections; half send from near")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="figures whose names contain this")
     parser.add_argument(
@@ -136,14 +137,14 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
         if asked.memory:
-            return _memory(Path(folder), asked.memory, asked.only)
-        return _speeds(Path(folder), asked.packets, asked.rounds, asked.only)
+            return _memory(Path(folder), asked.memory, asked.flows, asked.only)
+        return _speeds(_scene(Path(folder), asked.packets, asked.flows), asked.rounds, asked.only)
 
 
-def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
+def _speeds(scene: Scene, rounds: int, only: str) -> int:
     """Measure our figures and the peers' in turns, and print their medians."""
-    scene = _scene(folder, packets)
-    known = peers.build(folder, packets)
+    packets = scene.packets
+    known = peers.build(scene.folder, packets)
     figures: dict[str, Figure] = {
         each.name: lambda scene, each=each: each.packets_per_second(scene.near)  # type: ignore[misc]
         for each in known
@@ -181,13 +182,13 @@ def _table(medians: dict[str, float]) -> None:
     print(flush=True)
 
 
-def _memory(folder: Path, size_bytes: float, only: str) -> int:
+def _memory(folder: Path, size_bytes: float, flows: int, only: str) -> int:
     """Print the peak memory of every command on captures of a size."""
     needed, free = 3 * size_bytes, shutil.disk_usage(folder).free
     if free < needed:
         print(f"bench: {folder} has {free / 1e9:.0f} GB free, {needed / 1e9:.0f} GB are needed")
         return 1
-    scene = _scene(folder, int(size_bytes / RECORD_BYTES))
+    scene = _scene(folder, int(size_bytes / RECORD_BYTES), flows)
     print(f"{machine()}\n{scene.near.stat().st_size / 1e9:.1f} GB each, {scene.packets} packets\n")
     status = 0
     for name, arguments in COMMANDS.items():
@@ -203,10 +204,10 @@ def _memory(folder: Path, size_bytes: float, only: str) -> int:
     return status
 
 
-def _scene(folder: Path, packets: int) -> Scene:
+def _scene(folder: Path, packets: int, connections: int) -> Scene:
     near, far = folder / "near.pcap", folder / "far.pcap"
-    words = [sys.executable, str(GENERATOR), "--packets", str(packets), str(near), str(far)]
-    subprocess.run(words, check=True)
+    words = ["--packets", packets, "--flows", connections, near, far]
+    subprocess.run([sys.executable, GENERATOR, *map(str, words)], check=True)
     return Scene(near, far, packets, folder)
 
 
