@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep", type=at_least_one, metavar="N", help="keep the newest N runs of each point"
     )
     parser.add_argument(
-        "--older-than", type=float, metavar="DAYS", help="only runs that are older than this"
+        "--older-than", type=_days, metavar="DAYS", help="only runs that are older: 7, 7d or 12h"
     )
     parser.add_argument(
         "--kernels",
@@ -26,6 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="remove the listed files")
     add_options(parser, RESULTS)
+
+
+def _days(text: str) -> float:
+    """Read a time in days, or with a unit in days or hours."""
+    number, hours = (text[:-1], text[-1] == "h") if text[-1:] in ("d", "h") else (text, False)
+    try:
+        return float(number) / (24 if hours else 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'must be days or hours, such as 7d or 12h, got "{text}"'
+        ) from None
 
 
 def run(args: argparse.Namespace) -> int:

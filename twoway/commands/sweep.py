@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run all points of experiments; skip those with a finished run."""
+    from twoway.contract.folders import disk_bytes
     from twoway.report.repetitions import statements
     from twoway.report.results import read_results
 
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
         for each in statements(experiment.results):
             say(f"{each.point}: {each.said}: {each.words}", markup=False)
     status = judge_points(args, outcomes)
+    folders = [outcome.folder for outcome in outcomes if outcome.folder]
+    say(f"{sum(disk_bytes(folders)) / 1e6:.1f} MB; `twoway clean` removes old runs", markup=False)
     _name(written)
     return status
 

@@ -25,6 +25,7 @@ from twoway.measure.registry import definitions
 from twoway.report.answer import answer, hero_first
 from twoway.report.connections import checks_of, metrics_of, shown_names, spreads
 from twoway.report.figures import all_figures
+from twoway.report.flow_table import flow_table
 from twoway.report.map import topology_svg
 from twoway.report.papers import find_paper
 from twoway.report.run_summary import RunSummary
@@ -60,6 +61,7 @@ def write_report_page(
         _REPORT,
         hero_first(figures, verdicts),
         answer=answer(manifest, document),
+        flows="\n".join(flow_table(manifest, document)),
         document=document,
         verdicts=verdicts,
         manifest=manifest,

@@ -34,12 +34,13 @@ def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
 
 
 def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
-    """A report goes beside the run, and the status is 0; with --json the document is printed."""
+    """A report has the flows under its answer; with --json the document is printed."""
     folder = write_run(tmp_path, [prediction("drops_data.forward", 1)])
     done = twoway("report", folder, "--json")
     assert done.returncode == 0
     assert f"report: {folder}/report.html" in done.stderr
-    assert (folder / "report.html").is_file()
+    shown = (folder / "report.html").read_text()
+    assert "\n".join(FLOWS) in shown[shown.index('class="answer"') : shown.index('class="plot"')]
     assert not (folder / "figures").exists()
     said = json.loads(done.stdout)
     assert said.pop("verdicts") == json.loads((folder / "verdicts.json").read_text())

@@ -41,6 +41,8 @@ def _left(results: Path) -> set[str]:
         ((), [HALF, FAILED]),
         (("--keep", "1"), [HALF, FAILED, *RUNS[:2]]),
         (("--keep", "9"), [HALF, FAILED]),
+        (("--older-than", "15d"), [HALF, FAILED, *RUNS[:2]]),
+        (("--older-than", "360h"), [HALF, FAILED, *RUNS[:2]]),
         (("--older-than", "15"), [HALF, FAILED, *RUNS[:2]]),
         (("--older-than", "25", "--keep", "1"), [HALF, FAILED, RUNS[0]]),
         (("--older-than", "0"), [HALF, FAILED, *RUNS]),
