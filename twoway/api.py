@@ -171,6 +171,49 @@ class Sweep:
             )
         return points_table(rows, metrics)
 
+    def answer(self, *metrics: str, **formulas: str) -> "pa.Table":
+        """Return a row for each point, over its seeds: mean, half of its 95 % interval, number.
+
+        Args:
+            metrics: names or families of metrics.
+            formulas: metrics by name, as `metrics:` of a file, such as share="goodput.bbr /
+                sum(goodput.*)".
+
+        Returns: the axes, and of each metric the columns NAME, NAME_margin and NAME_seeds.
+        Raises: UsageError for a formula that does not follow the grammar.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - takes long to load
+
+        from twoway.contract.expression import (  # noqa: PLC0415 - beside it
+            Derived,
+            ExpressionError,
+            read_expression,
+        )
+        from twoway.report.results import axis_number, read_results  # noqa: PLC0415 - beside it
+        from twoway.report.sweep_answer import answer_of  # noqa: PLC0415 - beside it
+        from twoway.report.sweep_page import derive  # noqa: PLC0415 - beside it
+
+        for name, formula in formulas.items():
+            try:
+                read_expression(formula)
+            except ExpressionError as error:
+                raise UsageError(f"{name}: {error}") from error
+        derived = {name: Derived(formula=formula) for name, formula in formulas.items()}
+        (experiment,) = read_results(run.folder for run in self.runs.values())
+        found = answer_of(derive(experiment, derived), [*metrics, *formulas])
+        rows = []
+        for words, spreads in found.rows:
+            row: dict[str, Any] = {
+                axis: word if (number := axis_number(word)) is None else number
+                for axis, word in zip(found.axes, words, strict=True)
+            }
+            for name, each in zip(found.units, spreads, strict=True):
+                row[name] = each.mean if each else None
+                row[f"{name}_margin"] = each.margin if each else None
+                row[f"{name}_seeds"] = each.defined if each else 0
+            rows.append(row)
+        return pa.Table.from_pylist(rows)
+
     def __str__(self) -> str:
         """Return the results, as `twoway run` prints those of a sweep."""
         rows = ((name, run.manifest, run.measured) for name, run in self.runs.items())

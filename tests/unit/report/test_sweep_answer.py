@@ -8,8 +8,10 @@ from support.page_text import page_text
 from support.swept_runs import write_points
 from support.synthetic_run import edit_json, write_run
 
+from twoway.api import Run, Sweep
 from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
+from twoway.errors import UsageError
 from twoway.manifest import MANIFEST, SEED, read_manifest
 from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
@@ -148,3 +150,15 @@ def test_flows_of_one_name_are_one_column(tmp_path: Path) -> None:
         experiment = derive(Experiment("swept", (given,)), {})
         assert list(answer_of(experiment, ["goodput"]).units) == names
         assert list(answer_of(experiment, ["goodput.cubic-2"]).units) == ["goodput.cubic-2"]
+
+
+def test_python_has_the_answer_as_a_table(tmp_path: Path) -> None:
+    """A sweep in Python has mean, margin and number for each point; a bad formula is refused."""
+    runs = {folder.parent.name: Run(folder) for folder in write_points(tmp_path)}
+    sweep = Sweep(runs, {})
+    rows = sweep.answer(ratio="efficiency.first / efficiency.second * window").to_pylist()
+    assert (rows[0]["window"], rows[0]["acks"], rows[0]["ratio"]) == (4, "every-segment", 4)
+    assert (rows[4]["ratio"], rows[4]["ratio_seeds"]) == (None, 0)
+    assert list(rows[0]) == ["window", "acks", "ratio", "ratio_margin", "ratio_seeds"]
+    with pytest.raises(UsageError, match="ratio: a bracket is open"):
+        sweep.answer(ratio="sum(efficiency.*")
