@@ -1,6 +1,7 @@
 """Fixtures and the mark of tests on the real guest, and the order of test files on workers."""
 
 import os
+import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from twoway.guest.source import Flavour
 
 # Hundreds of tests run `twoway`, and a machine may limit it to one compilation.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A job in the background ignores Ctrl-C, and so would all processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # No test asserts a time: on a loaded machine an example of Hypothesis may take any time.
 settings.register_profile(
     "any machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "50"))
