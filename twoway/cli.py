@@ -47,6 +47,7 @@ COMMANDS = (
     "compare",
     "share",
     "bisect",
+    "why",
     "clean",
     "doctor",
     "shell",

@@ -16,6 +16,7 @@ from twoway.errors import RunError
 from twoway.manifest import Intervened, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.report.comparing import relative
 from twoway.runs.interventions import refuse_difference
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -44,8 +45,8 @@ def _did(analysis: Analysis) -> Intervened:
 
 
 def _sequences(analysis: Analysis, packets: Any) -> list[int]:
-    base = analysis.run.flows.rows["base"][packets.flow, packets.half]
-    return [int(each) for each in (packets.seq - base) % 2**32]
+    found, _ = relative(packets, analysis.run.flows)
+    return [int(each) for each in found]
 
 
 def _marked(analysis: Analysis) -> list[tuple[int, int]]:

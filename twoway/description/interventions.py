@@ -93,7 +93,7 @@ def drops_when_full_alone(direction: Direction) -> bool:
 
 
 class Surroundings(NamedTuple):
-    """What interventions may name: a run's duration, connections, nodes and links."""
+    """A run's duration, connections, nodes and links, which interventions may name."""
 
     duration_s: float
     connections: Mapping[str, Connection]

@@ -1,6 +1,7 @@
 """metrics.json: a run's metrics by name."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from twoway.contract.expression import with_derived
@@ -8,7 +9,7 @@ from twoway.contract.metrics import Metric, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 from twoway.measure.found import found_flows
-from twoway.measure.metric import Scope
+from twoway.measure.metric import Estimator, Scope
 from twoway.measure.real_time import ClockError
 from twoway.measure.registry import of_scope
 
@@ -46,29 +47,44 @@ def _with_errors(metrics: Measured, analysis: Analysis) -> Measured:
     return found
 
 
+def compute_one(analysis: Analysis, name: str) -> Metric | None:
+    """Compute one metric of a run, without its error; None if the run has none of that name."""
+    family, dot, place = name.partition(".")
+    for scope, suffix, measured_on in _places(analysis):
+        for estimator in of_scope(scope) if suffix == dot + place else ():
+            if family in (each.name for each in estimator.definitions):
+                return _values(estimator, suffix, measured_on)[name]
+    return None
+
+
 def _measured(analysis: Analysis) -> Measured:
-    found = _of(Scope.RUN, "", analysis)
-    for name, queue in analysis.queues.items():
-        found |= _of(Scope.QUEUE, f".{name}", analysis, queue)
-        if queue.slots:
-            found |= _of(Scope.CHANNEL, f".{name}", analysis, queue, queue.slots)
-    for name, connection in analysis.connections.items():
-        found |= _of(Scope.CONNECTION, f".{name}", analysis, connection)
-    for name, datagrams in analysis.datagrams.items():
-        found |= _of(Scope.DATAGRAMS, f".{name}", analysis, datagrams)
-    for program in analysis.run.manifest.programs:
-        found |= _of(Scope.PROGRAM, f".{program.name}", analysis, program)
-    for program in analysis.senders:
-        found |= _of(Scope.SENDER, f".{program.name}", analysis, program)
+    found: Measured = {}
+    for scope, suffix, measured_on in _places(analysis):
+        for estimator in of_scope(scope):
+            found |= _values(estimator, suffix, measured_on)
     return found
 
 
-def _of(scope: Scope, suffix: str, *measured_on: Any) -> Measured:
-    return {
-        f"{each.name}{suffix}": _metric(value, each.unit)
-        for estimator in of_scope(scope)
-        for each, value in zip(estimator.definitions, estimator.measure(*measured_on), strict=True)
-    }
+def _places(analysis: Analysis) -> Iterator[tuple[Scope, str, tuple[Any, ...]]]:
+    """List all objects that are measured: scope, end of the metrics' names, and arguments."""
+    yield Scope.RUN, "", (analysis,)
+    for name, queue in analysis.queues.items():
+        yield Scope.QUEUE, f".{name}", (analysis, queue)
+        if queue.slots:
+            yield Scope.CHANNEL, f".{name}", (analysis, queue, queue.slots)
+    for name, connection in analysis.connections.items():
+        yield Scope.CONNECTION, f".{name}", (analysis, connection)
+    for name, datagrams in analysis.datagrams.items():
+        yield Scope.DATAGRAMS, f".{name}", (analysis, datagrams)
+    for program in analysis.run.manifest.programs:
+        yield Scope.PROGRAM, f".{program.name}", (analysis, program)
+    for program in analysis.senders:
+        yield Scope.SENDER, f".{program.name}", (analysis, program)
+
+
+def _values(estimator: Estimator, suffix: str, measured_on: tuple[Any, ...]) -> Measured:
+    values = zip(estimator.definitions, estimator.measure(*measured_on), strict=True)
+    return {f"{each.name}{suffix}": _metric(value, each.unit) for each, value in values}
 
 
 def _metric(value: float, unit: str) -> Metric:

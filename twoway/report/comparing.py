@@ -133,12 +133,12 @@ def _partings(
 def _compared(packets: Packets, flows: FlowTable) -> list[IntArray]:
     """List the columns by which packets are compared."""
     ports = [flows.rows[end][packets.flow] for end in ("source_port", "destination_port")]
-    seq, ack = _relative(packets, flows)
+    seq, ack = relative(packets, flows)
     columns = [packets.time_ns, packets.payload_bytes, packets.flags, packets.window, packets.half]
     return [np.asarray(column, dtype=np.int64) for column in (*columns, *ports, seq, ack)]
 
 
-def _relative(packets: Packets, flows: FlowTable) -> tuple[IntArray, IntArray]:
+def relative(packets: Packets, flows: FlowTable) -> tuple[IntArray, IntArray]:
     """Count sequence and acknowledgement numbers from the first of each direction."""
     base = flows.rows["base"].astype(np.int64)
     own, others = base[packets.flow, packets.half], base[packets.flow, 1 - packets.half]
@@ -150,7 +150,7 @@ def _in_words(run: Run, packets: Packets, flows: FlowTable, at: int) -> str | No
     """Write a packet as one line; None if the capture has no more packets."""
     if at >= len(packets):
         return None
-    seq, ack = _relative(packets.where(slice(at, at + 1)), flows)
+    seq, ack = relative(packets.where(slice(at, at + 1)), flows)
     flow, half = int(packets.flow[at]), int(packets.half[at])
     both = (flows.source(flow), flows.destination(flow))
     sender, receiver = (f"{address}:{port}" for address, port in (both[half], both[1 - half]))

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from capture_analysis.definition import Definition
 from capture_analysis.pages import page_template
-from capture_analysis.pictures.figure import Figure
+from capture_analysis.pictures.figure import Figure, Line
 
 from twoway.contract.comparison import Comparison
 from twoway.contract.expression import with_derived
@@ -125,6 +126,24 @@ def write_comparison_page(document: Comparison, folders: Sequence[Path], path: P
         document=document,
         left_out=len(overlaid[_MOST_PICTURES:]),
     )
+
+
+def write_why_page(answer: Any, path: Path) -> None:
+    """Write the page of the events that a metric depends on, whole or not at all.
+
+    Args:
+        answer: the events, largest effect first (sweeps/why.py).
+        path: the file.
+    """
+    effects = [event.effect for event in answer.events if event.effect is not None]
+    numbers = np.arange(1, len(effects) + 1, dtype=float)
+    bars = Line("effect", numbers, np.array(effects, dtype=float), "bars")
+    unit = f", {answer.unit}" if answer.unit != "1" else ""
+    caption = f"The change of {answer.metric} without each event, by its number in the table."
+    figure = Figure(
+        "effects", "Effect of each event", caption, "event", f"{answer.metric}{unit}", [bars]
+    )
+    write(path, "why.html.j2", [figure] if effects else [], answer=answer)
 
 
 def _overlay(kind: str, runs: Sequence[dict[str, Figure]]) -> Iterator[Figure]:

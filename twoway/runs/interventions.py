@@ -1,4 +1,4 @@
-"""What became of a run's interventions, and its equality with the original before the first."""
+"""Outcomes of interventions, and the equality with the original run before the first."""
 
 import re
 import struct

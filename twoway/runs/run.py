@@ -49,6 +49,7 @@ def run_experiment(
     on_progress: Callable[[Progress], None] = lambda _: None,
     *,
     took_s: float = 0,
+    beside: Path | None = None,
 ) -> Path:
     """Run an experiment and collect its artifacts.
 
@@ -58,6 +59,8 @@ def run_experiment(
         results: folder that holds one folder per experiment.
         on_progress: called about ten times a second, see Backend.run.
         took_s: wall time that the run has taken before this call, s.
+        beside: the run without interventions: then later ones need not happen, if one does; by
+            default it is found or made, and each must.
 
     Returns: the run's folder, complete except for the files that the analysis adds.
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
@@ -65,7 +68,7 @@ def run_experiment(
     """
     backend = backend_for(point, backend)
     _refuse_real_time(point, backend)
-    original = _original(point, backend, results)
+    original = beside or _original(point, backend, results)
     running, lock = new_folder(results / point.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -74,7 +77,8 @@ def run_experiment(
         plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)
-        did = intervened(point, running, original) if original else None
+        strict = beside is None
+        did = intervened(point, running, original, strict=strict) if original else None
         with in_a_sentence(running, RunError):
             manifest = build_manifest(
                 point,

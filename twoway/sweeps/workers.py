@@ -9,11 +9,12 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from queue import SimpleQueue
+from typing import Any
 
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.scale import RETRIES, own_modules_only
@@ -29,14 +30,15 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 class _Workers:
     """Worker processes, each of them free or running a point."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, task: Callable[[Any], Any]) -> None:
+        self._task = task
         self._free: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
         self._lock = threading.Lock()
         self._ended = False
         for _ in range(count):
             self._free.put(_process())
 
-    def run(self, work: Work) -> Outcome:
+    def run(self, work: Work) -> Any:
         """Run a point on the next free worker; called in a thread that waits."""
         worker = self._free.get()
         try:
@@ -50,11 +52,11 @@ class _Workers:
         killed = f"its process was killed {1 + RETRIES} times; if memory ran out, dmesg says so"
         return Outcome(work.name, error=killed)
 
-    def _begin(self, worker: ProcessPoolExecutor, work: Work) -> Future[Outcome]:
+    def _begin(self, worker: ProcessPoolExecutor, work: Work) -> Future[Any]:
         with self._lock:
             if self._ended:
                 raise InterruptedError
-            return worker.submit(_run, work)
+            return worker.submit(_run, self._task, work)
 
     def end(self) -> None:
         """Kill all running points and start no more."""
@@ -70,11 +72,16 @@ class _Workers:
 
 
 @contextmanager
-def workers(count: int) -> Iterator[Crew]:
-    """Start worker processes, which end with this one, even if it is killed."""
+def workers(count: int, task: Callable[[Any], Any] = run_point) -> Iterator[Crew]:
+    """Start worker processes, which end with this one, even if it is killed.
+
+    Args:
+        count: how many.
+        task: what they do with each point; an Outcome comes back for one that is killed.
+    """
     _CONTEXT.set_forkserver_preload([__name__])
     with own_modules_only(), ThreadPoolExecutor(count) as threads:
-        crew = _Workers(count)  # starts a Python that cleans up after killed processes
+        crew = _Workers(count, task)  # starts a Python that cleans up after killed processes
         try:
             yield threads, crew.run
         except DiskFullError:  # let running points finish: they may be small enough
@@ -112,9 +119,9 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _run(work: Work) -> Outcome:
+def _run(task: Callable[[Any], Any], work: Work) -> Any:
     try:
-        outcome = run_point(work)
+        outcome = task(work)
     except KeyboardInterrupt:  # a worker of a pool would continue with the next point
         os._exit(1)
     give_back_memory()

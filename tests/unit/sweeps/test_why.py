@@ -1,0 +1,75 @@
+"""The answer of `twoway why` in words, from events with known effects."""
+
+from typing import Any
+
+import pytest
+
+from twoway.sweeps.why import Answer, Event
+
+SINGLE = (
+    "At 12.305 s the queue forward dropped segment 8121 of download. Without that drop "
+    "goodput.download is 6.1 instead of 4.3 Mbit/s; no other event is worth more than 0.3."
+)
+BURST = (
+    "From 12.305 to 12.400 s the queue forward dropped 2 packets of download. Without these "
+    "goodput.download is 5.3 instead of 4.3 Mbit/s."
+)
+INTERACT = (
+    "The 2 losses of 12.305 to 12.400 s interact: together they are worth 1, and one by one 0.4 "
+    "in all."
+)
+
+
+def _event(burst: int, place: int, effect: float | None, **fields: Any) -> Event:
+    packets = 1 if place else 2
+    return Event(
+        time_s=12.305,
+        last_s=12.305 if place else 12.4,
+        queue="forward",
+        packets=packets,
+        flow="download",
+        segment=8121 if place else None,
+        burst=burst,
+        place=place,
+        intervention={},
+        value=None if effect is None else 4.3 + effect,
+        effect=effect,
+        **fields,
+    )
+
+
+def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0) -> Answer:
+    return Answer("run", "goodput.download", "Mbit/s", 4.3, events, left_out, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentences"),
+    [
+        (
+            _answer(_event(0, 1, 1.8), _event(1, 1, -0.3), left_out=2, elsewhere=3),
+            [
+                SINGLE,
+                "2 more events were not tried.",
+                "3 losses by a manager or a channel cannot be averted: not tried.",
+            ],
+        ),
+        (
+            _answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, 0.1)),
+            [
+                BURST,
+                INTERACT,
+            ],
+        ),
+        (
+            _answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")),
+            [
+                BURST,
+            ],
+        ),
+        (_answer(_event(0, 1, 0)), ["No single event changes goodput.download, 4.3 Mbit/s."]),
+        (_answer(), ["No event of this run can be averted."]),
+    ],
+)
+def test_the_largest_effect_comes_in_words(answer: Answer, sentences: list[str]) -> None:
+    """The largest effect, the largest of the others, interactions, and what was not tried."""
+    assert answer.sentences == sentences

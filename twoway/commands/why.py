@@ -1,0 +1,79 @@
+"""The subcommand that asks which event of a run decided a metric."""
+
+import argparse
+import json
+from pathlib import Path
+
+from twoway.commands.options import (
+    JSON,
+    KERNEL,
+    RESULTS,
+    RUN,
+    WORKERS,
+    add_options,
+    at_least_one,
+    shown,
+)
+from twoway.commands.reporting import named_run
+from twoway.messages import say
+
+HELP = "which loss decided a result: one more run for each, without that loss"
+# The most events in the table; the page and --json have all.
+_MOST_LINES = 14
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `why` to its parser."""
+    add_options(parser, RUN)
+    parser.add_argument(
+        "--metric", metavar="NAME", help="the metric (default: goodput of the first connection)"
+    )
+    parser.add_argument(
+        "--most",
+        type=at_least_one,
+        default=40,
+        metavar="N",
+        help="the most events to try: bursts of losses first, then the first loss of each "
+        "(default: %(default)s)",
+    )
+    add_options(parser, JSON, RESULTS, WORKERS, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a run's experiment once more for each event, and print the events by their effect."""
+    from twoway.backends.registry import backend_for, find_backend
+    from twoway.manifest import read_manifest
+    from twoway.report.flow_table import aligned
+    from twoway.report.pages import write_why_page
+    from twoway.runs.points import load_point
+    from twoway.sweeps.why import ask
+
+    folder = named_run(args)
+    point = load_point(_name(args.run, read_manifest(folder).experiment.id))
+    backend = backend_for(point, find_backend("uml", args.kernel))
+    answer = ask(folder, point, backend, args.metric, most=args.most, crew=args.workers)
+    page = folder / "why.html"
+    write_why_page(answer, page)
+    if args.json:
+        print(json.dumps(answer.document(), indent=1))
+    elif answer.events:
+        rows = [("time", "event", "without it", "effect")]
+        for event in answer.events[:_MOST_LINES]:
+            value = event.problem or "undefined" if event.value is None else f"{event.value:.4g}"
+            effect = "" if event.effect is None else f"{event.effect:+.3g}"
+            rows.append((event.when, event.text, value, effect))
+        print(*aligned(rows, left=2), sep="\n")
+    for sentence in answer.sentences:
+        say(sentence, markup=False)
+    say(f"all of it: --json, or the page {shown(page)}", markup=False)
+    return 0
+
+
+def _name(asked: str | None, point: str) -> str:
+    """Return the name that loads a run's experiment: the file, if it is one of this folder."""
+    experiment, at, values = point.partition("@")
+    given = Path((asked or "").partition("@")[0])
+    for file in (given, Path(f"{experiment}.yml")):
+        if file.suffix in {".yml", ".yaml"} and file.is_file():
+            return f"{file}{at}{values}"
+    return point
