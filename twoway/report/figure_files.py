@@ -29,7 +29,7 @@ _SHORT = 12
 
 @dataclass(frozen=True)
 class Print:
-    """How figures are written.
+    """Options of written figures.
 
     Attributes:
         style: a style of ours, a file or a style of matplotlib; "" for a page's look with a title

@@ -51,5 +51,5 @@ def latex_figure(name: str, caption: str) -> str:
 def markdown_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
     """Write rows after a row of titles as a table of Markdown."""
     titles, *rows = ("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in table)
-    sides = [*["---"] * left, *["---:"] * (len(table[0]) - left)]
-    return "\n".join([titles, f"| {' | '.join(sides)} |", *rows, ""])
+    aligns = [*["---"] * left, *["---:"] * (len(table[0]) - left)]
+    return "\n".join([titles, f"| {' | '.join(aligns)} |", *rows, ""])

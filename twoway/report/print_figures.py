@@ -104,11 +104,11 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
     return Figure(_id("box", name), title, caption, axis, y_label, lines, x_names=names)
 
 
-def _box(x: float, half: float, values: FloatArray) -> FloatArray:
+def _box(x: float, reach: float, values: FloatArray) -> FloatArray:
     """Return one stroke for a box with whiskers; NaN lifts the pen; shape (2, n)."""
     least, lower, middle, upper, most = np.quantile(values, (0, 0.25, 0.5, 0.75, 1))
     pen = (np.nan, np.nan)
-    left, right = x - half, x + half
+    left, right = x - reach, x + reach
     frame = [(left, lower), (right, lower), (right, upper), (left, upper), (left, lower), pen]
     inside = [(left, middle), (right, middle), pen]
     whiskers = [(x, least), (x, lower), pen, (x, upper), (x, most), pen]
