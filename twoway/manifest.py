@@ -291,11 +291,11 @@ class Interface(Record):
 
 
 class Setting(Record):
-    """A sysctl of the experiment's file, or what a run changes beside the kernel's own defaults."""
+    """A sysctl or command of the file, or what a run changes beside the kernel's own defaults."""
 
     nodes: tuple[FileName, ...] = Field(description="the nodes; none: the whole kernel")
-    name: str = Field(description="the sysctl, or the offload of interfaces")
-    value: str = Field(description="its value")
+    name: str = Field(description="the sysctl, the offload of interfaces, or `setup`")
+    value: str = Field(description="its value, or the command")
     why: str = Field(description="the reason, or the field of the experiment's file")
     instead_of: str | None = Field(
         default=None, description="the preset's or another field's value, over which it wins"

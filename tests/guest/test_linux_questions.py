@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 GUIDE = "linux-questions.md"
 
 
-NAMES = ["sysctl", "qdisc", "access", "classes", "option", "black_hole", "cellular"]
+NAMES = ["sysctl", "qdisc", "access", "classes", "option", "black_hole", "cellular", "commands"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -108,7 +108,7 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
     try:
         point = load_point(point_name)
         points.append(point)
-        missing = missing_programs(name, point.experiment.programs, point.files)
+        missing = missing_programs(name, point.experiment, point.files)
         yield from ((problem, "") for problem in reference_problems(point))
         yield from ((program, _INSTALL) for program in missing)
     except TwowayError as error:
@@ -124,7 +124,7 @@ def _missing_programs(name: str) -> Iterator[str]:
 
     with suppress(SpecError):
         experiment = load_experiment(find_source(name.partition("@")[0]))
-        yield from missing_programs(name, experiment.programs, {})
+        yield from missing_programs(name, experiment, {})
 
 
 def _of_error(error: TwowayError) -> list[tuple[str, str]]:

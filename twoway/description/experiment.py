@@ -4,7 +4,7 @@ Units are part of each field's name. Unknown keys are errors, and all errors of 
 reported at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -18,6 +18,7 @@ from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
 from twoway.description.interventions import Intervention
 from twoway.description.matrix import Axis
+from twoway.description.own_setup import SetupLine, setup_lines
 from twoway.description.programs import HostProgram
 from twoway.description.socket_options import SocketOptions
 from twoway.description.stack import HostSettings, RouterSettings, Stack, with_stacks
@@ -344,6 +345,11 @@ class Experiment(Model):
         if not router:
             return self.stack_of(node).sysctls
         return self.routers[node].sysctls if node in self.routers else {}
+
+    @property
+    def setup_lines(self) -> Iterator[SetupLine]:
+        """The commands by which the file sets up hosts and routers, in order."""
+        return setup_lines({"hosts": self.hosts, "routers": self.routers})
 
     @property
     def stacks(self) -> list[Stack]:

@@ -19,6 +19,7 @@ from twoway.description.experiment import (
 )
 from twoway.description.matrix import changes, matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
+from twoway.description.own_setup import setup_problems
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
 from twoway.description.stack import (
@@ -123,6 +124,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     problems += _ip_problems(experiment)
     problems += shared_problems(experiment.stack, experiment.hosts)
     problems += _qdisc_problems(experiment)
+    problems += setup_problems(experiment.setup_lines)
     problems += _theory_problems(experiment)
     problems += _sysctl_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)

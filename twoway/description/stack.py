@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from twoway.contract.model import Model, text
 from twoway.contract.network import IpVersion
+from twoway.description import own_setup
 from twoway.description.sysctls import Sysctls
 from twoway.links.tc_words import Qdisc
 
@@ -150,6 +151,7 @@ class RouterSettings(Model):
         description="the qdisc of its interfaces that have no queue or delay of a link: a name, or "
         "{tc: WORDS}; by default the kernel's",
     )
+    setup: own_setup.Setup | None = Field(default=None, description=own_setup.DESCRIPTION)
 
 
 class HostSettings(Model):
@@ -179,6 +181,7 @@ class HostSettings(Model):
         default=False,
         description="its interface merges segments that arrive at once, as captures show",
     )
+    setup: own_setup.Setup | None = Field(default=None, description=own_setup.DESCRIPTION)
 
 
 def with_stacks(given: Any) -> Any:

@@ -25,14 +25,18 @@ _REASONS = {
 
 
 def changed_settings(point: Point, plan: Plan) -> tuple[Setting, ...]:
-    """List sysctls of the file, and what else the plan changes beside the kernel's own defaults."""
+    """List commands and sysctls of the file, and changes of the kernel's own defaults."""
     found: dict[tuple[str, ...], Setting] = {}
     for step in plan.setup:
         for each in _changes(point, step):
             key = (each.name, each.value, each.why, str(each.instead_of))
             nodes = found[key].nodes if key in found else ()
             found[key] = each.model_copy(update={"nodes": (*nodes, *each.nodes)})
-    return tuple(found.values())
+    commands = point.experiment.setup_lines
+    return (
+        *found.values(),
+        *(Setting(nodes=(c.node,), name="setup", value=c.text, why=c.place) for c in commands),
+    )
 
 
 def _changes(point: Point, step: Step) -> Iterable[Setting]:
@@ -64,7 +68,7 @@ def _reason(name: str) -> str:
 
 
 def not_proven(point: Point) -> tuple[NotProven, ...]:
-    """List what no check proves of hosts with the kernel's own defaults, or with offloads."""
+    """List what no check proves of Linux's defaults, offloads and `setup`."""
     stack_of = point.experiment.stack_of
     receivers = sorted({c.to for c in point.connections if stack_of(c.to).is_linux})
     windows = [c.name for c in point.connections if c.window_packets and stack_of(c.from_).is_linux]
@@ -76,6 +80,10 @@ def not_proven(point: Point) -> tuple[NotProven, ...]:
     if experiment.has_gso:
         why = "a frame of several segments takes the time of headers that captures do not have"
         found.append(NotProven(what="when packets leave their queues", why=why))
+    if commands := dict.fromkeys(line.field for line in point.experiment.setup_lines):
+        what = f"that the network is as {', '.join(commands)} should make it"
+        why = "each command ended with status 0, and nothing else is checked"
+        found.append(NotProven(what=what, why=why))
     if receivers:
         what = f"when data have an ACK from {', '.join(receivers)}"
         why = "Linux delays, defers and compresses ACKs"

@@ -60,6 +60,7 @@ def build_plan(
             *(f"modules.{name}" for name in chosen.parameters if parameters_in_kernel(name)),
             *(f"programs.{program.name}" for program in chosen.programs),
             *(("interventions",) if chosen.interventions else ()),
+            *dict.fromkeys(line.field for line in chosen.setup_lines),
         ),
         setup=(
             *setup_steps(point, shapers, instruments=taps or samples),

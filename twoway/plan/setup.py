@@ -65,6 +65,7 @@ def setup_steps(point: Point, shapers: Sequence[Shaper], *, instruments: bool) -
     steps += host_names(point)
     for node in point.graph.nodes:  # last, because packets are counted from here on
         steps += _qdisc_setup(point, shapers, node)
+    steps += (line.command for line in point.experiment.setup_lines)
     return tuple(steps)
 
 

@@ -2,27 +2,30 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.plan import PlannedFile
-from twoway.description.programs import HostProgram
+from twoway.description.experiment import Experiment
 
 
 def missing_programs(
     name: str,
-    programs: Sequence[HostProgram],
+    experiment: Experiment,
     files: Mapping[str, Mapping[str, PlannedFile]],
 ) -> Iterator[str]:
     """List the programs that this machine does not have, each after its field.
 
     Args:
         name: the experiment's id.
-        programs: the experiment's programs.
+        experiment: the experiment.
         files: the files of each program, by their paths in its folder, by the program's name; a
             program without an entry is not searched in its files.
     """
-    for index, program in enumerate(programs):
+    for line in experiment.setup_lines:
+        if line.program and not shutil.which(line.program, path=GUEST_PATH):
+            yield f"{name}: {line.place}: {line.program}: no such program in {GUEST_PATH}"
+    for index, program in enumerate(experiment.programs):
         word = program.command[0]
         path = program.environment.get("PATH", GUEST_PATH)
         where = f"{name}: programs.{index}.command.0: {word}"

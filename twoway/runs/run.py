@@ -75,7 +75,8 @@ def run_experiment(
         began = time.monotonic() - took_s
         plan = build_plan(point, in_kernel=backend.in_kernel)
         plan.write(running / PLAN)
-        backend.run(running, on_progress)
+        with _naming_commands(point):
+            backend.run(running, on_progress)
         pack(running)
         strict = beside is None
         did = intervened(point, running, original, strict=strict) if original else None
@@ -129,6 +130,20 @@ def _refuse_real_time(point: Point, backend: Backend) -> None:
             )
     if point.experiment.seed != 1 and not backend.in_kernel:
         raise UsageError(f"{point.id}: seed: {backend.name} has random numbers that no seed sets")
+
+
+@contextmanager
+def _naming_commands(point: Point) -> Iterator[None]:
+    """Name the file, and the field, of a command that failed as the guest set up its network."""
+    try:
+        yield
+    except RunError as error:
+        for line in point.experiment.setup_lines:
+            shell = f"in the guest: {line.node}: {' '.join(line.command.run)}: "
+            if (said := str(error).removeprefix(shell)) != str(error):
+                where = f"{point.id}: {line.place}: {line.text}"
+                raise RunError(f"{where}: {said}", error.hint) from error
+        raise
 
 
 def run_watched(point: Point, backend: Backend, results: Path) -> Path:
