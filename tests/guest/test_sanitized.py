@@ -38,7 +38,8 @@ TESTS = KERNEL_MODULES / "tests"
 REQUESTS = 100_000
 # Virtual seconds of an experiment: enough for the first losses, reallocations and bunches of ACKs.
 SHORT_S = 3.0
-# With so many flows a tenth of that: the 40 of dctcp-racks send a million packets a second.
+# An experiment of this number of flows lasts a tenth of it: the 40 of dctcp-racks send a
+# million packets a second.
 MANY_FLOWS = 20
 # The longest run of a test program, iperf3's 12 s, plus a margin.
 PROGRAMS_S = 13.0

@@ -6,6 +6,7 @@ import shlex
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import METRIC, RESULTS, add_options, shown
+from twoway.contract.metrics import METRICS
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Draw figures of finished runs into files, with their numbers; list the files."""
     from twoway.commands.sweeping import asked_metrics
     from twoway.report.figure_files import FIGURES, Print, run_figures, sweep_figures
+    from twoway.report.report import analyse_run
     from twoway.report.results import read_results
     from twoway.report.sweep_page import asked_of, derive
     from twoway.runs.finding import find_runs
@@ -62,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     how = Print(args.style, args.foot, args.csv, shlex.join(command))
     metrics, derived = asked_metrics(args.metric)
     first = next(iter(folders))
+    if len(folders) == 1 and not (first / METRICS).is_file():
+        analyse_run(first)
     try:
         experiment, *others = read_results(folders)
         if others:

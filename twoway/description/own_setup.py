@@ -30,7 +30,7 @@ class SetupLine:
 
     @property
     def place(self) -> str:
-        """Its place in the file."""
+        """The field and the line in the file."""
         return f"{self.field}: line {self.number}"
 
     @property

@@ -17,7 +17,7 @@ from twoway.description.experiment import (
     Flow,
     Profile,
 )
-from twoway.description.matrix import changes, matrix_problems
+from twoway.description.matrix import matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.own_setup import setup_problems
 from twoway.description.programs import program_problems
@@ -212,13 +212,14 @@ def _unknown(name: str, controls: Mapping[str, Control]) -> str:
 
 def _swept_controls(experiment: Experiment) -> set[object]:
     """List the congestion controls that flows have in any point of a sweep."""
-    return {
-        value
-        for name, axis in experiment.matrix.items()
-        for at in axis.to
-        for path, value in changes(experiment.matrix, {name: at}).items()
-        if path.endswith(".congestion")
-    }
+    found: set[object] = set()
+    for axis in experiment.matrix.values():
+        for value in map(axis.value, axis.to):
+            values = value if isinstance(value, list) else [value] * len(axis.set)
+            # Another rule refuses an axis with another number of values than fields.
+            pairs = zip(axis.set, values, strict=False)
+            found |= {each for path, each in pairs if path.endswith(".congestion")}
+    return found
 
 
 def _module_problems(

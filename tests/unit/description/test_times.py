@@ -51,6 +51,10 @@ EXPERIMENT: dict[str, Any] = {
     ],
     "programs": [{"name": "web", "host": "h1", "command": ["true"], "start_s": 0, "stop_s": 0}],
     "observe": {"tcp_info_ms": 0},
+    "interventions": [
+        {"drop": {"flow": "plain", "from_s": 0, "until_s": 0}},
+        {"set": {"host": "h1", "sysctls": {}, "at_s": 0}},
+    ],
     "start_jitter_ms": 0,
     "duration_s": 0,
     "warm_up_s": 0,
