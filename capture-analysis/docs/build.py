@@ -50,7 +50,7 @@ def main(folder: Path, first: Path, second: Path) -> None:
     report_pair((first, second), folder / "two", drawn=True)
     texts = [_text(name) for name in TEXTS]
     values = _values(analyse(first)), _values(analyse_pair(first, second))
-    metrics = [_metric(each, *values) for each in concepts()]
+    metrics = [_metric(folder, each, *values) for each in concepts()]
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -68,8 +68,11 @@ def _text(name: str) -> Page:
     return Page(name, text.partition("\n")[0].removeprefix("# "), text)
 
 
-def _metric(concept: Concept, one: Mapping[str, Any], two: Mapping[str, Any]) -> Page:
-    """Make a metric's page with its values in one capture and in two."""
+def _metric(folder: Path, concept: Concept, one: Mapping[str, Any], two: Mapping[str, Any]) -> Page:
+    """Make a metric's page with its values and pictures in one capture and in two.
+
+    A capture without what a picture shows, such as marks, has no such picture.
+    """
     rows = [
         (
             each.name,
@@ -86,7 +89,7 @@ def _metric(concept: Concept, one: Mapping[str, Any], two: Mapping[str, Any]) ->
         concept.title,
         f"# {concept.title}\n\n{concept.text}",
         tuple(rows),
-        tuple(dict.fromkeys(pictures)),
+        tuple(each for each in dict.fromkeys(pictures) if (folder / each).is_file()),
     )
 
 
