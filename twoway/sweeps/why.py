@@ -129,7 +129,8 @@ class Answer:
             return f"No single event changes {self.metric}, {self._shown(self.value)}."
         without = "these" if first.packets > 1 else "that drop"
         rest = max((abs(e.effect or 0) for e in others), default=0)
-        clause = f"; no other event is worth more than {rest:.2g}" if others else ""
+        which = "event that was tried" if self.left_out else "event"
+        clause = f"; no other {which} is worth more than {rest:.2g}" if others else ""
         assert first.value is not None
         return (
             f"{'From' if ' to ' in first.when else 'At'} {first.when} the queue {first.text}. "
@@ -292,7 +293,7 @@ def _without(
     point, backend, original, metric = of
     task = partial(_measured_without, original, metric)
     with Steps() as steps, workers(count, task) as (executor, run):
-        steps.begin(f"{len(events)} runs, each without one event", len(events))
+        steps.begin("runs, each without one event", len(events))
         futures = []
         for event in events:
             asked = [Intervention.model_validate(event.intervention)]

@@ -8,7 +8,8 @@ from twoway.sweeps.why import Answer, Event
 
 SINGLE = (
     "At 12.305 s the queue forward dropped segment 8121 of download. Without that drop "
-    "goodput.download is 6.1 instead of 4.3 Mbit/s; no other event is worth more than 0.3."
+    "goodput.download is 6.1 instead of 4.3 Mbit/s; no other event that was tried is worth more "
+    "than 0.3."
 )
 BURST = (
     "From 12.305 to 12.400 s the queue forward dropped 2 packets of download. Without these "
