@@ -84,7 +84,8 @@ class LaneArray:
 
     def _grow(self, lanes: int) -> None:
         if lanes > len(self._values):
-            rows = max(lanes, 2 * len(self._values)) - len(self._values)
+            # A fourth more than before: memory that no connection uses counts in large captures.
+            rows = max(lanes - len(self._values), len(self._values) // 4)
             more = np.full((rows, *self._values.shape[1:]), self._empty, dtype=np.int64)
             self._values = np.concatenate((self._values, more))
 
