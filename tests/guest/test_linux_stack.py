@@ -72,6 +72,16 @@ def test_no_other_setting_differs(
         assert all(each.why == "stack.sack" for each in settings if each.name.endswith("sack"))
 
 
+def test_buffers_have_linuxs_own_limits(tmp_path: Path) -> None:
+    """The limits of buffers, which Linux takes from its memory, are those of a host with enough."""
+    names = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
+    program = {"name": "limits", "host": "h1", "command": ["sysctl", "-n", *names]}
+    document = {**LINUX, "flows": [], "programs": [program]}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    found = (run / "programs/limits.out").read_text().split()
+    assert found == ["4096", "131072", "6291456", "4096", "16384", "4194304"]
+
+
 def test_the_papers_stack_is_another(tmp_path: Path) -> None:
     """A host of `papers` beside one of `linux` has the papers' settings, and its manifest none."""
     shutil.copy(READER, tmp_path)

@@ -26,6 +26,9 @@ from twoway.plan.traffic import datagram_sink, datagram_source, observer, stream
 
 # Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
+# The least for hosts with the kernel's own defaults: Linux limits a socket's buffers to 1/128 of
+# the free memory, and to its own 6 MiB from 768 MiB on (tcp_init); 64 MiB are not free at boot.
+LINUX_MIB = 768 + 64
 
 
 def build_plan(
@@ -86,7 +89,7 @@ def build_plan(
 
 def _memory_mib(point: Point, captures: int) -> int:
     """Compute the guest's memory, which is an upper limit of its use."""
-    return (
+    needed = (
         SYSTEM_MIB
         + NODE_MIB * len(point.graph.nodes)
         + CAPTURE_MIB * captures
@@ -94,3 +97,5 @@ def _memory_mib(point: Point, captures: int) -> int:
         + PROGRAM_MIB * len(point.experiment.programs)
         + buffers_mib(point)
     )
+    linux = any(stack.is_linux for stack in point.experiment.stacks)
+    return max(needed, LINUX_MIB) if linux else needed
