@@ -82,6 +82,27 @@ def test_buffers_have_linuxs_own_limits(tmp_path: Path) -> None:
     assert found == ["4096", "131072", "6291456", "4096", "16384", "4194304"]
 
 
+@pytest.mark.parametrize(
+    ("packets_a_ms", "first_bytes", "grows"),
+    [(50, 131072, False), (50, 1310720, True), (20, 131072, True)],
+)
+def test_a_window_that_arrives_at_once_stays(
+    tmp_path: Path, packets_a_ms: int, first_bytes: int, *, grows: bool
+) -> None:
+    """A buffer grows only if a ms of the trace carries much less than the first window."""
+    (tmp_path / "fast.mahimahi").write_text("1\n" * packets_a_ms)
+    one = {"rate": {"mahimahi": "fast.mahimahi"}, "delay_ms": 40, "queue_packets": 2000}
+    sysctls = {"net.ipv4.tcp_rmem": f"4096 {first_bytes} 20000000"}
+    document = {
+        **LINUX,
+        "profile": {"directions": {"forward": one, "reverse": one}},
+        "stack": {**LINUX["stack"], "sysctls": sysctls},
+    }
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    sink = json.loads((run / "traffic/one-sink.json").read_text())
+    assert (sink["bytes_received"] > 10_000_000) == grows
+
+
 def test_the_papers_stack_is_another(tmp_path: Path) -> None:
     """A host of `papers` beside one of `linux` has the papers' settings, and its manifest none."""
     shutil.copy(READER, tmp_path)
