@@ -86,8 +86,11 @@ test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 12 minut
 
 check: lint lint-kernel docs test $(addprefix layer-,long sanitized newest smp lab) ## hours: lint, documents, and every test but fuzzing and those that need root
 
-#: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; wheels; C; 4 times the examples
+#: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; wheels; C; 4 times the examples; kernel: wide (SHORT=1: without its build)
 layer-long: setup test-packages
+ifndef SHORT
+	@$(BIN)/twoway build --kernel wide
+endif
 	@EXAMPLES=200 $(PYTEST) -m "(long or hypothesis) and not sanitized"
 
 #: LAYER=sanitized  the modules under KASAN, lockdep and others; fuzz; KUnit (SHORT=1: what is soon over)

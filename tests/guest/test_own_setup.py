@@ -37,4 +37,5 @@ def test_a_command_that_fails(tmp_path: Path, command: str, said: str) -> None:
     done = run(tmp_path, f"true\n{command}")
     assert done.returncode == 1
     assert f": hosts.h1.setup: line 2: {command}: {said}" in done.stderr
+    assert ("`kernel: wide` has MPTCP, tunnels" in done.stderr) == ("type gre" in command)
     assert [path.suffix for path in (tmp_path / "results").glob("*/2*")] == [".partial"]

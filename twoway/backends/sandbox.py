@@ -51,9 +51,9 @@ RUNNER = ("/mnt/venv/bin/python", "-I", "-S", f"{CHECKOUT}/vm/guest/run.py")
 # Errors with which the guest's kernel answers programs that want what it lacks.
 _LACKED = re.compile(
     r"(?:Protocol|Operation|Address family) not supported|Unknown device type|"
-    r"Multipath support not enabled|qdisc kind is unknown"
+    r"Multipath support not enabled|qdisc kind is unknown|(?:answers|open|sysctl \S+): No such file"
 )
-_LACKING = "docs/limits.md lists what the guest's kernel lacks: MPTCP, tunnels, netfilter and more"
+_LACKING = "`kernel: wide` has MPTCP, tunnels, netfilter and more (docs/limits.md)"
 # The warning of tcp_snd_cwnd_set(); other warnings of this file are a thousand lines below it.
 _NO_WINDOW = re.compile(r"include/net/tcp\.h:1\d{3} ")
 # Lines in which a kernel or one of its checkers reports a fault or an ignored module parameter. The

@@ -82,9 +82,9 @@ KERNEL: Option = (
     "--kernel",
     {
         "metavar": "SOURCE",
-        "help": "the kernel of the backend uml: guest, built by `make setup` (default); newest, "
-        "Debian's newest; or the folder of an unpacked source, 6.12 or later; `twoway build "
-        "--kernel SOURCE` builds each once",
+        "help": "the kernel of the backend uml: guest, built by `make setup` (default); wide, with "
+        "MPTCP, tunnels and netfilter; newest, Debian's newest; or the folder of an unpacked "
+        "source, 6.12 or later; `twoway build --kernel SOURCE` builds each once",
     },
 )
 WORKERS: Option = (

@@ -145,7 +145,7 @@ def _points(rows: "Iterable[ExperimentSource]", args: argparse.Namespace) -> "li
 
 def _is_kernel(name: str) -> bool:
     """Tell whether a name is that of a kernel, as for `--kernel`, not of a card or column."""
-    return name in ("guest", "newest") or (Path(name).expanduser() / "Kconfig").is_file()
+    return name in ("guest", "wide", "newest") or (Path(name).expanduser() / "Kconfig").is_file()
 
 
 def _beside(before: "Card") -> "Callable[[Card], CardComparison]":

@@ -274,12 +274,16 @@ class Experiment(Model):
         "a tenth of its duration; 0 for starts as the file has them",
     )
     kernel: (
-        Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
+        Annotated[
+            str,
+            text(r"^(guest|wide|newest|/.*)$", "guest, wide, newest or an absolute path", most=256),
+        ]
         | None
     ) = Field(
         default=None,
-        description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `newest`, "
-        "Debian's newest; or the path of an unpacked source; by default what `--kernel` says",
+        description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `wide`, "
+        "which also has MPTCP, tunnels, netfilter and every qdisc; `newest`, Debian's newest; or "
+        "the path of an unpacked source; by default what `--kernel` says",
     )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,

@@ -11,7 +11,7 @@ from twoway.contract.plan import Command
 
 DESCRIPTION = (
     "commands of a shell that are run here before traffic, one a line: `ip`, `tc`, `nft`, `wg` and "
-    "others of this machine, each with exit status 0"
+    "others of this machine, each with exit status 0. `kernel: wide` has what they may need"
 )
 Setup = Annotated[str, text(r"^[\t\n -~]*$", "lines of printed ASCII characters", most=16384)]
 _PROGRAM = re.compile(r"([a-z][a-z0-9.+-]*)(?: |$)")

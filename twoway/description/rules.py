@@ -160,9 +160,13 @@ def _theory_problems(experiment: Experiment) -> list[str]:
     return [f"{linux[-1]}.preset: the theory {of_tcp[0]} needs papers: {why}"]
 
 
+def _is_other_kernel(experiment: Experiment) -> bool:
+    return experiment.kernel not in (None, "guest")
+
+
 def _sysctl_problems(experiment: Experiment) -> list[str]:
     """List sysctls that the guest's kernel refuses; of other kernels no list is known."""
-    if experiment.kernel not in (None, "guest"):
+    if _is_other_kernel(experiment):
         return []
     given = {"stack.sysctls": experiment.stack.sysctls}
     for host, each in experiment.hosts.items():
@@ -184,7 +188,7 @@ def _qdisc_problems(experiment: Experiment) -> Iterator[str]:
     for node, qdisc in nodes.items():
         if not qdisc:
             continue
-        lacking = qdisc.lacking() if experiment.kernel in (None, "guest") else ""
+        lacking = "" if _is_other_kernel(experiment) else qdisc.lacking()
         problems = [f": {lacking}"] if lacking else tc_problems(qdisc)
         yield from (f"{node}.qdisc{problem}" for problem in problems)
 

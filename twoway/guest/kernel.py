@@ -19,6 +19,7 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
     "newest": ["guest.config", "newest.config"],
+    "wide": ["guest.config", "wide.config"],
 }
 # Patches under vm/, in order of application: those for kernels before the newest, the series for
 # upstream without their cover letters, those that stay here.
@@ -28,6 +29,7 @@ _PATCHES: dict[Flavour, Sequence[str]] = {
     "guest": _GUEST_PATCHES,
     "sanitized": _GUEST_PATCHES,
     "newest": [_SERIES],
+    "wide": _GUEST_PATCHES,
 }
 # The line in a patch that names its kernels.
 _BOUNDS = re.compile(r"^Needed-(until|from): (\d+)\.(\d+)$", re.MULTILINE)

@@ -12,10 +12,19 @@ from twoway.guest.seals import read_facts
 from twoway.paths import PACKAGED, cache
 
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
-# "newest" is Debian's newest kernel with the series in vm/patches/upstream.
-Flavour = Literal["guest", "sanitized", "newest"]
+# "newest" is Debian's newest kernel with the series in vm/patches/upstream; "wide" has more of
+# Linux's network, for what an experiment sets up by commands.
+Flavour = Literal["guest", "sanitized", "newest", "wide"]
 # The source of a guest: a flavour, or an unpacked tree.
 Choice = Flavour | Path
+
+# Flavours by the names of kernels; without a name it is the first.
+_NAMED: dict[str | None, Flavour] = {
+    None: "guest",
+    "guest": "guest",
+    "wide": "wide",
+    "newest": "newest",
+}
 
 OLDEST_KERNEL = (6, 12)
 # From this version on a tree is configured and patched as "newest".
@@ -47,12 +56,13 @@ def kernel_named(name: str | None) -> Choice:
 
     Raises: UsageError if there is no such kernel.
     """
-    if name in (None, "guest", "newest"):
-        return "newest" if name == "newest" else "guest"
+    if name in _NAMED:
+        return _NAMED[name]
     path = Path(str(name)).expanduser()
     if not path.is_dir():
         raise UsageError(
-            f"kernel: must be guest, newest or the folder of an unpacked source, got {name:.80}"
+            "kernel: must be guest, wide, newest or the folder of an unpacked source, "
+            f"got {name:.80}"
         )
     return path.resolve()
 

@@ -19,14 +19,11 @@ def _tree(folder: Path, version: str) -> Path:
 
 
 def test_names_of_kernels(tmp_path: Path) -> None:
-    """A kernel's name is `guest`, `newest` or a folder; any other name is refused."""
-    assert [kernel_named(name) for name in (None, "guest", "newest")] == [
-        "guest",
-        "guest",
-        "newest",
-    ]
+    """A kernel's name is `guest`, `wide`, `newest` or a folder; any other name is refused."""
+    assert kernel_named(None) == "guest"
+    assert all(kernel_named(name) == name for name in ("guest", "wide", "newest"))
     assert kernel_named(str(tmp_path)) == tmp_path
-    with pytest.raises(UsageError, match=r"must be guest, newest or the folder .* got 6\.12"):
+    with pytest.raises(UsageError, match=r"must be guest, wide, newest or the folder .* got 6\.12"):
         kernel_named("6.12")
 
 

@@ -88,7 +88,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             "flows.0.congestion: must be of letters, digits",
         ),
         ({"theory": "astrology"}, 'theory: no "astrology"; there are: ack_clock, '),
-        ({"kernel": "6.12"}, "kernel: must be guest, newest or an absolute path, got"),
+        ({"kernel": "6.12"}, "kernel: must be guest, wide, newest or an absolute path, got"),
         ({"own_modules": ["mine.c"]}, "own_modules: mine.c: No such file or directory"),
         ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
         ({"flows": [_flow(stop_s=2)]}, "flows.0.stop_s: must be at most duration_s (1.5), got 2"),
