@@ -9,8 +9,8 @@
  * each that fits from then on:
  *
  *	PORT PORT	of the flow between two ports, TCP or UDP; 0 0: of any
- *	SEQUENCE	its payload begins at this number, from the first port on, where the first byte
- *			is 1, as the SYN that came by says; 0: any
+ *	SEQUENCE	its payload begins at this number, from the first port on, where the
+ *			first byte is 1, as the SYN that came by says; 0: any
  *	FROM UNTIL	it comes at FROM or later, and before UNTIL unless that is 0; ns of
  *			CLOCK_REALTIME
  *

@@ -6,7 +6,6 @@ import shlex
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import METRIC, RESULTS, add_options, shown
-from twoway.contract.metrics import METRICS
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 
@@ -51,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw figures of finished runs into files, with their numbers; list the files."""
     from twoway.commands.sweeping import asked_metrics
+    from twoway.contract.metrics import METRICS
     from twoway.report.figure_files import FIGURES, Print, run_figures, sweep_figures
     from twoway.report.report import analyse_run
     from twoway.report.results import read_results
