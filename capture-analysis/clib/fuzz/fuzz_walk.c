@@ -73,7 +73,8 @@ static void read_packets(const uint8_t *data, struct ca_block *block)
 		block->packets.flow[row] = data[0] & 1;
 		block->packets.half[row] = data[0] >> 1 & 1;
 		block->packets.marks[row] = (data[0] & 4 ? MARK_TIMESTAMPS : 0) | (data[3] & 3) * MARK_ECN_1;
-		block->packets.flags[row] = (data[0] & 16 ? FLAG_SYN : FLAG_ACK) | (data[3] & 7) << 6;
+		block->packets.flags[row] =
+			(uint16_t)((data[0] & 16 ? FLAG_SYN : FLAG_ACK) | (data[3] & 7) << 6);
 		block->packets.payload_bytes[row] = data[2];
 		block->packets.ts_value[row] = data[3] * 0x1000001U;
 		block->packets.window[row] = data[4];
