@@ -15,7 +15,7 @@
  */
 #include "life.h"
 
-#define STALL_NS 200000000	/* of lives.py; the shortest retransmission timer of Linux */
+#define STALL_NS 200000000	/* the shortest retransmission timer of Linux */
 #define LATE_ACK_NS 500000000	/* RFC 9293, 3.8.6.3 */
 #define STALL_TRIPS 3
 

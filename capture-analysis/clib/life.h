@@ -5,7 +5,7 @@
 
 #include "block.h"
 
-/* What a connection waits for, of Wait in one_capture/lives.py. */
+/* What a connection waits for, as in one_capture/lives.py. */
 enum wait {
 	WAIT_HALF,		/* the application of half 0; of half 1 */
 	WAIT_CONNECT = 2,	/* the answers to the handshake */
@@ -27,7 +27,7 @@ enum life {
 	LIFE_REPAIRING = 1024,	/* data was sent again, and no progress was made since */
 };
 
-/* Laid out as LIFE in one_capture/lives.py; all of it is 0 at first. */
+/* Laid out as in one_capture/lives.py; all of it is 0 at first. */
 struct ca_life {
 	int64_t seen;
 	int64_t last_ns;	/* the last packet's time, */

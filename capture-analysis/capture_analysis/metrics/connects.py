@@ -21,12 +21,11 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lives import Life
 from capture_analysis.one_capture.tally import Tally
 
-# Columns of struct ca_life in clib/life.h, and bits of the first.
-_SEEN, _CONNECT = 0, 5
-_SYN, _CONNECTED, _RESETS = 1, 4, 32 | 64
 NO_CONNECT = "no handshake that ended"
 
 CONNECTS = Definition("connects", "1", "connections whose SYN the capture has")
@@ -50,9 +49,9 @@ class Connects(FromOne):
 
     @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        seen, took_ns = tally.lives.values()[:, _SEEN], tally.lives.values()[:, _CONNECT]
-        asked, ended = (seen & _SYN) != 0, (seen & _CONNECTED) != 0
-        reset = (seen & _RESETS) != 0
+        seen, took_ns = tally.lives.values()[:, lives.SEEN], tally.lives.values()[:, lives.CONNECT]
+        asked, ended = (seen & Life.SYN) != 0, (seen & Life.CONNECTED) != 0
+        reset = (seen & (Life.RST | Life.RST << 1)) != 0
         times = took_ns[asked & ended] / 1e9
         return {
             CONNECTS: int(asked.sum()),

@@ -22,11 +22,10 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-# In struct ca_life of clib/life.h, from its end: sums, longest and begins for each of six causes.
-_CAUSES, _OF_STALLS = 6, 18
 NO_STALL = "no stall"
 
 STALL_LONGEST = Definition("stall_longest", "s", "longest time without progress")
@@ -50,9 +49,11 @@ class Stalls(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        kept = tally.lives.of(direction >> 1)[-_OF_STALLS:].reshape(3, _CAUSES)
+        life = tally.lives.of(direction >> 1)
         # The application of this half, then the causes that both halves share.
-        sums, longest, begun_ns = kept[:, [direction & 1, *range(2, _CAUSES)]]
+        causes = [direction & 1, *range(2, lives.WAITS)]
+        columns = (lives.STALLED, lives.LONGEST, lives.BEGUN)
+        sums, longest, begun_ns = (life[each][causes] for each in columns)
         cause = int(longest.argmax())
         if not longest[cause]:
             return {STALL_LONGEST: 0.0, STALLED: 0.0, STALL_BEGIN: NO_STALL, STALL_CAUSE: NO_STALL}

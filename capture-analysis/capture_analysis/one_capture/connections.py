@@ -4,13 +4,14 @@ docs/connections.md has the columns and their meaning; clib/life.c finds the wai
 """
 
 from dataclasses import dataclass
-from enum import IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.flow_table import FlowTable, addresses
+from capture_analysis.one_capture import lives
+from capture_analysis.one_capture.lives import Life
 from capture_analysis.one_capture.single import Measured
 from capture_analysis.tracking import Kind
 
@@ -22,15 +23,6 @@ CAUSES = (
 )
 _ENDS = ("refused", "no answer", "reset by client", "reset by server", "closed", "half closed")
 _OPEN = "open"
-# The columns of struct ca_life in clib/life.h.
-_SEEN, _TIME, _SYN, _CONNECT, _DATA = 0, 2, 3, 5, slice(7, 9)
-_STALLED, _LONGEST, _BEGUN = slice(12, 18), slice(18, 24), slice(24, 30)
-
-
-class _Life(IntFlag):
-    """Bits of `seen`, as in clib/life.h; FIN, RST and DATA are those of half 0."""
-
-    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
 
 
 @dataclass(frozen=True)
@@ -101,16 +93,16 @@ class Connections:
         payload = self.numbers("payload")
         return np.lexsort((-payload, -waited, self.fine, ~failed))
 
-    def _seen(self, bit: _Life, end: IntArray | int = 0) -> BoolArray:
-        found: BoolArray = (self._life[:, _SEEN] >> end & bit) != 0
+    def _seen(self, bit: Life, end: IntArray | int = 0) -> BoolArray:
+        found: BoolArray = (self._life[:, lives.SEEN] >> end & bit) != 0
         return found
 
     def _clients_end(self) -> IntArray:
         rows = self._flows.rows
         unasked = rows["source_port"] < rows["destination_port"]
-        answered = self._seen(_Life.ANSWERED)
+        answered = self._seen(Life.ANSWERED)
         unasked = np.where(answered, self._flows.syns_seen()[:, 0], unasked)
-        return np.where(self._seen(_Life.SYN), False, unasked).astype(np.int64)
+        return np.where(self._seen(Life.SYN), False, unasked).astype(np.int64)
 
     def _ends_of(self, flows: FlowTable) -> dict[str, Column]:
         rows, swapped = flows.rows, self.client_end == 1
@@ -133,7 +125,7 @@ class Connections:
         payload = tally.new_payload.at(directions).reshape(-1, 2).sum(axis=1)
         syns = tally.syns.at(directions).reshape(-1, 2)
         again = kinds[:, :, Kind.RETRANSMISSION].sum(axis=1) + np.maximum(syns - 1, 0).sum(axis=1)
-        resets = self._seen(_Life.RST).astype(float) + self._seen(_Life.RST, 1)
+        resets = self._seen(Life.RST).astype(float) + self._seen(Life.RST, 1)
         return {
             "packets": kinds.sum(axis=(1, 2)).astype(float),
             "payload": payload.astype(float),
@@ -145,17 +137,17 @@ class Connections:
         life, first = self._life, self._flows.rows["first_ns"]
         at = np.arange(len(life))
         asked, answered = (
-            life[:, _DATA][at, end] for end in (self.client_end, 1 - self.client_end)
+            life[:, lives.DATA][at, end] for end in (self.client_end, 1 - self.client_end)
         )
-        data = self._seen(_Life.DATA, self.client_end), self._seen(_Life.DATA, 1 - self.client_end)
-        connected = self._seen(_Life.SYN) & self._seen(_Life.CONNECTED)
-        connected_ns = life[:, _SYN] + life[:, _CONNECT]
+        data = self._seen(Life.DATA, self.client_end), self._seen(Life.DATA, 1 - self.client_end)
+        connected = self._seen(Life.SYN) & self._seen(Life.CONNECTED)
+        connected_ns = life[:, lives.SYN] + life[:, lives.CONNECT]
         from_ns = np.where(data[0] & (asked <= answered), asked, connected_ns)
         known = data[1] & ((data[0] & (asked <= answered)) | connected)
         return {
             "start": (first - self._first_ns) / 1e9,
-            "time": life[:, _TIME] / 1e9,
-            "connect": np.where(connected, life[:, _CONNECT] / 1e9, np.nan),
+            "time": life[:, lives.TIME] / 1e9,
+            "connect": np.where(connected, life[:, lives.CONNECT] / 1e9, np.nan),
             "first_byte": np.where(known, (answered - from_ns) / 1e9, np.nan),
         }
 
@@ -166,33 +158,33 @@ class Connections:
         return np.column_stack([each[:, 2], server, each[:, 3:], client])
 
     def _waits(self) -> dict[str, Column]:
-        longest, at = self._by_wait(_LONGEST), np.arange(len(self))
+        longest, at = self._by_wait(lives.LONGEST), np.arange(len(self))
         kind = longest[:, :-1].argmax(axis=1)
-        stall, begun = longest[at, kind], self._by_wait(_BEGUN)[at, kind]
+        stall, begun = longest[at, kind], self._by_wait(lives.BEGUN)[at, kind]
         return {
             "stall": stall / 1e9,
             "stall_at": np.where(stall > 0, (begun - self._first_ns) / 1e9, np.nan),
-            "stalled": self._by_wait(_STALLED)[:, :-1].sum(axis=1) / 1e9,
+            "stalled": self._by_wait(lives.STALLED)[:, :-1].sum(axis=1) / 1e9,
             "client_wait": longest[:, -1] / 1e9,
         }
 
     def _failed(self) -> tuple[BoolArray, BoolArray]:
         """Mark the connects that were refused, and those that stayed without an answer."""
-        opened, connected = self._seen(_Life.SYN), self._seen(_Life.CONNECTED)
+        opened, connected = self._seen(Life.SYN), self._seen(Life.CONNECTED)
         failed = opened & ~connected
-        refused = failed & self._seen(_Life.RST, 1 - self.client_end)
+        refused = failed & self._seen(Life.RST, 1 - self.client_end)
         return refused, failed & ~refused
 
     def _endings(self) -> list[BoolArray]:
-        resets = [self._seen(_Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
-        closed = [self._seen(_Life.FIN, end) for end in (0, 1)]
+        resets = [self._seen(Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
+        closed = [self._seen(Life.FIN, end) for end in (0, 1)]
         return [*self._failed(), *resets, closed[0] & closed[1], closed[0] | closed[1]]
 
     def _troubles(self) -> list[BoolArray]:
-        longest = self._by_wait(_LONGEST)[:, :-1]
+        longest = self._by_wait(lives.LONGEST)[:, :-1]
         kind = np.where(longest.any(axis=1), longest.argmax(axis=1), -1)
-        owed = self._seen(_Life.DATA, self.client_end)
-        owed &= self._seen(_Life.LAST) != (self.client_end == 0)
+        owed = self._seen(Life.DATA, self.client_end)
+        owed &= self._seen(Life.LAST) != (self.client_end == 0)
         reset = self.numbers("resets") > 0
         return [*self._failed(), *(kind == each for each in range(5)), reset & owed]
 

@@ -7,13 +7,12 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.running_totals import LaneArray
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.symptoms import Symptoms
 from capture_analysis.tracking import Kind
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000
-# Length of struct ca_life in clib/life.h.
-LIFE_NUMBERS = 30
 NEVER = np.iinfo(np.int64).max
 KINDS = len(Kind)
 
@@ -93,7 +92,7 @@ class Tally:
         self.acked_ns = LaneArray(np.maximum, -1)
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
-        self.lives = LaneArray(np.add, 0, LIFE_NUMBERS)
+        self.lives = LaneArray(np.add, 0, lives.NUMBERS)
         self._symptoms = LaneArray(np.add, 0, len(Symptoms._fields))
 
     def add(self, block: Block) -> None:

@@ -1,0 +1,17 @@
+"""Columns and bits of struct ca_life in clib/life.h, a row for each connection."""
+
+from enum import IntFlag
+
+NUMBERS = 30
+SEEN, TIME, SYN, CONNECT, DATA = 0, 2, 3, 5, slice(7, 9)
+# What a connection waits for: the application of half 0, of half 1, the handshake, data sent again,
+# a window of 0, the network.
+WAITS = 6
+# For each wait: the sum of its stalls, the longest, and the begin of that.
+STALLED, LONGEST, BEGUN = slice(12, 18), slice(18, 24), slice(24, 30)
+
+
+class Life(IntFlag):
+    """Bits of `seen`; FIN, RST and DATA are those of half 0."""
+
+    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
