@@ -1,4 +1,4 @@
-"""Tables and captions as LaTeX, Markdown, and the text of a mail."""
+"""Tables and captions as LaTeX, and tables as Markdown."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,6 @@ _LATEX = str.maketrans(
         "≥": r"$\geq$",
     }
 )
-# The longest line of a mail, characters.
-MAIL_COLUMNS = 72
 
 
 def latex(text: str) -> str:
