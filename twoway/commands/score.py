@@ -145,7 +145,9 @@ def _points(rows: "Iterable[ExperimentSource]", args: argparse.Namespace) -> "li
 
 def _is_kernel(name: str) -> bool:
     """Tell whether a name is that of a kernel, as for `--kernel`, not of a card or column."""
-    return name in ("guest", "wide", "newest") or (Path(name).expanduser() / "Kconfig").is_file()
+    from twoway.guest.source import NAMED
+
+    return name in NAMED or (Path(name).expanduser() / "Kconfig").is_file()
 
 
 def _beside(before: "Card") -> "Callable[[Card], CardComparison]":

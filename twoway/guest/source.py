@@ -19,7 +19,7 @@ Flavour = Literal["guest", "sanitized", "newest", "wide"]
 Choice = Flavour | Path
 
 # Flavours by the names of kernels; without a name it is the first.
-_NAMED: dict[str | None, Flavour] = {
+NAMED: dict[str | None, Flavour] = {
     None: "guest",
     "guest": "guest",
     "wide": "wide",
@@ -56,8 +56,8 @@ def kernel_named(name: str | None) -> Choice:
 
     Raises: UsageError if there is no such kernel.
     """
-    if name in _NAMED:
-        return _NAMED[name]
+    if name in NAMED:
+        return NAMED[name]
     path = Path(str(name)).expanduser()
     if not path.is_dir():
         raise UsageError(
