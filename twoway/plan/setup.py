@@ -93,14 +93,9 @@ def _modules(point: Point, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
                 parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
     for module, parameters in sorted(variants.items()):
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
-        values |= {
-            n: str(value) for n, value in point.experiment.parameters.get(module, {}).items()
-        }
-        yield LoadModule(module=module, parameters=values)
+        yield LoadModule(module=module, parameters=values | _written(point, module))
     for own in point.own_modules:
-        given = {
-            n: str(value) for n, value in point.experiment.parameters.get(own.name, {}).items()
-        }
+        given = _written(point, own.name)
         yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
 
 
@@ -108,8 +103,13 @@ def _parameters(point: Point) -> Iterable[SetParameters]:
     """Set the parameters of controls that are part of the kernel."""
     for name, given in point.experiment.parameters.items():
         if parameters_in_kernel(name) and given:
-            values = {parameter: str(value) for parameter, value in given.items()}
-            yield SetParameters(module=name, parameters=values)
+            yield SetParameters(module=name, parameters=_written(point, name))
+
+
+def _written(point: Point, module: str) -> dict[str, str]:
+    """Write the values of a module's parameters that the experiment gives."""
+    given = point.experiment.parameters.get(module, {})
+    return {name: str(value) for name, value in given.items()}
 
 
 def _pools(point: Point) -> Iterable[Command]:
