@@ -2,7 +2,8 @@
 
     connects            = connections whose SYN the capture has
     connects_refused    = those that the other end answered with RST
-    connects_unanswered = those that it did not answer, or whose handshake did not end
+    connects_unanswered = those that it did not answer, or whose handshake did not end; a SYN-ACK
+                          that the client resets is an answer
     connect_median      = median time from the first SYN to the end of the handshake
     connect_longest     = the longest
 
@@ -51,12 +52,12 @@ class Connects(FromOne):
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
         seen, took_ns = tally.lives.values()[:, lives.SEEN], tally.lives.values()[:, lives.CONNECT]
         asked, ended = (seen & Life.SYN) != 0, (seen & Life.CONNECTED) != 0
-        reset = (seen & (Life.RST | Life.RST << 1)) != 0
+        refused, unanswered = lives.failed_connects(seen)
         times = took_ns[asked & ended] / 1e9
         return {
             CONNECTS: int(asked.sum()),
-            CONNECTS_REFUSED: int((asked & ~ended & reset).sum()),
-            CONNECTS_UNANSWERED: int((asked & ~ended & ~reset).sum()),
+            CONNECTS_REFUSED: int(refused.sum()),
+            CONNECTS_UNANSWERED: int(unanswered.sum()),
             CONNECT_MEDIAN: float(np.median(times)) if len(times) else NO_CONNECT,
             CONNECT_LONGEST: float(times.max()) if len(times) else NO_CONNECT,
         }

@@ -168,17 +168,15 @@ class Connections:
             "client_wait": longest[:, -1] / 1e9,
         }
 
-    def _failed(self) -> tuple[BoolArray, BoolArray]:
-        """Mark the connects that were refused, and those that stayed without an answer."""
-        opened, connected = self._seen(Life.SYN), self._seen(Life.CONNECTED)
-        failed = opened & ~connected
-        refused = failed & self._seen(Life.RST, 1 - self.client_end)
-        return refused, failed & ~refused
-
     def _endings(self) -> list[BoolArray]:
         resets = [self._seen(Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
         closed = [self._seen(Life.FIN, end) for end in (0, 1)]
-        return [*self._failed(), *resets, closed[0] & closed[1], closed[0] | closed[1]]
+        return [
+            *lives.failed_connects(self._life[:, lives.SEEN]),
+            *resets,
+            closed[0] & closed[1],
+            closed[0] | closed[1],
+        ]
 
     def _troubles(self) -> list[BoolArray]:
         longest = self._by_wait(lives.LONGEST)[:, :-1]
@@ -186,7 +184,11 @@ class Connections:
         owed = self._seen(Life.DATA, self.client_end)
         owed &= self._seen(Life.LAST) != (self.client_end == 0)
         reset = self.numbers("resets") > 0
-        return [*self._failed(), *(kind == each for each in range(5)), reset & owed]
+        return [
+            *lives.failed_connects(self._life[:, lives.SEEN]),
+            *(kind == each for each in range(5)),
+            reset & owed,
+        ]
 
     @staticmethod
     def _first_of(names: tuple[str, ...], holds: list[BoolArray], other: str) -> Words:

@@ -2,6 +2,8 @@
 
 from enum import IntFlag
 
+from capture_analysis.columns import BoolArray, IntArray
+
 NUMBERS = 30
 SEEN, TIME, SYN, CONNECT, DATA = 0, 2, 3, 5, slice(7, 9)
 # What a connection waits for: the application of half 0, of half 1, the handshake, data sent again,
@@ -15,3 +17,16 @@ class Life(IntFlag):
     """Bits of `seen`; FIN, RST and DATA are those of half 0."""
 
     SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
+
+
+def failed_connects(seen: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Mark the connects that the other end reset, and those that it left without an answer.
+
+    Args:
+        seen: a column SEEN. Half 0 sent the SYN: its own reset refuses nothing.
+    """
+    failed = ((seen & Life.SYN) != 0) & ((seen & Life.CONNECTED) == 0)
+    refused = failed & ((seen & Life.RST << 1) != 0)
+    # A client that only probes the port resets the connection after its answer.
+    probed = ((seen & Life.ANSWERED) != 0) & ((seen & Life.RST) != 0)
+    return refused, failed & ~refused & ~probed

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN, Mark
+from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import Measured, measure
 from measured_captures import values
@@ -192,16 +193,34 @@ def unanswered(script: Script) -> None:
     script.send(0, 1000 * MS, 0, flags=FLAG_SYN)
 
 
+def given_up(script: Script) -> None:
+    """Reset a connection that got no answer, from its own end."""
+    script.send(0, 1000 * MS, 1, flags=FLAG_RST)
+
+
+def probed(script: Script) -> None:
+    """Answer a SYN, and reset the connection from the end that asked."""
+    script.send(1, 20 * MS, 0, ack=1, flags=FLAG_SYN | FLAG_ACK)
+    script.send(0, 20 * MS, 1, flags=FLAG_RST)
+
+
 def whole(script: Script) -> Measured:
     """Measure a capture."""
     return measure(script.captured())
 
 
 @pytest.mark.parametrize(
-    ("happens", "counts"), [(refused, (1, 1, 0)), (unanswered, (1, 0, 1)), (None, (1, 0, 0))]
+    ("happens", "counts"),
+    [
+        (refused, (1, 1, 0)),
+        (unanswered, (1, 0, 1)),
+        (given_up, (1, 0, 1)),
+        (probed, (1, 0, 0)),
+        (None, (1, 0, 0)),
+    ],
 )
 def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, ...]) -> None:
-    """A SYN that is answered with RST, or with nothing, counts as such."""
+    """A SYN that the other end answers with RST, or with nothing, counts so, in the table, too."""
     script = asking()
     if happens:
         del script.packets[1:]
@@ -211,6 +230,7 @@ def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, .
     of = {d.name: v for d, v in each.of_capture(measured.tally, measured.facts).items()}
     names = ("connects", "connects_refused", "connects_unanswered")
     assert tuple(of[name] for name in names) == counts
+    assert (Connections(measured).words("end")[0] in ("refused", "no answer")) == any(counts[1:])
 
 
 ECE, CWR, AE = 0x40, 0x80, 0x100
