@@ -10,8 +10,8 @@
  * 2^31 bytes in a row may be missing. Only 2^30 packets of 4 GiB would exceed 64 bits.
  *
  * RTT. End and time of every segment that reaches above high are queued. An ACK removes the
- * segments that it acknowledges in full, and the newest of these gives the sample. Karn's rule
- * needs no mark on each segment: `unclear` spans everything that was sent again or late and is not
+ * segments that it acknowledges in full, and the newest of these gives the sample. Segments sent
+ * before a clock was set back give none. Karn's rule needs no mark on each segment: `unclear` spans everything that was sent again or late and is not
  * acknowledged yet, and an ACK that reaches into it gives no sample. That loses samples between two
  * retransmissions in the same window, and never takes a wrong one. Segments that find no room are
  * unclear, too.
@@ -133,6 +133,14 @@ bool half_is_probe(const struct half *half, const struct packet *packet, int64_t
 	return packet->payload_bytes == 1 && !other_window && start >= half->acked;
 }
 
+/* Tells whether packets of the half are later than a time by so much that a clock was set back. */
+bool half_is_later(const struct half *half, int64_t time_ns)
+{
+	int64_t last_ns = max(half->last_ns[0], half->last_ns[1]);
+
+	return last_ns > time_ns && elapsed(time_ns, last_ns) >= SET_BACK_NS;
+}
+
 /* Marks [first, end), below high, as seen; returns how many bytes were not seen before. */
 static int64_t half_fill(struct half *half, int64_t first, int64_t end, uint64_t *forgotten)
 {
@@ -157,6 +165,12 @@ static void half_mark_unclear(struct half *half, int64_t first, int64_t end)
 		return;
 	half->unclear.first = min(half->unclear.first, first);
 	half->unclear.end = max(half->unclear.end, end);
+}
+
+/* Excludes all that was sent so far from RTT samples. */
+void half_forget_times(struct half *half)
+{
+	half_mark_unclear(half, half->low, half->high);
 }
 
 static bool segments_grow(struct segments *segments)

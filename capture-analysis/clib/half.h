@@ -14,6 +14,8 @@
 #define SEGMENTS_AT_FIRST 64
 #define RECENT 4
 #define NO_TIME INT64_MIN
+/* Packets of a connection are reordered by less: from this step back on, a clock was set. */
+#define SET_BACK_NS 10000000
 #define NO_NUMBER INT64_MIN
 
 /* Flags of columns.py. */
@@ -79,6 +81,8 @@ void half_begin(struct half *half, uint32_t seq);
 void half_end(struct half *half);
 int64_t half_unwrap(const struct half *half, uint32_t number);
 bool half_is_copy(struct half *half, const struct packet *packet);
+bool half_is_later(const struct half *half, int64_t time_ns);
+void half_forget_times(struct half *half);
 int64_t half_gap(struct half *half, const struct packet *packet);
 bool half_is_stray(struct half *half, const struct packet *packet, int64_t start);
 void half_choose(struct half *half, const struct packet *answer);

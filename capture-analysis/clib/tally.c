@@ -9,7 +9,6 @@
 #define PAUSE_NS 1000000000	/* of tally.py */
 #define NEARLY_FULL 0.8		/* of facts.py */
 #define NEVER INT64_MAX
-#define SET_BACK_NS 1000000000	/* packets are reordered by less */
 
 /*
  * Extends a span of time to a packet. If a clock was set back, the span begins anew where it is set,

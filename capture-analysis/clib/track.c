@@ -220,6 +220,10 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 			other->base = packet->ack;
 			ack = 0;
 		}
+		if (half_is_later(mine, packet->time_ns) || half_is_later(other, packet->time_ns)) {
+			half_forget_times(mine);
+			half_forget_times(other);
+		}
 		gap_ns = half_gap(mine, packet);
 		kind = kind_of(packet, mine, other, start, ack);
 		new = half_send(mine, packet, start, forgotten);

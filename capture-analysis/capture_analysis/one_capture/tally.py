@@ -65,7 +65,7 @@ class Tally:
             open window. The half that opened the connection asks: its wait for the answer, and the
             other's time before the answer, are no pauses of the other.
         answer_ns: longest time from the opposite direction's last data to its own; -1 if none.
-        back_ns: time of data, and of pure ACKs, before a clock was set back by a second or more;
+        back_ns: time of data, and of pure ACKs, before a clock was set back by 10 ms or more;
             first_ns and the like are then those behind that step.
         acked_ns: time of the last packet that was the first to acknowledge data; -1 if none.
         shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.

@@ -26,6 +26,7 @@ RECENT = 4
 COPY_NS = 200_000_000
 COPY_WITHOUT_ID_NS = 1_000_000
 TIMEOUT_NS = 200_000_000
+SET_BACK_NS = 10_000_000
 _U32 = (1 << 32) - 1
 
 
@@ -150,6 +151,14 @@ class _Half:
         before = self.last_ns.get(packet.payload_bytes > 0)
         self.last_ns[packet.payload_bytes > 0] = packet.time_ns
         return -1 if before is None else _elapsed(before, packet.time_ns)
+
+    def is_later(self, time_ns: int) -> bool:
+        """Tell whether a clock was set back since packets of this half."""
+        return any(last - time_ns >= SET_BACK_NS for last in self.last_ns.values())
+
+    def forget_times(self) -> None:
+        """Take no RTT of all that was sent."""
+        self._mark_unclear(self.low, self.high)
 
     def is_probe(self, packet: _Packet, start: int, other_window: int) -> bool:
         """See `Kind.PROBE`."""
@@ -317,6 +326,9 @@ class PythonTracker:
         elif packet.flags & FLAG_RST or mine.is_stray(packet, start):
             kind = Kind.CONTROL
         else:
+            if mine.is_later(packet.time_ns) or other.is_later(packet.time_ns):
+                mine.forget_times()
+                other.forget_times()
             gap_ns = mine.gap(packet)
             kind = _kind(packet, mine, other, start)
             new = mine.send(packet, start)
