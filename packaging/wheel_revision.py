@@ -1,5 +1,10 @@
-"""Put the checkout's revision into the wheel, where manifests of runs read it."""
+"""Put the checkout's revision into the wheel, where manifests of runs read it.
 
+For pip, the wheel also requires capture-analysis from the checkout: no index has that package, and
+pip, unlike uv, does not read `tool.uv.sources`.
+"""
+
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,12 +18,21 @@ class RevisionHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the revision to a file of its own; an editable wheel has none."""
+        analysis = Path(self.root) / "capture-analysis"
+        if "PIP_BUILD_TRACKER" in os.environ and analysis.is_dir():  # pip sets it, uv does not
+            needed = self.metadata.core.dependencies
+            needed[:] = [_from_folder(each, analysis) for each in needed]
         if version == "editable":
             return
         self.scratch = tempfile.TemporaryDirectory()
         revision = Path(self.scratch.name) / "REVISION"
         revision.write_text(f"{_revision(Path(self.root))}\n")
         build_data["force_include"][str(revision)] = "twoway/share/REVISION"
+
+
+def _from_folder(requirement: str, folder: Path) -> str:
+    """Add a package's folder to the requirement of this package; return others unchanged."""
+    return requirement + f" @ {folder.as_uri()}" * requirement.startswith(folder.name)
 
 
 def _revision(root: Path) -> str:

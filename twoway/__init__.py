@@ -4,10 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twoway.api import Run, Sweep, load, run, sweep
+    from twoway.api import (
+        Run,
+        Sweep,
+        difference,
+        evaluate,
+        load,
+        run,
+        spread,
+        sweep,
+    )
 
 __version__ = "1.0.0"
-__all__ = ["Run", "Sweep", "load", "run", "sweep"]
+__all__ = ["Run", "Sweep", "difference", "evaluate", "load", "run", "spread", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from twoway.contract.expression import (
+    Derived,
+    ExpressionError,
+    derived_problems,
+    read_expression,
+    with_derived,
+)
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.description.point import point_names
@@ -29,6 +36,7 @@ from twoway.manifest import Manifest, read_manifest
 from twoway.messages import meant
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table
+from twoway.report.statistics import difference, spread
 from twoway.runs.finding import find_runs
 from twoway.runs.points import load_point, refuse_lost_references
 
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
 
     from twoway.measure.analysis import Analysis
 
+__all__ = ["Run", "Sweep", "difference", "evaluate", "load", "run", "spread", "sweep"]
 # A notebook's kernel asks for colours with these variables, and would show a progress bar's codes
 # as text.
 _FORCED = ("FORCE_COLOR", "CLICOLOR_FORCE")
@@ -151,25 +160,30 @@ class Sweep:
     runs: Mapping[str, Run]
     failed: Mapping[str, str]
 
-    def table(self, *metrics: str) -> "pa.Table":
+    def table(self, *metrics: str, **formulas: str) -> "pa.Table":
         """Return a row for each run: its name, the axes' values, metrics, and harm.
 
         Args:
             metrics: names of metrics, all by default.
+            formulas: metrics by name, as for `answer`; after the others.
 
-        Raises: UsageError if no run has one.
+        Raises: UsageError if no run has one, or for a formula as in `answer`.
         """
         from twoway.report.harm import with_harm  # noqa: PLC0415 - beside it
         from twoway.report.points_table import points_table  # noqa: PLC0415 - takes long to load
 
-        rows = with_harm({name: (run.manifest, run.measured) for name, run in self.runs.items()})
+        derived, rows = _derived(formulas, self.runs.values()), {}
+        for name, run in self.runs.items():
+            every, _ = with_derived(run.measured.metrics, derived, run.manifest.point)
+            rows[name] = run.manifest, run.measured.model_copy(update={"metrics": every})
+        rows = with_harm(rows)
         known = dict.fromkeys(name for _, measured in rows.values() for name in measured.metrics)
         if missing := [name for name in metrics if name not in known]:
             raise UsageError(
                 f"{missing[0]}: no such metric{meant(missing[0], known)}",
                 f"there are {', '.join(known)}",
             )
-        return points_table(rows, metrics)
+        return points_table(rows, (*metrics, *formulas) if metrics else ())
 
     def answer(self, *metrics: str, **formulas: str) -> "pa.Table":
         """Return a row for each point, over its seeds: mean, half of its 95 % interval, number.
@@ -180,25 +194,15 @@ class Sweep:
                 sum(goodput.*)".
 
         Returns: the axes, and of each metric the columns NAME, NAME_margin and NAME_seeds.
-        Raises: UsageError for a formula that does not follow the grammar.
+        Raises: UsageError for a formula that does not follow the grammar, or names what no run has.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes long to load
 
-        from twoway.contract.expression import (  # noqa: PLC0415 - beside it
-            Derived,
-            ExpressionError,
-            read_expression,
-        )
         from twoway.report.results import axis_number, read_results  # noqa: PLC0415 - beside it
         from twoway.report.sweep_answer import answer_of  # noqa: PLC0415 - beside it
         from twoway.report.sweep_page import derive  # noqa: PLC0415 - beside it
 
-        for name, formula in formulas.items():
-            try:
-                read_expression(formula)
-            except ExpressionError as error:
-                raise UsageError(f"{name}: {error}") from error
-        derived = {name: Derived(formula=formula) for name, formula in formulas.items()}
+        derived = _derived(formulas, self.runs.values())
         (experiment,) = read_results(run.folder for run in self.runs.values())
         found = answer_of(derive(experiment, derived), [*metrics, *formulas])
         rows = []
@@ -219,6 +223,39 @@ class Sweep:
         rows = ((name, run.manifest, run.measured) for name, run in self.runs.items())
         failed = [f"{name}: {reason}" for name, reason in self.failed.items()]
         return "\n".join([*sweep_table(rows), *failed])
+
+
+def evaluate(formula: str, run: Run) -> float | None:
+    """Compute a formula over a run's metrics and its point's values; None if it is undefined.
+
+    Args:
+        formula: such as "goodput.bbr / sum(goodput.*)", as in `metrics:` of a file.
+        run: the run.
+
+    Raises: UsageError if it does not follow the grammar, or names what the run does not have.
+    """
+    derived = _derived({"formula": formula}, [run])
+    found, _ = with_derived(run.measured.metrics, derived, run.manifest.point)
+    return found["formula"].value
+
+
+def _derived(formulas: Mapping[str, str], runs: Iterable[Run]) -> dict[str, Derived]:
+    """Read formulas.
+
+    Raises: UsageError if one does not follow the grammar, or names what no run has.
+    """
+    derived = {}
+    for name, formula in formulas.items():
+        try:
+            derived[name] = Derived(formula=read_expression(formula).text)
+        except ExpressionError as error:
+            raise UsageError(f"{name}: {error}") from error
+    ran = [*runs] if derived else []
+    names = {name for each in ran for name in each.measured.metrics}
+    axes = {axis for each in ran for axis in each.manifest.point}
+    for problem in derived_problems(derived, names, axes):
+        raise UsageError(problem.removeprefix("metrics."))
+    return derived
 
 
 def run(experiment: Experiment, *, name: str = "notebook", results: Path | None = None) -> Run:

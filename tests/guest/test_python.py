@@ -54,6 +54,15 @@ IN_NOTEBOOK = [
         "2    controls@control=bbr     bbr     7.78618      26.888697   30.971451",
     ],
 ]
+SHARES = [
+    "    bdp     share  share_margin  share_seeds",
+    "0  0.25  0.808193      0.011343           10",
+    "1  0.50  0.711566      0.019122           10",
+    "2  1.00  0.709314      0.025818           10",
+    "3  2.00  0.595458      0.039010           10",
+    "4  4.00  0.472071      0.113721           10",
+    "5  8.00  0.295728      0.132560           10",
+]
 BUFFERS = {"buffer": {"set": ["profile.forward.queue_packets"], "to": [10, 20]}}
 
 
@@ -174,12 +183,26 @@ def test_polars_takes_a_sweeps_table(run: twoway.Run) -> None:
     assert pl.DataFrame(pl.from_arrow(table)).columns == table.column_names
 
 
-def test_the_notebook_gives_the_same_numbers_everywhere() -> None:
-    """The outputs of the notebook's cells have the same numbers on every machine."""
+def outputs_of(notebook: str) -> tuple[list[list[str]], list[dict[str, Any]]]:
+    """Run a notebook of the site; return the lines of each output, and the outputs."""
     from notebook_outputs import with_outputs
 
-    ran = json.loads(with_outputs(ROOT / "docs/notebooks/two-way-traffic.ipynb"))
+    ran = json.loads(with_outputs(ROOT / f"docs/notebooks/{notebook}.ipynb"))
     outputs = [each for cell in ran["cells"] for each in cell.get("outputs", ())]
     texts = ["".join(each.get("text") or each["data"]["text/plain"]) for each in outputs]
-    assert [text.rstrip("\n").split("\n") for text in texts] == IN_NOTEBOOK
+    return [text.rstrip("\n").split("\n") for text in texts], outputs
+
+
+def test_the_notebook_gives_the_same_numbers_everywhere() -> None:
+    """The outputs of the notebook's cells have the same numbers on every machine."""
+    texts, outputs = outputs_of("two-way-traffic")
+    assert texts == IN_NOTEBOOK
     assert "image/svg+xml" in outputs[2]["data"]
+
+
+@pytest.mark.long
+def test_a_notebook_answers_a_question_over_ten_seeds() -> None:
+    """A notebook has BBR's share beside three CUBIC, with its interval, for each buffer."""
+    texts, outputs = outputs_of("one-bbr")
+    assert texts[0] == SHARES
+    assert "image/png" in outputs[1]["data"]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,10 @@ pytestmark = pytest.mark.long
 UV = next(cache().glob("uv-*/bin/uv"), None)  # found before a test replaces the cache
 
 
-def uv(*words: str | Path, environment: Path | None = None) -> None:
+def uv(*words: str | Path, **settings: str) -> None:
     """Run uv without downloads; skip if its cache lacks something."""
     if UV is None:
         pytest.skip("no uv here: make env fetches it")
-    settings = {"UV_PROJECT_ENVIRONMENT": str(environment)} if environment else {}
     done = subprocess.run(
         [UV, *words, "--quiet", "--offline"],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scratch = tmp_path_factory.mktemp("wheel")
     environment = scratch / "environment"
     sync = "sync --locked --no-default-groups --no-editable --no-install-project"
-    uv(*sync.split(), "--python", "/usr/bin/python3", environment=environment)
+    uv(*sync.split(), "--python", "/usr/bin/python3", UV_PROJECT_ENVIRONMENT=str(environment))
     uv("build", "--wheel", "--out-dir", scratch)
     (wheel,) = scratch.glob("*.whl")
     python = environment / "bin/python"
@@ -81,3 +81,18 @@ def test_runs_of_an_installed_twoway_are_kept_in_this_folder(
     argv = [str(installed / "bin/python"), "-c", code]
     printed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert printed == f"{tmp_path / 'results'}\n"
+
+
+@pytest.mark.parametrize(("builder", "found"), [({}, ""), ({"PIP_BUILD_TRACKER": "x"}, " @ ")])
+def test_pip_takes_both_packages_from_the_checkout(
+    builder: dict[str, str], found: str, tmp_path: Path
+) -> None:
+    """A wheel that pip builds requires capture-analysis from the checkout; another, any."""
+    uv("build", "--wheel", "--out-dir", tmp_path, **builder)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    (required,) = (line for line in lines if line.startswith("Requires-Dist: capture-analysis"))
+    at = found and found + (ROOT / "capture-analysis").as_uri()
+    assert required == f"Requires-Dist: capture-analysis[cluster,figures,parquet]{at}"

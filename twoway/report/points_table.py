@@ -12,6 +12,7 @@ from twoway.contract.metrics import Metrics
 from twoway.contract.statements import label
 from twoway.contract.writing import written_aside
 from twoway.manifest import Manifest
+from twoway.report.results import axis_number
 
 CSV, PARQUET = "points.csv", "points.parquet"
 
@@ -42,9 +43,12 @@ def points_table(
 
 
 def _axis(values: list[Any]) -> pa.Array:
-    """Make an axis's column: numbers if all values are numbers, else words."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    """Make an axis's column: numbers if all values or their names are numbers, else words."""
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         return pa.array(values)
+    numbers = [None if isinstance(value, list) else axis_number(value) for value in values]
+    if None not in numbers:
+        return pa.array(numbers)
     return pa.array([label(value) for value in values])
 
 

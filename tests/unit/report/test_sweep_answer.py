@@ -1,5 +1,6 @@
 """The answer of a sweep: its table, its sentences, and what a reader must know of them."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from support.page_text import page_text
 from support.swept_runs import write_points
 from support.synthetic_run import edit_json, write_run
 
+import twoway
 from twoway.api import Run, Sweep
 from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
@@ -153,12 +155,37 @@ def test_flows_of_one_name_are_one_column(tmp_path: Path) -> None:
 
 
 def test_python_has_the_answer_as_a_table(tmp_path: Path) -> None:
-    """A sweep in Python has mean, margin and number for each point; a bad formula is refused."""
+    """A sweep in Python has mean, margin and number for each point, and a formula of each run."""
     runs = {folder.parent.name: Run(folder) for folder in write_points(tmp_path)}
     sweep = Sweep(runs, {})
-    rows = sweep.answer(ratio="efficiency.first / efficiency.second * window").to_pylist()
+    formula = "efficiency.first / efficiency.second * window"
+    rows = sweep.answer(ratio=formula).to_pylist()
     assert (rows[0]["window"], rows[0]["acks"], rows[0]["ratio"]) == (4, "every-segment", 4)
     assert (rows[4]["ratio"], rows[4]["ratio_seeds"]) == (None, 0)
     assert list(rows[0]) == ["window", "acks", "ratio", "ratio_margin", "ratio_seeds"]
-    with pytest.raises(UsageError, match="ratio: a bracket is open"):
-        sweep.answer(ratio="sum(efficiency.*")
+    each = [twoway.evaluate(formula, run) for run in runs.values()]
+    assert sorted(each, key=str) == [16, 4, 4, 8, 8, None]
+    table = sweep.table("efficiency.first", ratio=formula)
+    assert table.column_names == ["point", "window", "acks", "efficiency.first", "ratio"]
+    assert table["ratio"].to_pylist() == each
+    for refused in (
+        lambda bad: sweep.answer(ratio=bad),
+        lambda bad: sweep.table(ratio=bad),
+        lambda bad: twoway.evaluate(bad, next(iter(runs.values()))),
+    ):
+        with pytest.raises(UsageError, match="a bracket is open"):
+            refused("sum(efficiency.*")
+        with pytest.raises(UsageError, match='no metric or axis "efficiency'):
+            refused("efficiency.nosuch")
+
+
+def test_a_frame_of_all_metrics_takes_more_columns(tmp_path: Path) -> None:
+    """A column added to a sweep's table in pandas or polars, of all metrics, warns of nothing."""
+    pl = pytest.importorskip("polars")
+    runs = {folder.parent.name: Run(folder) for folder in write_points(tmp_path)}
+    table = Sweep(runs, {}).table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frame = table.to_pandas()
+        frame["half"] = frame["efficiency.first"] / 2
+    assert pl.DataFrame(pl.from_arrow(table)).columns == [*frame.columns][:-1]
