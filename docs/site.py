@@ -63,7 +63,7 @@ def on_config(config: MkDocsConfig) -> None:
     elements = [f"reference/link-{name.replace('_', '-')}.md" for name in ELEMENTS]
     for section in config.nav or ():
         section.get("Reference", []).append({"Elements of a link": elements})
-    pages = sorted(f"decisions/{p.name}" for p in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    pages = sorted(f"decisions/{p.name}" for p in (ROOT / "docs/decisions").glob("[a-z]*.md"))
     config.nav = [*(config.nav or ()), {"Decisions": ["decisions/README.md", *pages]}]
 
 

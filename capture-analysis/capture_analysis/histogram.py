@@ -7,7 +7,7 @@ Values below 256 are counted exactly; above, each octave has 128 bins, so a bin'
 these two stands for the bin: within 1/256 of each value, never beyond the smallest or largest of
 all, and exact if values are equal. Only bins in use take memory. The layout is that of HdrHistogram
 (Tene). The result does not depend on the order of the values, so the histograms of a capture's
-parts merge into that of the whole (docs/decisions/0034).
+parts merge into that of the whole (decision 0034).
 """
 
 import math

@@ -113,7 +113,7 @@ TRACKED_TYPES: dict[str, np.dtype[Any]] = {
 class Tracked:
     """Columns besides those of `Packets`, shape (n,), of TRACKED_TYPES.
 
-    See docs/decisions/0033.
+    See decision 0033.
 
     Copies and RSTs do not change the state that later packets are compared with; new_bytes and
     acked_bytes of a copy and of a RST are 0, gap_ns and rtt_ns -1.

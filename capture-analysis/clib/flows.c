@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connections of a capture: finds the connection of a segment (docs/decisions/0035).
+ * The connections of a capture: finds the connection of a segment (decision 0035).
  *
  * A hash table with a chain per bucket and never more connections than buckets. The hash is
  * multilinear over the 32-bit words of addresses and ports, with random 64-bit keys:

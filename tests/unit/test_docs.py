@@ -16,7 +16,7 @@ from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
 from twoway.description.point import point_names
 
-DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[a-z]*.md"))
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
@@ -46,24 +46,21 @@ def test_notebooks_are_committed_without_outputs() -> None:
         assert ran == [], path
 
 
-def test_decisions_are_complete_and_indexed() -> None:
-    """A decision has date, status and sections in order, and its title is in the index."""
+def test_decisions_are_complete() -> None:
+    """A decision has a number, a date, a status and sections in order, and is in the index."""
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
-    assert DECISIONS
+    numbers = []
     for path in DECISIONS:
-        text = path.read_text(encoding="utf-8")
-        assert re.search(r"^- Date: \d{4}-\d\d-\d\d", text, re.MULTILINE), path
-        assert "\n- Status: " in text, path
-        sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
-        form = ["Context", "Measurement", "Choice"]
-        assert sections in (form, [*form, "Consequences"]), path
-        title = text.partition("\n")[0].removeprefix("# ")
-        assert f"| [{path.stem[:4]}]({path.name}) | {title} |" in index, path
-
-
-def test_decision_numbers() -> None:
-    """Decisions are numbered from 1 without a gap."""
-    assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+        _, *sections = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for text in sections:
+            number = re.match(r"(\d{4}) \S.*\n\n\d{4}-\d\d-\d\d.*\. Status: \S", text)
+            assert number, f"{path}: {text.partition(chr(10))[0]}"
+            parts = re.findall(r"^### (.*)$", text, re.MULTILINE)
+            form = ["Context", "Measurement", "Choice"]
+            assert parts in (form, [*form, "Consequences"]), number
+            numbers += [number[1], *re.findall(r"^Replaces (\d{4}), ", text, re.MULTILINE)]
+            assert re.search(rf"\]\({path.name}\).*\b{number[1]}\b", index), number
+    assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
 
 
 def _points() -> int:

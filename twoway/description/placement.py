@@ -10,7 +10,7 @@ from twoway.description.experiment import Experiment, Profile
 from twoway.description.graph import Graph
 from twoway.links.element import Delay, Setting
 
-# The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
+# The least common multiple of tc's microsecond and the kernel's 64 ns tick (decision 0008).
 _DELAY_STEP_US = 8
 
 

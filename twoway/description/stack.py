@@ -58,7 +58,7 @@ class Stack(Model):
         description="connections ask for ECN: queues may mark what they would drop; without it "
         "hosts of `linux` accept ECN that others ask for, as Linux",
     )
-    tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
+    tail_loss_probe: bool = Field(  # decisions 0011 and 0012
         default=True,
         description="probe for a lost tail after two round trips; off for the papers' TCP",
     )
@@ -77,7 +77,7 @@ class Stack(Model):
         description="senders spread a window over its round trip instead of sending with each ACK; "
         "`fixed` and `tahoe` cannot",
     )
-    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # docs/decisions/0023
+    gso_max_segs: Annotated[int, Field(ge=1, le=65535)] = Field(  # decision 0023
         default=1,
         description="the most segments that a sender builds as one packet, which the kernel cuts "
         "before it leaves; Linux's own is 65535",

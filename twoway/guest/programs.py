@@ -128,7 +128,7 @@ def build_programs(
                 (tree / module).write_bytes(content)
         else:
             # Not git's revision: equal sources give equal modules, whatever the commit
-            # (docs/decisions/0029).
+            # (decision 0029).
             call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
         call(["make", "-C", str(tree / "tc")])
         for made in [*tree.rglob("*.ko"), *tree.glob("tc/q_*.so"), tree / "tc/dtm"]:

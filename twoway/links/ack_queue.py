@@ -3,7 +3,7 @@
 netem decides when a packet leaves as the packet enters, so nothing can overtake in it. Here HTB
 keeps the rate and takes packets from two queues. HTB lets a packet go when its transmission begins,
 with no credit for idle time (a burst of one byte); the netem that adds the link's propagation delay
-then adds the transmission time as well (docs/decisions/0009).
+then adds the transmission time as well (decision 0009).
 """
 
 from collections.abc import Iterator

@@ -87,7 +87,7 @@ class ActiveQueue(QueueByWord):
     def _cake(self, interface: Interface, link: Link) -> Shaper:
         """Build a cake, whose own shaper is exact.
 
-        A packet leaves cake when its transmission starts, not when it ends (docs/decisions/0021).
+        A packet leaves cake when its transmission starts, not when it ends (decision 0021).
         cake adds its overhead to the IP packet, not to the frame.
         """
         rate_bit = round(link.start_mbit * 1e6)

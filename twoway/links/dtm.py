@@ -1,7 +1,7 @@
 """A DTM channel of a link: its slots, and the allocator that changes them.
 
 The ranges are those of linux/pkt_dtm.h (kernel-modules/include/uapi). The channel's clock starts
-with the traffic (docs/decisions/0017).
+with the traffic (decision 0017).
 """
 
 import itertools

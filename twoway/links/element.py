@@ -470,7 +470,7 @@ class Link(Framing):
         """True if packets leave when their transmission begins, not when it ends.
 
         HTB and cake, which keep the rate of a managed queue, let a packet go so; netem and our own
-        shapers do not (docs/decisions/0021). A half-duplex medium is the profile's, not the link's.
+        shapers do not (decision 0021). A half-duplex medium is the profile's, not the link's.
         """
         return self.manager is not None and self.rate_shaper is None
 
@@ -479,7 +479,7 @@ class Link(Framing):
         """The most by which a packet may leave too early after an idle time, ns.
 
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
-        (docs/decisions/0021).
+        (decision 0021).
         """
         if not self.leaves_at_start or self.manager is None or not self.manager.is_under_htb:
             return 0

@@ -3,7 +3,7 @@
 A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot, or more of a smaller one. n
 changes while packets are in transmission, so transmission times follow from the integral of n, in
 slot-nanoseconds, which are whole numbers. Every run compares the kernel's allocations with the
-paper's (docs/decisions/0016).
+paper's (decision 0016).
 """
 
 from dataclasses import dataclass

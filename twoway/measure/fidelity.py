@@ -181,7 +181,7 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Compare the sink's count of bytes with the payload in the capture.
 
-    Data after a reset, which may overtake data, does not count (docs/decisions/0022).
+    Data after a reset, which may overtake data, does not count (decision 0022).
     """
     if not len(view.segments_in):
         return [_no_data(name, view)]

@@ -271,7 +271,7 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
     """Set `left_ns` to the ends of transmissions.
 
     A managed queue releases a packet, and the captures see it, when its transmission starts
-    (docs/decisions/0021).
+    (decision 0021).
     """
     if not queue.leaves_at_start:
         return seen

@@ -99,7 +99,7 @@ def before_reset(arriving: Packets, answers: Packets) -> Packets:
 
     After the reset the receiver's host answers data with resets. With a stock kernel, a reset may
     overtake data in cake, which finds a packet's queue by a number that the sending socket gives
-    its packets: a reset for a closed socket has no such number (docs/decisions/0022).
+    its packets: a reset for a closed socket has no such number (decision 0022).
 
     Args:
         arriving: one connection's packets at its receiver.

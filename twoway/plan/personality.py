@@ -147,7 +147,7 @@ def own_qdisc(
 def link_command(stack: Stack, interface: Interface, mtu_bytes: int, txqueuelen: int | None) -> str:
     """Build an interface's ip(8) batch line: MTU, GSO.
 
-    gso_max_segs 1: no packet of several segments (docs/decisions/0023).
+    gso_max_segs 1: no packet of several segments (decision 0023).
     """
     size = f"mtu {mtu_bytes} gso_max_segs {stack.gso_max_segs}"
     if txqueuelen is not None:

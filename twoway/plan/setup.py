@@ -207,7 +207,7 @@ def _accepts_with(point: Point, node: str) -> str | None:
 
     DCTCP's SYN has a mark of ECN itself, which no other receiver takes, and its receiver echoes
     each packet's mark (RFC 8257). The control holds for every connection that the host accepts
-    (docs/decisions/0062).
+    (decision 0062).
     """
     controls = {each.congestion_in_kernel for each in point.connections if each.to == node}
     return "dctcp" if point.experiment.stack_of(node).ecn and "dctcp" in controls else None
@@ -265,7 +265,7 @@ def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
 def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
     """List the commands at the start that start DTM channels' clocks.
 
-    The reason is in docs/decisions/0017.
+    The reason is in decision 0017.
     """
     return tuple(
         Command(

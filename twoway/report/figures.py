@@ -275,7 +275,7 @@ def goodput_mbit(view: ConnectionView, edges_ns: IntArray) -> FloatArray:
 def goodput_edges_ns(analysis: Analysis) -> IntArray:
     """Cut the run into intervals of about 1/200 of it, in whole cycles of the queues.
 
-    Parts of a cycle would look like changes of rate (docs/decisions/0028).
+    Parts of a cycle would look like changes of rate (decision 0028).
 
     Returns: shape (k+1,), the intervals' ends, ns on the plan's clock.
     """

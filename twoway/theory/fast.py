@@ -8,7 +8,7 @@ every flow sees the same queueing delay q, the sum over F and B, and sends at
     x = alpha / (q - e)    packets/s
 
 where e is the excess of the flow's baseRTT over the true one; with e = 0 this is the paper's
-Theorem 1. The true baseRTT is propagation alone (docs/decisions/0024). Neither direction carries
+Theorem 1. The true baseRTT is propagation alone (decision 0024). Neither direction carries
 more than its rate, and q is the smallest delay that satisfies this:
 
     q = max over l of the root of    sum over flows of x(q) (bits per packet on l) = c_l
@@ -158,7 +158,7 @@ def bunched(
         T = (d + a_F + a_B)/2 + (D_F + D_B)/2 T / (T - d)
 
     with D the transmission time of alpha data packets of each flow of one direction, and a that of
-    an ACK. If T is longer than the d + q of Theorem 1, no direction is full (docs/decisions/0025).
+    an ACK. If T is longer than the d + q of Theorem 1, no direction is full (decision 0025).
 
     Args:
         settled: equilibrium of Theorem 1, with true base RTTs.

@@ -5,7 +5,7 @@ After Kalampoukas, Varma and Ramakrishnan (1998).
 Two nodes i and j each have one queue that the data of its own connection and the ACKs of the other
 share. In the paper ACKs take no time, and a delay is from the start of a segment's transmission to
 its arrival. In the formulas derived here ACKs take time, and a delay is propagation alone
-(docs/decisions/0010). Busy period k of i starts at s_k, that of j at u_k:
+(decision 0010). Busy period k of i starts at s_k, that of j at u_k:
 
     s_{k+1} = max(u_k + Wj dj + Dji + a, s_k + Wi di + Wj ai, s_k + di + aj + Dij + Dji)
 

@@ -78,7 +78,7 @@ class Given:
 class Part:
     """The connections with a number equal to `index` modulo `parts`.
 
-    See docs/decisions/0036.
+    See decision 0036.
     """
 
     index: int = 0

@@ -3,8 +3,8 @@
 Groups of twelve frames I B B P B B P B B P B B, with sizes in the ratio 6 (I) to 2 (P) to 1 (B), in
 scenes of four groups on average; the frames of a scene are larger by 2^u, u uniform in -1..1. Sizes
 are scaled to the mean rate and rounded. Over long films the coefficient of variation is 0.97, and
-the largest frames are 6.7 times the mean. The frames are part of the plan (docs/decisions/0026).
-Here they travel over TCP; `film` of `datagrams` sends them over UDP (docs/decisions/0027).
+the largest frames are 6.7 times the mean. The frames are part of the plan (decision 0026).
+Here they travel over TCP; `film` of `datagrams` sends them over UDP (decision 0027).
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Transfers that arrive at random, from a seed.
 
 Arrivals are a Poisson process. Sizes are exponential, equal, or Pareto: a few have most of the
-bytes. All transfers are part of the plan (docs/decisions/0026).
+bytes. All transfers are part of the plan (decision 0026).
 """
 
 import math

@@ -88,7 +88,7 @@ def check(
 
     On a clock that runs while the host works, a packet may reach the channel later than its
     capture, by up to the lateness of the latest departure; the uncertainty of the estimate that
-    results must be below a slot. The reason for the check is in docs/decisions/0016.
+    results must be below a slot. The reason for the check is in decision 0016.
     """
     slots = view.slots
     if not slots or not slots.options.rate:
