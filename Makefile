@@ -28,9 +28,9 @@ experiment: setup $(if $(filter qemu%,$(VM)),qemu-packages) ## run an experiment
 papers: setup ## every experiment of five papers, and the reproduction report into results/papers
 	@$(BIN)/twoway papers
 
-results: papers ## the same, and its summary and tables into docs/results
-	@rm -rf docs/results/numbers
-	@cp -r results/papers/{summary.json,claims.csv,numbers} docs/results/
+results: setup ## the same, and its numbers into docs/results (OF="EXPERIMENT..." for some)
+	@$(BIN)/twoway papers $(OF)
+	@$(BIN)/python docs/results_kept.py results/papers
 	@$(BIN)/python docs/results_page.py
 
 # A point of each paper that a clock on which work takes time can tell something of.
@@ -42,7 +42,8 @@ witness: setup qemu-packages ## a point of each paper on Debian's own kernel, in
 	@cp results/witness/papers/{summary.json,claims.csv,predictions.csv} docs/results/witness/
 	@$(BIN)/python docs/results_page.py
 
-results-page: env ## docs/results/README.md from the tables beside it
+results-page: env ## docs/results: claims by today's files, and the page of its tables
+	@$(BIN)/python docs/results_kept.py
 	@$(BIN)/python docs/results_page.py
 
 schemas: env ## the JSON Schemas that editors read, into twoway/schemas

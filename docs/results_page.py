@@ -3,27 +3,28 @@
 import csv
 import json
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from math import comb
-from operator import itemgetter
-from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from results_kept import RESULTS, kept_numbers, paper_of, revisions
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
+from twoway.contract.verdicts import PredictionRow
 from twoway.description.matrix import full_name, points, without
 from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
 from twoway.paths import ROOT
-from twoway.report.papers_tables import read_numbers
+from twoway.report.claims import Sharpness
 from twoway.runs.points import load_point
 from twoway.runs.predicted import FILE, Row, read_predictions
 from twoway.theory.registry import tests_testbed
 
-RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS / "README.md"
 _VERDICTS = (
     "agrees",
@@ -37,13 +38,14 @@ _HEAD = """\
 # Kept results
 
 `docs/results_page.py` writes this page from the tables beside it. They have the newest run of each
-of the {points} points, as their files say (Linux {kernel}; guests: {guests}), judged by
-today's files. No single checkout made all of them: the runs are of {revisions} revisions, and of
-{dirty} of these there are runs with changes that were not committed.
+of the {points} points, as their files say (Linux {kernel}), judged by today's files. {named} lines
+are of runs since 28 November 2026, each with the revision of its run, which is a clean checkout's.
+No single checkout made the others. They are of {revisions} revisions, and of {dirty} of these there
+are runs with changes that were not committed.
 
 | file | what it has |
 |---|---|
-| `summary.json` | machine, kernel, guest, revisions, and counts of claims and predictions |
+| `summary.json` | machine, kernel, guests and revisions of the last full run |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about, a line for each point |
@@ -52,9 +54,10 @@ today's files. No single checkout made all of them: the runs are of {revisions} 
 `predictions.jsonl` in each folder of `experiments/` has what was predicted: value, tolerance and
 the result of the paper's formula. Its lines have the points and metrics of `numbers/`.
 
-`make results` runs everything and writes them again. `make test` compares a point of each
-experiment with them, digit by digit, where the kernel is the same. [Findings](../findings.md) and
-the pages for classes may print no figure that is not here.
+`make results` runs everything and writes them again; with `OF="EXPERIMENT..."` it runs some, and
+replaces their lines. It refuses runs of a checkout with changes. `make test` compares a point of
+each experiment with them, digit by digit, where the kernel is the same.
+[Findings](../findings.md) and the pages for classes may print no figure that is not here.
 """
 
 
@@ -65,22 +68,30 @@ class Judged(NamedTuple):
     measured: float | None
     verdict: Verdict
 
+    @property
+    def of_testbed(self) -> bool:
+        """True if it says that the testbed does what the profile sets."""
+        return tests_testbed(self.said.theory, self.said.metric)
+
 
 def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     (kernel,) = summary["provenance"]["kernel"]
-    guests = ", ".join(summary["provenance"]["guest"])
     trees = summary["provenance"]["git"]
-    revisions = {tree.removesuffix("-dirty") for tree in trees}
+    older = {tree.removesuffix("-dirty") for tree in trees}
     dirty = sum(tree.endswith("-dirty") for tree in trees)
     count = sum(len(point_names(name)) for name in all_ids())
     parts = [
         _HEAD.format(
-            points=count, kernel=kernel, guests=guests, revisions=len(revisions), dirty=dirty
+            points=count,
+            kernel=kernel,
+            named=len(revisions()),
+            revisions=len(older),
+            dirty=dirty,
         ),
         *_claims(),
-        *_sharpness(summary["papers"]),
+        *_sharpness(),
         *_witness(),
         *_spread(),
         *_missed(),
@@ -105,7 +116,7 @@ def _claims() -> list[str]:
     return [*table, ""]
 
 
-def _sharpness(papers: list[dict[str, Any]]) -> list[str]:
+def _sharpness() -> list[str]:
     """Count predictions by sharpness; those about the testbed have a column of their own."""
     columns = (
         *("paper", "predictions kept", "exact", "bounds", "with a tolerance"),
@@ -121,25 +132,42 @@ def _sharpness(papers: list[dict[str, Any]]) -> list[str]:
         f"| {' | '.join(columns)} |",
         "|---" * len(columns) + "|",
     ]
-    for paper in sorted(papers, key=itemgetter("id")):
-        sharp = paper["sharpness"]
-        used = sharp["median_used"]
+    rows: dict[str, list[Judged]] = {}
+    for each in (*judged(), *testbed_checks()):
+        rows.setdefault(paper_of(each.said.point), []).append(each)
+    for paper, found in sorted(rows.items()):
+        ours = [each for each in found if not each.of_testbed]
+        sharp = Sharpness.of(map(_as_row, ours))
         cells = [
-            _kept(paper["kept"], paper["predictions"]),
-            sharp["exact"],
-            sharp["bounds"],
-            sharp["with_tolerance"],
-            "" if used is None else f"{100 * used:.2g} %",
-            sharp["below_a_twentieth"],
-            f"{sharp['printed_formula_fails']} of {sharp['printed_formula']}",
-            _kept(paper["testbed_checks_kept"], paper["testbed_checks"]),
+            _kept(ours),
+            sharp.exact,
+            sharp.bounds,
+            len(sharp.used),
+            "" if sharp.median is None else f"{100 * sharp.median:.2g} %",
+            sharp.slack,
+            f"{sharp.printed_fails} of {len(sharp.printed)}",
+            _kept([each for each in found if each.of_testbed]),
         ]
-        table.append(f"| {paper['id']} | {' | '.join(map(str, cells))} |")
+        table.append(f"| {paper} | {' | '.join(map(str, cells))} |")
     return [*table, ""]
 
 
-def _kept(kept: int, count: int) -> str:
-    return f"{kept} of {count}" if count else "none"
+def _as_row(each: Judged) -> PredictionRow:
+    said = each.said
+    return PredictionRow(
+        **dict(said.numbers),
+        metric=said.metric,
+        why="",
+        theory=said.theory,
+        measured=each.measured,
+        unit="",
+        verdict=each.verdict,
+    )
+
+
+def _kept(found: Sequence[Judged]) -> str:
+    kept = sum(each.verdict is Verdict.PASS for each in found)
+    return f"{kept} of {len(found)}" if found else "none"
 
 
 def _witness() -> list[str]:
@@ -173,7 +201,7 @@ def _witness() -> list[str]:
 
 def _spread() -> list[str]:
     """Make the table of each result's spread over seeds or starts, from findings over these."""
-    numbers = read_numbers(RESULTS / "numbers")
+    numbers = kept_numbers()
     lines = [
         "## Where there is chance",
         "",
@@ -220,14 +248,23 @@ def _median_interval(values: list[float]) -> tuple[float, float]:
 @cache
 def judged() -> list[Judged]:
     """Compare the predicted values with the kept numbers; those about the testbed are left out."""
+    return [each for each in _all_judged() if not each.of_testbed]
+
+
+def testbed_checks() -> list[Judged]:
+    """Compare predictions about the testbed with the kept numbers."""
+    return [each for each in _all_judged() if each.of_testbed]
+
+
+@cache
+def _all_judged() -> list[Judged]:
     said: dict[tuple[str, str], list[Row]] = {}
     for path in sorted((ROOT / "experiments").glob(f"*/{FILE}")):
         for row in read_predictions(path):
-            if not tests_testbed(row.theory, row.metric):
-                said.setdefault((row.point, row.metric), []).append(row)
+            said.setdefault((row.point, row.metric), []).append(row)
     return [
         Judged(each, measured, judge(each.numbers, measured))
-        for point, numbers in read_numbers(RESULTS / "numbers").items()
+        for point, numbers in kept_numbers().items()
         for metric, measured in numbers.items()
         for each in said.get((point, metric), ())
     ]

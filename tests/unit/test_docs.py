@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Callable
 
 import pytest
+import results_kept
 import results_page
 import speed_page
 import yaml
 from support.running import ROOT
 
 from twoway.commands.options import all_ids
-from twoway.contract.judge import Verdict
 from twoway.description.point import point_names
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[a-z]*.md"))
@@ -153,13 +153,13 @@ def test_the_page_of_results_is_generated() -> None:
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
 
 
-def test_kept_numbers_give_the_verdicts_of_the_runs() -> None:
-    """Predicted values and kept numbers, in seven digits each, give the counts of summary.json."""
-    summary = json.loads((results_page.RESULTS / "summary.json").read_text(encoding="utf-8"))
-    verdicts = [each.verdict for each in results_page.judged()]
-    papers = summary["papers"]
-    assert len(verdicts) == sum(paper["predictions"] for paper in papers)
-    assert verdicts.count(Verdict.PASS) == sum(paper["kept"] for paper in papers)
+def test_a_kept_line_is_of_a_clean_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of the kept numbers whose run had uncommitted changes is refused, by its point."""
+    results_kept.revisions()
+    line = {"point": "zhang-fig8", "git": "5bad94229c0b-dirty", "queue_peak.forward": 55.0}
+    monkeypatch.setattr(results_kept, "_lines", lambda _: iter([line]))
+    with pytest.raises(SystemExit, match=r"^zhang-fig8: ran at 5bad94229c0b-dirty: commit "):
+        results_kept.revisions()
 
 
 def test_figures_of_speed_are_printed_by_benchmarks() -> None:

@@ -11,7 +11,7 @@ from twoway.contract.judge import Verdict, judge
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import Bounds, Claim, Finding, Prediction
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
-from twoway.manifest import SEED, Manifest
+from twoway.manifest import SEED, Described, Manifest
 from twoway.measure.revision import is_current
 from twoway.measure.run_folder import manifest_of
 from twoway.report.comparing import parameters
@@ -20,9 +20,9 @@ RowT = TypeVar("RowT", PredictionRow, ClaimRow, FindingRow)
 
 
 class Measured(NamedTuple):
-    """A run that has been measured."""
+    """A run that has been measured, as far as claims need it."""
 
-    manifest: Manifest
+    manifest: Described
     metrics: Metrics
 
 
@@ -42,17 +42,21 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
     """
     here, said, found = Measured(manifest, metrics), manifest.experiment, metrics.metrics
     predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
-    claims = (_claim(each, here, elsewhere) for each in said.claims)
     findings = (_finding(each, found.get(each.metric)) for each in said.findings)
     return Verdicts(
         experiment=said.id,
         run=manifest.run,
         spec_sha256=manifest.spec_sha256,
         predictions=_believed(predictions, metrics),
-        claims=_believed(claims, metrics),
+        claims=_believed(judge_claims(here, elsewhere), metrics),
         findings=_believed(findings, metrics),
         fidelity=metrics.fidelity,
     )
+
+
+def judge_claims(here: Measured, elsewhere: Lookup) -> tuple[ClaimRow, ...]:
+    """Judge the claims about a run."""
+    return tuple(_claim(each, here, elsewhere) for each in here.manifest.experiment.claims)
 
 
 def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
@@ -63,7 +67,7 @@ def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
     return tuple(row.model_copy(update=told) for row in rows)
 
 
-def judge_run(folder: Path, measured: Measured | None = None) -> Verdicts:
+def judge_run(folder: Path, measured: tuple[Manifest, Metrics] | None = None) -> Verdicts:
     """Judge a measured run with the other runs of its results folder.
 
     Args:

@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from twoway.contract.statements import in_words
-from twoway.contract.verdicts import PredictionRow
+from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.contract.writing import written_aside
 from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said
@@ -32,23 +32,46 @@ _PREDICTION_COLUMNS = (
 
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
     """Write claims.csv, predictions.csv, fidelity.csv, and a point per line in numbers/."""
-    claimed = ([paper.source.id, *_claim_line(each)] for paper in papers for each in paper.claims)
-    _write_table(folder / "claims.csv", ("paper", *_CLAIM_COLUMNS), claimed)
+    papers = list(papers)
+    write_claims(folder / "claims.csv", {paper.source.id: paper.claims for paper in papers})
     for name, of in (("predictions", "predictions"), ("fidelity", "testbed_checks")):
         predicted = (_prediction_line(said) for paper in papers for said in getattr(paper, of))
         _write_table(folder / f"{name}.csv", _PREDICTION_COLUMNS, predicted)
+    asked = _asked(papers)
     for paper in papers:
-        _write_numbers(folder / "numbers" / paper.table, paper)
+        _write_numbers(folder / "numbers" / paper.table, paper, asked)
 
 
-def _write_numbers(path: Path, paper: Paper) -> None:
-    found: dict[str, dict[str, float | None]] = {}
-    for section in paper.sections:
-        for said in section.rows:
-            number = _number(said.row.measured)
-            found.setdefault(said.result.id, {})[said.row.metric] = (
-                float(number) if number else None
+def write_claims(path: Path, papers: Mapping[str, Iterable[Claim]]) -> None:
+    """Write the claims of each paper as a table, each with the row that decides its verdict."""
+    lines = ([paper, *_claim_line(each)] for paper, found in papers.items() for each in found)
+    _write_table(path, ("paper", *_CLAIM_COLUMNS), lines)
+
+
+def _asked(papers: Iterable[Paper]) -> dict[str, list[str]]:
+    """List the metrics that statements name, by run: of their own run, or of one they refer to."""
+    asked: dict[str, list[str]] = {}
+    for said in (said for paper in papers for each in paper.sections for said in each.rows):
+        row = said.row
+        asked.setdefault(said.result.id, []).append(row.metric)
+        if isinstance(row, ClaimRow):
+            other = row.differs and row.differs.explained_by
+            asked.setdefault(row.against or "", []).append(row.metric)
+            asked.setdefault(other or "", []).append(
+                (row.differs and row.differs.metric) or row.metric
             )
+    return asked
+
+
+def _write_numbers(path: Path, paper: Paper, asked: Mapping[str, Iterable[str]]) -> None:
+    """Write a line for each point with statements: the revision of its run, and its numbers."""
+    found: dict[str, dict[str, str | float | None]] = {}
+    for result in (result for each in paper.sections for result in each.experiment.results):
+        for name in asked.get(result.id, ()):
+            metric = result.metrics.metrics.get(name)
+            number = _number(metric.value if metric else None)
+            line = found.setdefault(result.id, {"git": result.manifest.git})
+            line[name] = float(number) if number else None
     path.parent.mkdir(exist_ok=True)
     with written_aside(path) as file:
         for point, numbers in found.items():
@@ -58,7 +81,8 @@ def _write_numbers(path: Path, paper: Paper) -> None:
 def read_numbers(folder: Path) -> dict[str, dict[str, float | None]]:
     """Read the measured values of each point by metric, in seven digits, from `numbers/`."""
     lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.open("rb"))
-    return {numbers.pop("point"): numbers for numbers in map(json.loads, lines)}
+    rows = map(json.loads, lines)
+    return {row.pop("point"): {k: v for k, v in row.items() if k != "git"} for row in rows}
 
 
 def _claim_line(claim: Claim) -> list[str]:

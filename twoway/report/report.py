@@ -15,7 +15,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
 from twoway.report.figures import all_figures
-from twoway.report.judging import Measured, judge_run
+from twoway.report.judging import judge_run
 from twoway.report.pages import write_report_page
 
 PAGE = "report.html"
@@ -52,7 +52,7 @@ def _analysed(folder: Path, *, page: bool) -> Verdicts:
     analysis = Analysis(folder)
     metrics = compute(analysis).model_copy(update={"analysis": revision()})
     metrics.write(folder / METRICS)
-    verdicts = judge_run(folder, Measured(analysis.run.manifest, metrics))
+    verdicts = judge_run(folder, (analysis.run.manifest, metrics))
     if page:
         manifest, figures = analysis.run.manifest, all_figures(analysis, metrics)
         del analysis  # its packets take more memory than the page

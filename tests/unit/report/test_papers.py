@@ -160,6 +160,7 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
         assert rows[0]["point"].startswith("swept@window=")
         assert "" in {row["measured"] for row in rows}
     lines = [json.loads(line) for line in numbers.read_text().splitlines()]
+    assert {line.pop("git") for line in lines} == {"0" * 12}
     assert sum(len(line) - 1 for line in lines) == 12
     assert lines[0]["point"].startswith("swept@window=")
     assert any(None in line.values() for line in lines)
