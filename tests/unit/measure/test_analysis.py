@@ -20,6 +20,7 @@ from twoway.links.rate import Rate
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots
 from twoway.measure.medium import medium_of
+from twoway.measure.revision import code_revision
 
 S = 1_000_000_000
 
@@ -196,3 +197,20 @@ def test_epochs_are_of_all_connections_in_order_of_time() -> None:
     epochs = analysis_of(Ends(), Ends(), queues=views).congestion_epochs
     assert epochs.start_ns.tolist() == [10, 20, 30]
     assert epochs.alternating_share() == 1
+
+
+# The identity of the code that measures.
+
+
+def _revision(*folders: Path) -> str:
+    for folder, text in zip(folders, ("first", "second"), strict=True):
+        folder.mkdir(parents=True)
+        (folder / "code.py").write_text(text)
+    return code_revision(*folders)
+
+
+def test_code_that_lies_elsewhere_is_the_same(tmp_path: Path) -> None:
+    """A revision of two folders does not depend on the order of their paths."""
+    checkout = _revision(tmp_path / "a/capture", tmp_path / "a/twoway")
+    assert _revision(tmp_path / "b/z-environment", tmp_path / "b/checkout") == checkout
+    assert _revision(tmp_path / "c/twoway", tmp_path / "c/capture") == checkout

@@ -250,7 +250,7 @@ def counted_changes() -> float:
 
 
 def del_measured_elsewhere(got: dict[str, float | None]) -> None:
-    """Remove metrics that are tested in test_window_phase.py, and undefined here."""
+    """Remove metrics that are tested in test_congestion_window.py, and undefined here."""
     for name in ("window_correlation_opposite", *(f"clusters_per_window.{c}" for c in NAMES)):
         assert got.pop(name) is not None
 

@@ -1,21 +1,22 @@
 """`twoway report`: its files, output and exit code."""
 
+import errno
 import json
 import re
 from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
+from support.running import ROOT
 from support.synthetic_run import claim, edit_json, finding, prediction, write_run
 from support.warm_command import twoway
 
+from twoway.commands import reporting
 from twoway.commands.reporting import report_on
 from twoway.errors import TwowayError
 from twoway.report import report
+from twoway.report.cells import cells
 from twoway.report.report import analyse_run
-
-pytestmark = pytest.mark.slow
-
 
 # Results of the run made by hand.
 FLOWS = [
@@ -25,6 +26,7 @@ FLOWS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
     """A report prints a table of flows to standard output, unless --quiet is given."""
     folder = write_run(tmp_path)
@@ -33,6 +35,7 @@ def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
     assert twoway("report", folder, "--quiet").stdout == ""
 
 
+@pytest.mark.slow
 def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     """A report has the flows under its answer; with --json the document is printed."""
     folder = write_run(tmp_path, [prediction("drops_data.forward", 1)])
@@ -49,6 +52,7 @@ def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-2:-1] == ["1 prediction: pass"]
 
 
+@pytest.mark.slow
 def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     """A failure is named on stderr, the report is written, and the status is 1."""
     predictions = [prediction("efficiency.first", 0.5, tolerance=0.1)]
@@ -72,6 +76,7 @@ def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     assert (folder / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_report_of_a_run_that_was_damaged(tmp_path: Path) -> None:
     """A report made before a capture was truncated is removed."""
     folder = write_run(tmp_path)
@@ -84,6 +89,7 @@ def test_report_of_a_run_that_was_damaged(tmp_path: Path) -> None:
     assert left & {"metrics.json", "verdicts.json", "report.html"} == set()
 
 
+@pytest.mark.slow
 def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during the analysis prints the command that completes the report."""
 
@@ -97,6 +103,7 @@ def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert raised.value.exit_code == 130
 
 
+@pytest.mark.slow
 def test_unknown_metric(tmp_path: Path) -> None:
     """A statement on a metric that the run does not have fails and names the metric."""
     folder = write_run(tmp_path, [prediction("efficency.first", 1, tolerance=1)])
@@ -106,6 +113,7 @@ def test_unknown_metric(tmp_path: Path) -> None:
     assert "FAIL efficency.first none measured, 1 +- 1 predicted by by_hand; no such metric" in said
 
 
+@pytest.mark.slow
 def test_report_that_cannot_be_written(tmp_path: Path) -> None:
     """A page that cannot be written is an error with the file's name, status 1."""
     folder = write_run(tmp_path)
@@ -115,6 +123,7 @@ def test_report_that_cannot_be_written(tmp_path: Path) -> None:
     assert str(folder / "report.html") in done.stderr
 
 
+@pytest.mark.slow
 def test_figures_of_a_run(tmp_path: Path) -> None:
     """The files are listed, each with its run and its content."""
     folder = write_run(tmp_path)
@@ -129,6 +138,7 @@ def test_figures_of_a_run(tmp_path: Path) -> None:
         assert manifest["identity"].encode() in drawn
 
 
+@pytest.mark.slow
 def test_numbers_of_figures(tmp_path: Path) -> None:
     """With --csv each figure's points are written in the axes' units, and nothing is drawn."""
     folder = write_run(tmp_path)
@@ -141,6 +151,7 @@ def test_numbers_of_figures(tmp_path: Path) -> None:
     assert max(int(float(row.split(",")[2])) for row in rows[1:] if "forward queue" in row) == 4
 
 
+@pytest.mark.slow
 def test_figures_of_no_run(tmp_path: Path) -> None:
     """A folder without a finished run is a usage error."""
     done = twoway("figures", tmp_path)
@@ -148,6 +159,7 @@ def test_figures_of_no_run(tmp_path: Path) -> None:
     assert "neither a finished run" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 4 but 99: ")]
 )
@@ -160,6 +172,7 @@ def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
+@pytest.mark.slow
 def test_changed_artifact(tmp_path: Path) -> None:
     """A run with a file that changed after its end is not analysed; the error names the file."""
     folder = write_run(tmp_path)
@@ -171,9 +184,49 @@ def test_changed_artifact(tmp_path: Path) -> None:
     assert not (folder / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_run_without_statements_has_one_line(tmp_path: Path) -> None:
     """Passed fidelity checks are one line, and no headline repeats them."""
     done = twoway("report", write_run(tmp_path))
     first, last = done.stderr.splitlines()
     assert re.fullmatch(r"pass\s+\d+ fidelity checks", first.strip())
     assert last.startswith("report: ")
+
+
+# Tables for spreadsheets, and a report that does not fit on the disk.
+
+
+def test_no_text_is_a_formula() -> None:
+    """Texts that a spreadsheet would compute get an apostrophe; numbers and other texts stay."""
+    row = ["=cmd|calc!A1", "@SUM(1)", "+x", "-x", "\t=1", "\r=1", "-1.5", "+2e-9", -3.5, "a=b", ""]
+    assert cells(row)[:6] == ["'=cmd|calc!A1", "'@SUM(1)", "'+x", "'-x", "'\t=1", "'\r=1"]
+    assert cells(row)[6:] == row[6:]
+
+
+def test_a_full_disk_in_the_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An analysis that does not fit on the disk names the run, and how to complete it."""
+
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("twoway.report.report.analyse_run", full)
+    with pytest.raises(TwowayError, match=f"{tmp_path}: No space left on device") as caught:
+        reporting.report_on(tmp_path, as_json=False)
+    said = f"make room: the run is whole, and `twoway report {tmp_path}` completes it"
+    assert caught.value.hint == said
+
+
+# Templates are read by people, too.
+
+LONGEST = 120
+
+
+def test_no_line_is_too_long() -> None:
+    """Each line of a page's template has at most 120 characters."""
+    long = [
+        f"{path.name}:{number}"
+        for path in sorted((ROOT / "twoway/report/templates").glob("*.j2"))
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if len(line) > LONGEST
+    ]
+    assert long == []
