@@ -1,8 +1,13 @@
-"""Suggestions of names that may be meant."""
+"""Errors as a Python program sees them, and names that may be meant."""
+
+import traceback
 
 import pytest
 
+from twoway.errors import UsageError
 from twoway.messages import meant
+
+# Suggestions of names that may be meant.
 
 FIELDS = [
     "after_ms",
@@ -39,3 +44,13 @@ FIELDS += ["ack_queue", "up_bytes"]
 def test_only_close_names_are_suggested(name: str, known: list[str], found: str) -> None:
     """A name with more than a third of other letters is not suggested, unless it has all words."""
     assert meant(name, known) == (f'; did you mean "{found}"?' if found else "")
+
+
+# The errors that twoway raises, as a Python program sees them.
+
+
+def test_a_traceback_ends_with_the_hint() -> None:
+    """Python prints the hint of an error below its message, and nothing without a hint."""
+    for hint, last in (("there are cwnd.up", "hint: there are cwnd.up\n"), ("", "cwn.up: none\n")):
+        lines = traceback.format_exception(UsageError("cwn.up: none", hint))
+        assert lines[-1].endswith(last)

@@ -1,4 +1,4 @@
-"""Programs of an experiment: refusals before anything runs, and copied files."""
+"""Programs of an experiment: refusals before anything runs, and files that a guest finds."""
 
 import base64
 from pathlib import Path
@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from support.running import SMALL, problems_of, write_experiment
+from support.warm_command import twoway
 
+from twoway.commands.vet import _INSTALL
 from twoway.contract.plan import Command
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
+
+# Programs of an experiment: refusals before anything runs, and copied files.
 
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 
@@ -164,3 +168,53 @@ def test_an_axis_over_a_command(tmp_path: Path) -> None:
     axis = {"set": ["seed"], "to": commands}
     path = write_experiment(tmp_path, {**SMALL, "programs": [PROGRAM], "matrix": {"what": axis}})
     assert "matrix.what.to.one: 3 values for 1 fields of set" in problems_of(str(path))
+
+
+# `vet` names programs of an experiment that a guest would not find.
+
+
+def test_a_missing_program_is_named_beside_a_missing_file(tmp_path: Path) -> None:
+    """`vet` names missing files and missing programs at once."""
+    programs = [{"name": "it", "host": "h1", "command": ["no-such-tool"], "files": ["missing"]}]
+    path = write_experiment(tmp_path, SMALL | {"programs": programs})
+    errors = twoway("vet", path).stderr.splitlines()
+    assert errors[0] == f"twoway: {path}: programs.0.files: missing: No such file or directory"
+    assert errors[1].startswith(f"twoway: {path}: programs.0.command.0: no-such-tool: no such")
+
+
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ({"command": ["true"]}, None),
+        ({"command": ["/usr/bin/env", "true"]}, None),
+        ({"command": ["./mine.sh"], "files": ["mine.sh"]}, None),
+        (
+            {"command": ["no-such-tool"]},
+            "no-such-tool: no such program in /usr/sbin:/usr/bin:/sbin:/bin",
+        ),
+        (
+            {"command": ["true"], "environment": {"PATH": "/nowhere"}},
+            "true: no such program in /nowhere",
+        ),
+        ({"command": ["/usr/bin/no-such-tool"]}, "/usr/bin/no-such-tool: no such program"),
+        ({"command": ["./mine.sh"]}, "./mine.sh: not a program of its `files`"),
+        ({"command": ["./words"], "files": ["words"]}, "./words: not a program of its `files`"),
+    ],
+)
+def test_a_program_that_is_not_there_is_named(
+    tmp_path: Path, program: dict[str, object], problem: str | None
+) -> None:
+    """A bare name is searched in PATH, a full path on the machine, and ./NAME in the files."""
+    (tmp_path / "mine.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "mine.sh").chmod(0o755)
+    (tmp_path / "words").write_text("no program\n")
+    named = {"name": "it", "host": "h1", **program}
+    path = write_experiment(tmp_path, SMALL | {"programs": [named]})
+    done = twoway("vet", path)
+    assert done.returncode == (2 if problem else 0)
+    said = done.stderr.splitlines()
+    if problem:
+        refused = f"twoway: {path}: programs.0.command.0: {problem}"
+        assert said == [refused, "", f"hint: {_INSTALL}"]
+    else:
+        assert said[-1] == "1 experiment is sound"

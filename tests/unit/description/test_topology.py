@@ -1,5 +1,6 @@
-"""A topology's Python runs in the sandbox, and its output is checked like a file."""
+"""A topology's Python runs in the sandbox, its output is checked like a file, and has segments."""
 
+from ipaddress import IPv4Interface
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,14 @@ from mininet.examples import linuxrouter
 
 from twoway.description import topology
 from twoway.description.recorded import Bridge, Port, Up, read_commands
+from twoway.description.switching import joining_problems
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
+from twoway.links.interface import Interface
 from twoway.paths import TOPOLOGIES
 from twoway.plan.personality import host_routes
 
-pytestmark = pytest.mark.slow  # each starts a sandbox and Mininet
+# A topology's Python runs in the sandbox, and its output is checked like a file.
 
 # A valid topology, to which a test adds a fault.
 PAIR = """
@@ -42,6 +45,7 @@ def _problem(folder: Path, code: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
@@ -75,6 +79,7 @@ def test_a_topology_that_fails_is_an_error_of_its_file(
     assert sentence in problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -117,6 +122,7 @@ topos = {"line": Line}
 NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the plan the rest"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -207,6 +213,7 @@ def test_what_a_topology_says_in_vain_is_refused(
     assert sentence in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -256,6 +263,7 @@ topos = {"switched": Switched}
 """
 
 
+@pytest.mark.slow
 def test_switches_join_hosts(tmp_path: Path) -> None:
     """Hosts get Mininet's addresses, and switches forward frames only to their host."""
     path = tmp_path / "switched.py"
@@ -274,6 +282,7 @@ def test_switches_join_hosts(tmp_path: Path) -> None:
     assert {Up(name) for name in ("s1", "s1-eth1", "s1-eth2")} < {*graph.commands["s1"]}
 
 
+@pytest.mark.slow
 def test_mininets_own_example_is_a_network() -> None:
     """Mininet's linuxrouter.py, unmodified, has paths over switch, router and switch."""
     graph = load_topology(TOPOLOGIES / "linuxrouter.py", {})
@@ -284,6 +293,7 @@ def test_mininets_own_example_is_a_network() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> None:
     """Without its defaultRoute a host of Mininet's linuxrouter.py reaches only its network."""
     path = tmp_path / "linuxrouter.py"
@@ -297,6 +307,7 @@ def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> 
         graph.path("h1", "h3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -341,6 +352,7 @@ def test_what_switches_cannot_join_is_refused(
     assert sentence in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bridge", ["docker0", "s1\\", "'s1'", "s2"])
 def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
     """A bridge's command has no word of the topology except its switch's name."""
@@ -350,6 +362,7 @@ def test_a_port_is_one_of_its_switchs_bridge(bridge: str) -> None:
         read_commands("x.py", [("s1", f"brctl addif {bridge} s1-eth1")], ports, [])
 
 
+@pytest.mark.slow
 def test_a_topology_reaches_nothing_of_the_users(tmp_path: Path) -> None:
     """A topology's code can write no file, and can read only the distribution's files."""
     secret, mark = tmp_path / "secret", tmp_path / "mark"
@@ -379,6 +392,7 @@ _MEMORY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _MEMORY)
 def test_a_topologys_memory_is_limited(tmp_path: Path, kind: str) -> None:
     """A topology's code cannot take much memory: private, shared, in files, or in processes."""
@@ -393,6 +407,7 @@ except (MemoryError, OSError) as error:
     assert "ValueError: limited" in _problem(tmp_path, code)
 
 
+@pytest.mark.slow
 def test_a_topology_may_use_numpy(tmp_path: Path) -> None:
     """A topology's code may load numpy within its limits."""
     assert "ValueError: 6" in _problem(
@@ -400,6 +415,7 @@ def test_a_topology_may_use_numpy(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unchanged topology is described from the cache; a changed one is loaded again."""
     path = tmp_path / "pair.py"
@@ -414,3 +430,32 @@ def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.1"
     path.write_text(PAIR.replace("10.0.0.1", "10.0.0.3"))
     assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.3"
+
+
+# The segments of hosts that links and switches connect.
+
+
+def _row(switches: int, hosts: int) -> list[Interface]:
+    """Return the interfaces of switches in a row, with hosts at the first switch."""
+    links = [((f"s{n}", 0), (f"s{n + 1}", 1)) for n in range(switches - 1)]
+    links += [((f"h{n}", 0), ("s0", n + 1)) for n in range(hosts)]
+    found = []
+    for ends in links:
+        for (node, number), (peer, at) in (ends, ends[::-1]):
+            address = IPv4Interface(f"10.0.{number}.{node[1:]}/8") if node[0] == "h" else None
+            name, peer_name = f"{node}-eth{number}", f"{peer}-eth{at}"
+            found.append(Interface(node, name, address, "", peer, peer_name))
+    return found
+
+
+def test_switches_have_a_bounded_number_of_routes() -> None:
+    """250 switches may each have routes to 200 hosts, 50000 in all; with 251 they are refused."""
+    for switches, problems in (
+        (250, []),
+        (
+            251,
+            ["each switch has a route to each end that it leads to: 50000 at most, got 50200"],
+        ),
+    ):
+        ends, names = _row(switches, 200), [f"s{n}" for n in range(switches)]
+        assert [*joining_problems(ends, names, ())] == problems

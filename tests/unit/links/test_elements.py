@@ -1,7 +1,7 @@
-"""A link's elements say what they do to packets, so that no reader has to know their classes."""
+"""A link's elements say what they do to packets, and which properties no check proves."""
 
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,9 +14,12 @@ from twoway.links.direction import Direction
 from twoway.links.element import BeforeQueue, BehindQueue, Elements
 from twoway.links.half_duplex import HalfDuplex
 from twoway.links.impairments import Impairments
+from twoway.links.proof import not_proven
 from twoway.links.registry import elements, pages
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
+
+# A link's elements say what they do to packets, so that no reader has to know their classes.
 
 
 class Corruption(BehindQueue):
@@ -99,3 +102,33 @@ def test_links_without_such_elements() -> None:
     """A link without elements loses nothing and keeps spacing, which a changing delay does not."""
     assert (Elements().lose, Elements().keep_spacing) == (False, True)
     assert not ChangingDelay.KEEPS_SPACING
+
+
+# Properties of a link that no check proves.
+
+POLICER = {"policer": {"rate_mbit": 4, "burst_bytes": 15140}}
+SCHEDULE = {"delay_ms": None, "delay": {"schedule": [[0, 20]]}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({}, []),
+        ({"aqm": "codel", "rate_mbit": None, "rate": {"schedule": [[0, 8]]}}, []),
+        (POLICER, []),
+        (POLICER | {"aqm": "codel"}, ["the share that the policer dropped (down)"]),
+        (
+            {"aqm": "codel", "rate_mbit": None, "dtm": {"rate": {"count": "accepted"}}},
+            ["when the channel's slots change (down)"],
+        ),
+        (
+            SCHEDULE | {"impairments": {"jitter_ms": 8}},
+            ["each packet's delay by the schedule (down)"],
+        ),
+    ],
+)
+def test_what_no_check_proves(fields: dict[str, Any], what: list[str]) -> None:
+    """A pair of elements that a check cannot follow is listed with its direction, and no other."""
+    link = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20} | fields
+    found = not_proven({"down": Direction.model_validate(link)})
+    assert [each.what for each in found] == what

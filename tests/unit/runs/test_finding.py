@@ -1,14 +1,21 @@
-"""Finding finished runs, and listing them."""
+"""Finding finished runs, and listing them, beside commands that run the same points."""
 
+import fcntl
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.synthetic_run import edit_json, write_run
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
+from twoway.runs import run
 from twoway.runs.finding import find_run, find_runs, finished_runs
+
+# Finding finished runs, and listing them.
 
 OLD, NEW = "20260101-000000-000001", "20260102-000000-000001"
 
@@ -109,3 +116,29 @@ def test_no_runs(tmp_path: Path) -> None:
     done = twoway("runs", "--results", tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert not (tmp_path / "index.html").exists()
+
+
+# Two commands that run the same points.
+
+
+def test_a_second_command_says_that_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point that another command runs is waited for, and the command says so once."""
+    (tmp_path / "small").mkdir()
+    held = os.open(tmp_path / "small", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    said: list[str] = []
+
+    def hear(text: str) -> None:
+        said.append(text)
+        fcntl.flock(held, fcntl.LOCK_UN)
+
+    monkeypatch.setattr(run, "say", hear)
+    point: Any = SimpleNamespace(id="small")
+    with run.alone(point, tmp_path):
+        assert said == [
+            f"another command runs points into {tmp_path}: waiting for it, its runs are kept"
+        ]
+    with run.alone(point, tmp_path):
+        assert len(said) == 1

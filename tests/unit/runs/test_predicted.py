@@ -1,6 +1,7 @@
-"""The file of predicted values of a folder's experiments: written, checked, and compared."""
+"""The file of predicted values of a folder's experiments, and the theories that apply."""
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,15 @@ import pytest
 from support.running import ROOT, SMALL, write_experiment
 from support.warm_command import twoway
 
+from twoway.description.predictions import setup_of
 from twoway.errors import SpecError
+from twoway.links.dtm import Channel
+from twoway.measure.registry import metric_names
+from twoway.runs.points import load_point
 from twoway.runs.predicted import find_shrunk, is_up_to_date, load_points, read_predictions, write
+from twoway.theory.registry import predict
+
+# The file of predicted values of a folder's experiments: written, checked, and compared.
 
 SAID: dict[str, Any] = {
     "metric": ["efficiency.left", "efficiency.right"],
@@ -150,3 +158,25 @@ def test_kept_predictions_are_of_experiments_that_exist() -> None:
         counted = [*_counted(path)]
         assert counted == sorted(counted)
         assert set(counted) <= {each.stem for each in path.parent.glob("*.yml")}
+
+
+# Theories applied to the experiments of the checkout.
+
+THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
+
+
+def _predicted(name: str) -> dict[str, float]:
+    point = load_point(name)
+    setup = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
+    return predict(THEORIES[name], setup)
+
+
+@pytest.mark.parametrize("name", THEORIES)
+def test_predictions_are_metrics(name: str) -> None:
+    """Theories predict only measured metrics, and give numbers."""
+    point = load_point(name)
+    channels = [n for n, link in point.profile.directions.items() if link.elements.has(Channel)]
+    known = metric_names(point.profile.directions, [c.name for c in point.connections], channels)
+    values = _predicted(name)
+    assert set(values) <= set(known)
+    assert all(math.isfinite(value) for value in values.values())
