@@ -21,6 +21,7 @@ enum fate {
 	FATE_BEYOND_2262,	/* a time that 64 bits of ns cannot hold */
 	FATE_ENCRYPTED,		/* on a wireless link */
 	FATE_AGGREGATED,	/* several packets in a frame of a wireless link */
+	FATE_NO_INTERFACE,	/* no block before the frame describes its interface */
 	FATES,
 };
 

@@ -53,7 +53,8 @@ static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t 
 	struct frame frame;
 
 	if (number >= pcapng->interfaces.count || !view_has(kept, captured)) {
-		rows_add_unread(rows, FATE_MALFORMED, start);
+		rows_add_unread(rows, view_has(kept, captured) ? FATE_NO_INTERFACE : FATE_MALFORMED,
+				start);
 		return;
 	}
 	interface = &pcapng->interfaces.rows[number];
@@ -83,7 +84,8 @@ static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t
 		take_frame(pcapng, block, view_u16(block, 8, big), start, rows);
 		return true;
 	case BLOCK_SIMPLE_PACKET:	/* always of interface 0 */
-		rows_add_unread(rows, pcapng->interfaces.count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
+		rows_add_unread(rows, pcapng->interfaces.count ? FATE_NO_TIMESTAMP : FATE_NO_INTERFACE,
+				start);
 		return true;
 	default:
 		return false;

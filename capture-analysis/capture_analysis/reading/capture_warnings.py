@@ -54,6 +54,10 @@ _SENTENCES = {
         " decrypt the file"
     ),
     "aggregated": "{frames} of a wireless link with several packets each (A-MSDU), left out",
+    "no_interface": (
+        "{frames} whose interface no block before them describes, left out: a tool dropped the"
+        " interface description from the pcapng file, and link type and clock are unknown"
+    ),
     "fraction_beyond": (
         "{packets} whose time has a fraction of a second or more: the fraction is added, "
         "and their times may be wrong"

@@ -57,6 +57,7 @@ class Counts:
         beyond_2262: frames at a time that 64 bits of ns cannot hold.
         encrypted: frames of an encrypted wireless link.
         aggregated: frames of a wireless link with several packets in one frame (A-MSDU).
+        no_interface: frames of a pcapng file that describes their interface later or not at all.
         backward: packets captured earlier than the packet before them in the file.
         options_cut: packets whose TCP options the capture or a malformed option ends early.
         length_guessed: packets whose IP length is 0.
@@ -82,6 +83,7 @@ class Counts:
     beyond_2262: int = 0
     encrypted: int = 0
     aggregated: int = 0
+    no_interface: int = 0
     backward: int = 0
     options_cut: int = 0
     length_guessed: int = 0

@@ -385,7 +385,7 @@ def test_section_may_change_byte_order() -> None:
     packets, parser = parse(content)
     assert packets.time_ns.tolist() == [5000, 4000, 6000]
     assert packets.interface.tolist() == [1, 0, 0]
-    expected = Counts(frames=6, packets=3, unknown_link_type=1, malformed=1, no_timestamp=1)
+    expected = Counts(frames=6, packets=3, unknown_link_type=1, no_interface=1, no_timestamp=1)
     assert parser.counts == replace(expected, backward=1, other_blocks=1)
     assert (parser.format, parser.link_types) == ("pcapng, little-endian", [1, 147])
 

@@ -70,7 +70,7 @@ def count_differences(case: Case) -> Iterator[str]:
 
 
 # Counts that tshark's fields do not distinguish.
-_ELSEWHERE = {"too_short": ("malformed",), "not_ip": ("encrypted",)}
+_ELSEWHERE = {"too_short": ("malformed", "no_interface"), "not_ip": ("encrypted",)}
 _FATES = (
     "packets",
     "not_ip",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+import numpy as np
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_SYN
 from capture_analysis.tracking import Kind
 from tshark_case import Case
@@ -96,6 +97,12 @@ def _other_half(case: Case, m: int, n: int) -> bool:
     return same and int(case.packets.half[m]) != int(case.packets.half[n])
 
 
+def _set_back(case: Case, n: int) -> bool:
+    """Tell whether a clock was set back by 10 ms before a packet, on its connection."""
+    times = case.packets.time_ns[: n + 1][case.packets.flow[: n + 1] == case.packets.flow[n]]
+    return bool((np.diff(times) <= -10_000_000).any())
+
+
 RTT_DEVIATIONS = [
     RttDeviation(
         "tshark shows no time of 0", lambda _, __, ours, theirs: (ours, theirs) == (0, -1)
@@ -111,6 +118,10 @@ RTT_DEVIATIONS = [
     RttDeviation(
         "tshark shows the negative time of a capture whose clock goes back",
         lambda _, __, ours, theirs: ours == -1 and theirs < -1,
+    ),
+    RttDeviation(
+        "tshark times data across a clock's step back; we none",
+        lambda case, n, ours, _: ours == -1 and _set_back(case, n),
     ),
     RttDeviation(
         "tshark also times a segment that was acknowledged before the capture has it",

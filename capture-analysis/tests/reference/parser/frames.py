@@ -26,6 +26,7 @@ class Fate(IntEnum):
     BEYOND_2262 = 8
     ENCRYPTED = 9
     AGGREGATED = 10
+    NO_INTERFACE = 11
 
 
 @dataclass

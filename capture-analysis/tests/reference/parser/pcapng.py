@@ -193,7 +193,7 @@ class PcapngRecords:
         frames.start = at + _FRAME_AT
         kind = headers_at(data, at, self._simple_header)["kind"]
         simple = kind == _SIMPLE_PACKET
-        frames.fate[simple] = np.where(known[simple] > 0, Fate.NO_TIMESTAMP, Fate.MALFORMED)
+        frames.fate[simple] = np.where(known[simple] > 0, Fate.NO_TIMESTAMP, Fate.NO_INTERFACE)
         full = np.flatnonzero(~simple)
         header = headers_at(data, at[full], self._header)
         interface = header["interface"].astype(np.int64)
@@ -202,10 +202,11 @@ class PcapngRecords:
             interface = np.where(kind[full] == _OLD_PACKET, halves[::2], interface)
         frames.captured[full] = header["captured"]
         frames.original[full] = header["original"]
-        sound = (interface < known[full]) & (
-            frames.captured[full] <= header["length"].astype(np.int64) - _FRAME_AT - _LENGTH_BYTES
-        )
-        frames.fate[full[~sound]] = Fate.MALFORMED
+        room = header["length"].astype(np.int64) - _FRAME_AT - _LENGTH_BYTES
+        whole = frames.captured[full] <= room
+        sound = (interface < known[full]) & whole
+        frames.fate[full[~sound]] = Fate.NO_INTERFACE
+        frames.fate[full[~whole]] = Fate.MALFORMED
         ticks = header["upper"].astype(np.uint64) << np.uint64(32) | header["lower"]
         self._place(frames, full[sound], interface[sound], ticks[sound])
         return frames
