@@ -136,6 +136,7 @@ class Experiment(_Quoted):
     predictions: tuple[Prediction, ...] = Field(description="by this project's theory, here")
     claims: tuple[Claim, ...] = Field(description="of the paper, about this point")
     findings: tuple[Finding, ...] = Field(description="what was seen at this point before")
+    seed: int = Field(default=1, description="the seed of random numbers")
 
     def stack_of(self, node: str) -> Stack:
         """Return a node's stack; that of routers and switches is the experiment's."""

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 
 from capture_analysis.errors import AnalysisError
 
@@ -59,9 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
     names = args.runs or [str(args.results / "latest")]
     folders = dict.fromkeys(folder for name in names for folder in find_runs(name, args.results))
-    command = ["twoway", "figures", *args.runs]
-    command += [word for name in args.figure for word in ("--figure", name)]
-    how = Print(args.style, args.foot, args.csv, shlex.join(command))
+    how = Print(args.style, args.foot, args.csv, shlex.join(["twoway", *sys.argv[1:]]))
     metrics, derived = asked_metrics(args.metric)
     first = next(iter(folders))
     if len(folders) == 1 and not (first / METRICS).is_file():

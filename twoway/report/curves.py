@@ -199,7 +199,7 @@ def _drawn(
 ) -> list[Figure]:
     axis = longest_axis(experiment)
     if experiment.repeated and axis != SEED:
-        caption += " Lines are medians over the seeds, bars span the quartiles."
+        caption += " Lines are means over the seeds, bars their 95 % intervals."
     return [
         Figure(
             f"{experiment.id}-{family}",
@@ -279,15 +279,16 @@ def _spread(
     values: Mapping[float, list[_Value]],
     link: Callable[[Result], str] | None,
 ) -> Iterable[Line]:
-    """Draw repetitions: their medians, their quartiles, and each run."""
+    """Draw repetitions: their means with intervals, as in the answer, and each run."""
     x = np.array(sorted(values), float)
     found = [spread(each.value for each in values[place]) for place in x]
-    lower, median, upper = (
-        np.array([getattr(each, which) for each in found], float)
-        for which in ("lower", "median", "upper")
+    mean, margin = (
+        np.array([getattr(each, which) for each in found], float) for which in ("mean", "margin")
     )
-    yield Line(name, x, median, "line", colour)
-    yield Line(name, x, lower, "spans", colour, top=upper)
+    yield Line(name, x, mean, "line", colour)
+    known = np.isfinite(margin)
+    low, high = (mean - margin)[known], (mean + margin)[known]
+    yield Line(name, x[known], low, "spans", colour, top=high)
     dots = [(place, each) for place in x for each in values[place]]
     xs, ys = np.array([(place, each.value) for place, each in dots], float).reshape(-1, 2).T
     links = tuple(link(each.result) for _, each in dots) if link else ()

@@ -131,8 +131,9 @@ def _conditions(experiment: Experiment) -> str:
     identities = sorted(each.manifest.identity for each in runs)
     of = f"twoway {experiment.id if len(runs) > 1 else first.id}"
     where = f"Linux {first.metrics.kernel}, {first.metrics.clock_source} time"
+    seeds = experiment.axes.get(SEED) or [str(first.manifest.experiment.seed)]
+    where += f", seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
     if len(runs) == 1:
         return f"{of}, {where}, run {first.manifest.run}, identity {identities[0]}"
     digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:_SHORT]
-    seeds = f", seeds {', '.join(experiment.axes[SEED])}" if experiment.repeated else ""
-    return f"{of}, {where}, {len(runs)} runs{seeds}, identities' digest {digest}"
+    return f"{of}, {where}, {len(runs)} runs, identities' digest {digest}"

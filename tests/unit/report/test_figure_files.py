@@ -1,10 +1,12 @@
 """Figures of a sweep as files for print: kinds, styles, captions, tables."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 from support.swept_runs import write_points
 
+from twoway.cli import main
 from twoway.errors import UsageError
 from twoway.report.figure_files import Print, styles, sweep_figures
 from twoway.report.paper_text import latex
@@ -32,10 +34,24 @@ def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
     caption = (into / "figures.tex").read_text()
-    assert "6 runs, identities' digest" in caption
+    assert "seed 1, 6 runs, identities' digest" in caption
     assert r"twoway figures swept." in caption
     assert r"16 & every-segment & - & - \\" in (into / "answer.tex").read_text()
     assert "| 4 | delayed | 4.4 | 4.4 |" in (into / "answer.md").read_text()
+
+
+def test_a_caption_has_the_whole_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The caption's command draws the same figure again: it has metrics, style and folder."""
+    write_points(tmp_path)
+    words = ["figures", "swept", "--metric", "half=efficiency.first / 2", "--style", "ieee"]
+    words += ["--results", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["twoway", *words])
+    assert main() == 0
+    assert "figures.tex" in capsys.readouterr().out
+    caption = (tmp_path / "swept/figures/figures.tex").read_text()
+    assert latex(shlex.join(["twoway", *words])) in caption
 
 
 def test_kinds_of_figures(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.errors import UsageError
 from twoway.manifest import MANIFEST, SEED, read_manifest
+from twoway.report.curves import measured_curves
 from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
 from twoway.report.sweep_answer import answer_of, answer_tables
@@ -67,7 +68,7 @@ def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
 
 
 def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
-    """Repeated points have mean, interval and number; a share that passes 50 % says where."""
+    """Table and figure have mean and interval; a share that passes 50 % says where."""
     first = swept(tmp_path).results[0]
     runs = [
         *with_values(first, [0.9, 0.8], 0.25),
@@ -75,7 +76,16 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
         *with_values(first, [0.3, 0.4], 1),
         *with_values(first, [0.2, 0.1], 2),
     ]
-    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
+    experiment = Experiment("swept", tuple(runs))
+    answer = answer_of(experiment, ["share"])
+    (figure,) = measured_curves(experiment, ["share"])
+    mean, interval, _ = figure.lines
+    drawn = [f"± {each:.2g}" for each in interval.highest() - mean.y]
+    assert [["0.25", f"{mean.y[0]:.4g}", drawn[0], "2"], len(drawn)] == [
+        answer_tables(answer)[0][1],
+        4,
+    ]
+    assert "means over the seeds, bars their 95 % intervals" in figure.caption
     assert answer_tables(answer)[0][:2] == [
         ["buffer", "share", "95 %", "seeds"],
         ["0.25", "0.85", "± 0.64", "2"],
