@@ -1,14 +1,20 @@
-"""The `capture-analysis` command: its output and exit status."""
+"""The command `capture-analysis`: its output and exit status, and modules and text of strangers."""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import hand_built as built
 import pytest
 from capture_analysis.cli import COMMANDS, main
 from capture_analysis.commands import flows
+from capture_analysis.printable import printable, terminal
 from capture_analysis.reading import capture as reader
+from pcap_files import EPOCH_NS, pcap, tcp_frame
+from planted_modules import plant_modules, planted_that_ran
+
+# The `capture-analysis` command: its output and exit status.
 
 
 @pytest.mark.parametrize(
@@ -133,3 +139,77 @@ def test_as_a_process(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.endswith("compressed or not) in it\n")
+
+
+# Commands in a stranger's folder, which has a module of each name.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "metrics .",  # on Dask's workers
+        "metrics --workers 2 a.pcap",
+        "flows a.pcap",
+        "report a.pcap",
+        "match a.pcap b.pcap",
+    ],
+)
+def test_no_module_beside_the_captures_runs(tmp_path: Path, words: str) -> None:
+    """A command runs no Python file of the folder in which a user starts it."""
+    plant_modules(tmp_path)
+    back: dict[str, Any] = {
+        "source": "10.0.2.2",
+        "destination": "10.0.1.2",
+        "sport": 5001,
+        "dport": 40001,
+    }
+    for name, delay_ms in (("a", 0), ("b", 20)):
+        frames = []
+        for number in range(30):
+            data = tcp_frame(500, seq=1000 + 500 * number, ip_id=number + 1)
+            ack = tcp_frame(ack=1500 + 500 * number, ip_id=number + 1, **back)
+            frames += [(100 * number + delay_ms, data), (100 * number + 40 - delay_ms, ack)]
+        content = pcap((EPOCH_NS + at_ms * 1_000_000, frame) for at_ms, frame in frames)
+        (tmp_path / f"{name}.pcap").write_bytes(content)
+    program = Path(sys.executable).with_name("capture-analysis")
+    done = subprocess.run(
+        [program, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert planted_that_ran(tmp_path) == []
+    assert done.returncode == 0, done.stderr
+
+
+# Text from files and their names, as printed to a terminal.
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("\x1b]0;pwn\x07", "\\u001b]0;pwn\\u0007"),
+        ("\x9b2J \x7f \r", "\\u009b2J \\u007f \\u000d"),
+        ("a\u202eb\u2066c\u2028", "a\\u202eb\\u2066c\\u2028"),
+        ("\udcff", "\\udcff"),
+        ("é\t漢\n", "é\t漢\n"),
+    ],
+)
+def test_only_control_characters_are_spelt_out(text: str, spelt: str) -> None:
+    """Control characters are escaped as in JSON, and no other character changes."""
+    assert printable(text) == spelt
+
+
+def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file's name reaches neither output stream with its control characters."""
+    assert main(["flows", str(tmp_path / "\x1b[2J\x9b.pcap")]) == 2
+    said = capsys.readouterr()
+    assert f"{tmp_path}/\\u001b[2J\\u009b.pcap" in said.err
+    with pytest.raises(SystemExit):
+        main(["\x1b[2J"])
+    assert "\x1b" not in said.err + capsys.readouterr().err
+    assert terminal() is sys.stderr
+
+
+def test_closed_output(tmp_path: Path) -> None:
+    """A command with a closed standard output works silently."""
+    command = f"exec {sys.executable} -m capture_analysis.cli metrics --list >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -14,7 +14,7 @@ LONGEST_GAP_NS = 1_000_000_000
 _BELOW_MEAN = 0.95
 # A true mode has at least this share of n gaps, and 2 / sqrt(n) more. Among random gaps, a tenth
 # sometimes lies within AGREES of some rate, and chance adds up to 2 / sqrt(n)
-# (metrics/bottleneck_rate.py; tests/facts/test_false_alarms.py).
+# (metrics/bottleneck_rate.py; tests/facts/test_link_times.py).
 _LEAST_SHARE, _CHANCE = 0.1, 2.0
 # A mode stands out if this share of the gaps within _NEIGHBOURHOOD of the rate lies within AGREES.
 _NEIGHBOURHOOD, _MODE_SHARE = 0.2, 0.5

@@ -13,7 +13,7 @@ the rate of the narrowest link *before* the tap, ACKs show that of the whole pat
 
 A mode is **true** if at least a share of 0.1 + 2 / sqrt(n) of all n gaps lies within 5 % of it, and
 if these are at least half of the gaps within 20 % of it. Among samples of random gaps (exponential,
-uniform, lognormal, Pareto) at most 1 in 1000 has one (`tests/facts/test_false_alarms.py`). No rate
+uniform, lognormal, Pareto) at most 1 in 1000 has one (`tests/facts/test_link_times.py`). No rate
 comes from gaps that do not grow with the packet: if half of the small packets, at most half as
 large as the others, come at the others' gap, an application keeps that pace. The rate is a guess
 unless small packets come at it, too, or ten gaps lie between packets that were sent together: the

@@ -3,15 +3,15 @@
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
+from both_parsers import assert_alike
 from capture_analysis import clib
 from capture_analysis.errors import AnalysisError
 from hand_built import captures
 from support.sharing import once
-
-pytestmark = pytest.mark.slow
 
 CLIB = Path(__file__).parents[2] / "clib"
 FUZZ_RUNS = 5_000
@@ -62,6 +62,7 @@ def make(folder: Path, target: str) -> None:
     succeed("make", "--silent", f"BUILD={folder}", target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["no-such-library.so", "libc.so.6"])
 def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     """A package without its library, or with another version's, says so in a sentence."""
@@ -70,6 +71,7 @@ def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
         clib.load.__wrapped__()
 
 
+@pytest.mark.slow
 def test_no_memory_for_the_library() -> None:
     """If the address space is too small to map the library, the error names memory."""
     program = """
@@ -97,6 +99,7 @@ def write(folder: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_no_warning(tmp_path: Path, compiler: str) -> None:
@@ -105,6 +108,7 @@ def test_no_warning(tmp_path: Path, compiler: str) -> None:
     make(tmp_path, f"strict-{compiler}")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """No capture, and no beginning of one, causes a read or write out of bounds.
@@ -119,6 +123,7 @@ def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     assert "more than 16 interfaces in a section" in output
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_no_memory(tmp_path: Path) -> None:
     """Whichever allocation fails first, tracker and counts work without it or report it."""
@@ -126,6 +131,7 @@ def test_no_memory(tmp_path: Path) -> None:
     succeed(tmp_path / "no-memory")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
     """For whole and truncated files nothing unwritten is read, and nothing leaks."""
@@ -136,6 +142,7 @@ def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
     succeed(*VALGRIND, tmp_path / "parse-plain", "-t", paths[1], paths[3])
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_valgrind_of_what_follows_parsing(objects: Path, target: str) -> None:
@@ -146,6 +153,7 @@ def test_valgrind_of_what_follows_parsing(objects: Path, target: str) -> None:
     succeed(*VALGRIND, program, str(VALGRIND_INPUTS))
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_corpus_and_mutations_parse_alike(objects: Path, tmp_path: Path) -> None:
     """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
@@ -155,8 +163,36 @@ def test_corpus_and_mutations_parse_alike(objects: Path, tmp_path: Path) -> None
     fuzz(objects, tmp_path, "parser", found, tmp_path / "seeds")
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz_without_a_corpus(objects: Path, tmp_path: Path, target: str) -> None:
     """Thousands of inputs stay in bounds and give the same results in any pieces and order."""
     fuzz(objects, tmp_path, target, "-max_len=1200")
+
+
+# The parser in C and the one in numpy, on inputs from fuzzing.
+
+ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
+
+
+@pytest.mark.long
+def test_both_parsers_agree_on_broken_files() -> None:
+    """Both parsers give the same rows, counts, connections and sentences for any broken file."""
+    with tarfile.open(ARCHIVE) as archive:
+        files = [file.read() for each in archive if (file := archive.extractfile(each))]
+    assert len(files) > 100
+    for content in files + captures():
+        assert_alike(content)
+
+
+def test_archive_is_reproducible_and_small() -> None:
+    """The archive depends only on its files, and is small enough to be committed."""
+    with tarfile.open(ARCHIVE) as archive:
+        members = archive.getmembers()
+    names = [each.name for each in members]
+    assert names == sorted(set(names))
+    assert all(each.isreg() and "/" not in each.name for each in members)
+    stamps = {(each.mtime, each.uid, each.gid, each.uname, each.mode) for each in members}
+    assert stamps == {(0, 0, 0, "", 0o644)}
+    assert ARCHIVE.stat().st_size < 1 << 16

@@ -1,4 +1,4 @@
-"""The commands `metrics` and `flows` on captures."""
+"""The commands `metrics` and `flows` on captures, and their lines of progress."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 from capture_analysis.cli import main
+from capture_analysis.commands import progress
 from capture_analysis.commands.flows import amount, bottleneck, table
 from capture_analysis.commands.measuring import flow_count, positive_rate
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
+from capture_analysis.reading.byte_source import ByteSource
+from capture_analysis.reading.capture import Capture
 from hand_built import ethernet, ipv4, udp
 from pcap_files import EPOCH_NS, pcap, tcp_frame
+from traffic_generator import Traffic, write
+
+# The commands `metrics` and `flows` on captures.
 
 MS = 1_000_000
 
@@ -128,3 +134,43 @@ def test_amounts_and_verdicts_in_words() -> None:
     assert rates == ["~1.23 Mbit/s", "?1 Mbit/s"]
     words = [verdict_word(each) for each in ("no rate", None, BUNCHED, 0, 1)]
     assert words == ["cannot tell", "cannot tell", "bunched", "spaced", "compressed"]
+
+
+# The line that shows the progress of long work.
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
+    """Make a line that is shown without delay."""
+    monkeypatch.setattr(progress, "_PATIENCE_S", 0)
+    monkeypatch.setattr(progress, "_EVERY_S", 0)
+    watching = progress.ProgressLine()
+    monkeypatch.setattr(ByteSource, "watch", watching)
+    return watching
+
+
+def test_progress_line_grows_and_goes(
+    line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names the capture, grows to 100 % in each pass, and is erased at the end."""
+    path = tmp_path / "near.pcap"
+    write(Traffic(flows=2, round_packets=20_000), 30_000, {"near": path})
+    for _ in range(2):
+        for _ in Capture(path).chunks():
+            pass
+        said = capsys.readouterr().err.split("\r")
+        assert said[1].startswith("near.pcap: ")
+        assert " of 3 MB read, " in said[1]
+        assert said[-1].startswith("near.pcap: 100% of 3 MB read, 0 s left")
+    line.clear()
+    assert capsys.readouterr().err == "\r\033[K"
+
+
+def test_short_work_prints_no_progress(
+    line: progress.ProgressLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Short work prints nothing."""
+    monkeypatch.setattr(progress, "_PATIENCE_S", 3600)
+    line(Path(__file__), 1)
+    line.clear()
+    assert capsys.readouterr().err == ""
