@@ -314,7 +314,7 @@ def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
     """Runs that `papers` makes have no captures; `run` makes equal captures again.
 
     `papers` keeps captures that its pages link to, those of earlier runs, and all with
-    --keep-captures.
+    --keep-captures. A sweep leaves none with --keep metrics.
     """
     swept = {**SWEPT, "claims": [CLAIMED]}
     path, results = write_experiment(tmp_path, swept), tmp_path / "results"
@@ -337,6 +337,9 @@ def test_papers_leave_no_captures(sweep_results: Path, tmp_path: Path) -> None:
     _run(f"{path}@window=8", results)
     wanted = {name: of for name, of in _captures(sweep_results).items() if "=8/" in name}
     assert {name: of for name, of in _captures(results).items() if "=8/" in name} == wanted
-    all_kept = tmp_path / "kept"
+    none, all_kept = tmp_path / "none", tmp_path / "kept"
+    done = twoway("sweep", f"{path}@window=8", "--keep", "metrics", "--results", none)
+    assert "without captures: 1 of the runs" in done.stderr
+    assert (_captures(none), len([*none.glob("*/2*/report.html")])) == ({}, 1)
     twoway("papers", path, "--keep-captures", "--results", all_kept)
     assert _captures(all_kept) == _captures(sweep_results)

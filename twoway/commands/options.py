@@ -116,6 +116,14 @@ CERTIFICATES: Option = (
     },
 )
 CREW = (WORKERS, SCHEDULER, CERTIFICATES)
+KEEP: Option = (
+    "--keep",
+    {
+        "choices": ("metrics", "captures"),
+        "help": "of new runs keep metrics and pages alone, or the captures of all, too (default: "
+        "those of a sweep until they take 1 GB)",
+    },
+)
 SEEDS: Option = (
     "--seeds",
     {

@@ -9,6 +9,7 @@ from twoway.commands.options import (
     CREW,
     DEFAULT_EXPERIMENT,
     JSON,
+    KEEP,
     KERNEL,
     METRIC,
     NEW_RUNS,
@@ -28,13 +29,14 @@ HELP = "run an experiment in virtual time and report, or all points of several t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `run` to its parser."""
     add_experiments(parser, DEFAULT_EXPERIMENT)
-    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, KEEP, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run one point and report on it, or all points of sweeps and of several experiments."""
     from twoway.backends.registry import find_backend
     from twoway.description.point import point_names
+    from twoway.runs.clean import NONE, remove_captures
     from twoway.runs.points import load_point, refuse_lost_references
     from twoway.runs.run import run_watched
 
@@ -56,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     # This overlaps with the guest, which has another processor.
     Thread(target=_prepare_report, daemon=True).start()
     folder = run_watched(point, backend, results)
-    return report_on(folder, as_json=args.json)
+    status = report_on(folder, as_json=args.json)
+    if args.keep == NONE:
+        remove_captures(folder)
+    return status
 
 
 def _prepare_report() -> None:

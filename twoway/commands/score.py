@@ -9,6 +9,7 @@ from twoway.commands.options import (
     BACKEND,
     CREW,
     JSON,
+    KEEP,
     KERNEL,
     NEW_RUNS,
     SEEDS,
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "which the first control differs from this column, such as cubic, or those that differ on "
         "another kernel, named as for --kernel",
     )
-    add_options(parser, JSON, *NEW_RUNS, SEEDS, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, SEEDS, *CREW, KEEP, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,6 +115,7 @@ def _card(
     from twoway.report.card import make_card
     from twoway.report.card_page import write_card
     from twoway.report.results import read_results
+    from twoway.runs.clean import Room
 
     columns = (*others, *suite.said.columns)
     # those of the suite's columns, and of each other control
@@ -124,7 +126,7 @@ def _card(
             _build(loaded[-1][0], args)
     points = {point.id: point for group in loaded for point in group}
     say(f"{len(points)} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
-    outcomes = run_all(args, points)
+    outcomes = run_all(args, points, room=Room(args.keep))
     folders = {outcome.id: outcome.folder for outcome in outcomes if outcome.folder}
     done = ([folders[point.id] for point in group if point.id in folders] for group in loaded)
     experiments = [each for group in done for each in read_results(group)]

@@ -12,6 +12,7 @@ from twoway.commands.options import (
     BACKEND,
     CREW,
     JSON,
+    KEEP,
     KERNEL,
     METRIC,
     NEW_RUNS,
@@ -38,7 +39,7 @@ HELP = "the older name of `run`; without a name it runs all experiments"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sweep` to its parser."""
     add_experiments(parser)
-    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, BACKEND, KERNEL)
+    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, KEEP, BACKEND, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,11 +47,12 @@ def run(args: argparse.Namespace) -> int:
     from twoway.contract.folders import disk_bytes
     from twoway.report.repetitions import statements
     from twoway.report.results import read_results
+    from twoway.runs.clean import Room
 
     pages = _Pages(args)
     try:
         points = named_points(args.experiments, args.seeds)
-        outcomes = run_all(args, points, args.metric, pages.on_outcome)
+        outcomes = run_all(args, points, args.metric, pages.on_outcome, Room(args.keep))
     except KeyboardInterrupt:
         pages.stopped()
         raise

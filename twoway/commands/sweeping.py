@@ -11,6 +11,7 @@ from twoway.messages import console, meant, say
 if TYPE_CHECKING:
     from twoway.contract.expression import Derived
     from twoway.description.point import Point
+    from twoway.runs.clean import Room
     from twoway.sweeps.sweep import Outcome
 
 
@@ -31,6 +32,7 @@ def run_all(
     points: "Mapping[str, Point]",
     metrics: Sequence[str] = (),
     on_outcome: "Callable[[list[Outcome], list[str]], None]" = lambda _, __: None,
+    room: "Room | None" = None,
 ) -> "list[Outcome]":
     """Run points with the options on the command line.
 
@@ -40,6 +42,7 @@ def run_all(
         metrics: metrics to be drawn over points, which must exist, or NAME=FORMULA.
         on_outcome: called when a point ends, with all outcomes so far, and with the ids of the
             points that are left.
+        room: the room for captures of the runs; by default all stay.
 
     Raises: UsageError if no experiment has one of the families of metrics, or is a sweep.
     """
@@ -79,16 +82,24 @@ def run_all(
     def ended(name: str, outcome: "Outcome") -> None:
         bar.show(_line(outcome), waiting.pop(name, 0), kept=outcome.kept)
         done.append(outcome)
+        if room and outcome.folder:
+            room.take(outcome.folder, mine=not outcome.kept)
         on_outcome(done, [*waiting])
 
     try:
         with SweepBar(len(points), sum(waiting.values())) as bar, crew as who:
-            return run_points(
+            outcomes = run_points(
                 points, backend, results, who, lambda point, outcome: ended(point.id, outcome)
             )
     except KeyboardInterrupt:
         say(f"{len(done)} of {len(points)} points have run: the same command continues")
         raise
+    if room and room.removed:
+        say(
+            f"without captures: {room.removed} of the runs; `--keep captures` keeps all, and "
+            "`twoway run POINT` makes them again"
+        )
+    return outcomes
 
 
 def asked_metrics(given: Sequence[str]) -> "tuple[list[str], dict[str, Derived]]":

@@ -1,13 +1,18 @@
 """Finding what can be removed from a results folder: failed runs, old ones, captures."""
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from twoway.contract.folders import remove_folder
+from twoway.contract.folders import disk_bytes, remove_folder
 from twoway.manifest import CAPTURES, FAILED, MANIFEST, SAMPLES
 from twoway.runs.finding import finished_runs_of
 
+# What a command keeps of its runs: captures and samples, or documents, metrics and pages alone.
+ALL, NONE = "captures", "metrics"
+# The room for captures of a command that is not asked to keep all.
+ROOM_BYTES = 1_000_000_000
 _DAY_S = 24 * 3600
 # Prefix of the name of a folder that is being removed.
 _GOING = ".removing-"
@@ -47,6 +52,27 @@ def remove_captures(run: Path) -> None:
     for name in (CAPTURES, SAMPLES):
         if (run / name).is_dir():
             remove_folder(run / name)
+
+
+class Room:
+    """The room for captures of a command's runs; what goes beyond it is removed.
+
+    Args:
+        keep: ALL captures, NONE, or None for those of the first runs that take ROOM_BYTES.
+    """
+
+    def __init__(self, keep: str | None) -> None:
+        self._left: float = {ALL: math.inf, NONE: 0}.get(keep or "", ROOM_BYTES)
+        self.removed = 0
+
+    def take(self, run: Path, *, mine: bool) -> None:
+        """Count a finished run's captures; remove them if there is no room, and the run is new."""
+        size = sum(disk_bytes([run / name for name in (CAPTURES, SAMPLES)]))
+        if mine and size > self._left:
+            remove_captures(run)
+            self.removed += 1
+        else:
+            self._left -= size
 
 
 def remove(run: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_page_while_points_come_and_after_an_interrupt(
     page = tmp_path / "swept/index.html"
 
     def interrupted(
-        _: argparse.Namespace, __: object, ___: list[str], on_outcome: OnOutcome
+        _: argparse.Namespace, __: object, ___: list[str], on_outcome: OnOutcome, ____: object
     ) -> list[Outcome]:
         on_outcome(outcomes[:-1], ["swept@<b>"])
         assert page.exists() is watch

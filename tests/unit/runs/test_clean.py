@@ -86,6 +86,22 @@ def test_a_run_half_removed_does_not_look_finished(
     assert not left.exists()
 
 
+def test_captures_beyond_the_room_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Captures stay while there is room, all of them or none if so asked; kept runs stay whole."""
+    monkeypatch.setattr(clean, "ROOM_BYTES", 250_000)
+    for keep, stay in ((None, "01"), (clean.ALL, "01234"), (clean.NONE, "0")):
+        room = clean.Room(keep)
+        for number in range(5):
+            run = tmp_path / str(keep) / str(number)
+            (run / "pcap").mkdir(parents=True)
+            (run / "report.html").touch()
+            (run / "pcap/a.pcap").write_bytes(bytes(100_000))
+            room.take(run, mine=number > 0)
+            assert (run / "report.html").exists()
+        left = sorted(path.parts[-3] for path in (tmp_path / str(keep)).glob("*/pcap/*"))
+        assert ("".join(left), room.removed) == (stay, 5 - len(stay))
+
+
 def test_a_run_nested_without_end(results: Path) -> None:
     """A failed run whose folders are nested deeper than any path is removed like others."""
     with nested(results / FAILED / "log/deep"):
