@@ -12,6 +12,7 @@ from hypothesis import settings
 from support.documents import complaints, finished_runs
 from support.running import SMALL, write_experiment
 from support.runs import remove_old_runs
+from support.today import DAY, DAYS
 from support.whereabouts import pytest_configure  # noqa: F401 - the hook
 
 from twoway.guest.cache import Guest, find_guest
@@ -38,14 +39,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         remove_old_runs()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests with the fixture `guest` as `guest`, and those of a LAYER as slow; order files."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Mark tests with the fixture `guest` as `guest`, and those of a LAYER as slow; order files.
+
+    With SEVENTH in the environment the date chooses a seventh of the files that are left.
+    """
     layers = {line.partition(":")[0] for line in config.getini("markers") if "LAYER=" in line}
     for item in items:
         if "guest" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
         if any(mark.name in layers for mark in item.iter_markers()):
             item.add_marker("slow")
+    yield
+    if os.environ.get("SEVENTH"):
+        todays = set(sorted({item.path for item in items})[DAY::DAYS])
+        config.hook.pytest_deselected(items=[item for item in items if item.path not in todays])
+        items[:] = [item for item in items if item.path in todays]
     items.sort(key=_rank)
 
 

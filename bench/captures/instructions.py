@@ -4,7 +4,7 @@ valgrind counts the instructions of each command, start-up included, beside the 
 commit in the file KEPT. --keep adds the counts of this commit. `twoway report` reads a run of
 EXPERIMENT, the other commands read a generated capture of PACKETS packets.
 
-    instructions.py [--keep]
+    instructions.py [--keep] [--today]
 """
 
 import argparse
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 from processes import ProgramFailedError, run
@@ -34,12 +35,13 @@ def main() -> int:
     """Count, print the comparison, and keep the counts if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", action="store_true", help=f"add the counts to {KEPT.name}")
+    parser.add_argument("--today", action="store_true", help="one command, chosen by the date")
     asked = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("instructions: not counted, since valgrind is missing (make test-packages)")
     try:
         with tempfile.TemporaryDirectory(prefix="instructions-") as folder:
-            found = count(Path(folder))
+            found = count(Path(folder), asked.today)
     except ProgramFailedError as error:
         sys.exit(f"instructions: not counted: {error}")
     print(compare(found, *read_last(KEPT)))
@@ -48,8 +50,8 @@ def main() -> int:
     return 0
 
 
-def count(folder: Path) -> Counts:
-    """Count the instructions of each command, by its name.
+def count(folder: Path, one: bool) -> Counts:
+    """Count the instructions of each command, or of today's one, by its name.
 
     Raises: ProgramFailedError if valgrind or the command fails.
     """
@@ -65,6 +67,9 @@ def count(folder: Path) -> Counts:
         "match": [*captures, "match", near, far],
         "twoway report": [*twoway, "report", measured.parent],
     }
+    if one:
+        todays = [*commands][datetime.now(tz=UTC).date().toordinal() % len(commands)]
+        commands = {todays: commands[todays]}
     # cachegrind gives callgrind's counts, in 0.6 of its time.
     grind = ["valgrind", "-q", "--tool=cachegrind", "--cache-sim=no"]
     grind += [f"--cachegrind-out-file={totals}"]

@@ -1,12 +1,12 @@
 """End to end on the real kernel: points of shipped experiments, and a small one."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from support.kept_results import KERNEL, kept_numbers
 from support.running import MISSED, ROOT, SMALL, judge_kept, measure, write_experiment
 from support.runs import carry_out
+from support.today import DAY, DAYS, WEEK
 from support.warm_command import twoway
 
 from twoway.commands.options import all_ids
@@ -23,14 +23,12 @@ from twoway.runs.points import load_point
 pytestmark = pytest.mark.usefixtures("guest")
 
 EXPERIMENTS = all_ids()
-TODAY = datetime.now(tz=UTC).date().toordinal()
 
 
 def _todays_points() -> list[str]:
     """Return a point of each seventh experiment; the date chooses both, `make papers` runs all."""
-    week, day = divmod(TODAY, 7)
-    points = [point_names(name) for name in EXPERIMENTS[day::7]]
-    return [names[week % len(names)] for names in points]
+    points = [point_names(name) for name in EXPERIMENTS[DAY::DAYS]]
+    return [names[WEEK % len(names)] for names in points]
 
 
 @pytest.mark.parametrize("name", _todays_points())

@@ -5,7 +5,6 @@ The cases cover the models' fields: a new field, or a new word for one, needs a 
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 from support.running import measure_points, write_experiment
+from support.today import DAY, DAYS, WEEK
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems
@@ -263,7 +263,7 @@ TRAFFIC: dict[str, dict[str, Any]] = {
 
 
 # The date chooses a kind for `make test`; `make check` has all.
-TODAY = [*TRAFFIC][datetime.now(tz=UTC).date().toordinal() % len(TRAFFIC)]
+TODAY = [*TRAFFIC][(DAYS * WEEK + DAY) % len(TRAFFIC)]
 KINDS = [pytest.param(kind, marks=[pytest.mark.long] * (kind != TODAY)) for kind in TRAFFIC]
 
 
@@ -311,14 +311,10 @@ def is_refused(profile: Mapping[str, Any]) -> bool:
     return bool(profile_problems(Profile.model_validate(profile)))
 
 
-# A seventh of the pairs a day, chosen by date; `make check` has all.
-DAYS = 7
-TODAYS_PAIRS = datetime.now(tz=UTC).date().toordinal() % DAYS
-
-
+# The date chooses a seventh of the pairs for `make test`; `make check` has all.
 @pytest.mark.parametrize(
     "day",
-    [pytest.param(day, marks=[pytest.mark.long] * (day != TODAYS_PAIRS)) for day in range(DAYS)],
+    [pytest.param(day, marks=[pytest.mark.long] * (day != DAY)) for day in range(DAYS)],
 )
 def test_each_pair_of_elements_runs_bare(tmp_path: Path, day: int) -> None:
     """With any two elements beside rate, delay and limit every check holds."""
