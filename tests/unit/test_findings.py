@@ -183,6 +183,24 @@ def test_missed_predictions_are_counted() -> None:
     ) in TEXTS
 
 
+def test_queues_over_the_bound_of_the_lemmas_are_counted() -> None:
+    """22 of 72 queues are over Lemma 4's or 5's bound; 46 bounds are an own window or more."""
+    over, idle = [], []
+    for point in map(load_point, filter(re.compile("kalampoukas-theorems@").match, kept_numbers())):
+        own = dict(zip(("forward", "reverse"), point.experiment.flows, strict=True))
+        for claim in (each for each in point.claims if each.metric.startswith("queue_peak_data")):
+            measured, window = _kept(point.id)[claim.metric], own[claim.metric[16:]].window_packets
+            assert claim.at_most
+            assert window
+            over.append(claim.at_most < measured <= claim.at_most + 1)
+            assert over[-1] == (claim.differs is not None)
+            idle.append(claim.at_most > window - 1e-9)
+    assert (len(over), sum(over), sum(idle)) == (72, 22, 46)
+    text = " ".join(TEXTS.split())
+    assert "Of 72 queues of `kalampoukas-theorems` 22 are over the bound" in text
+    assert "In 46 cases the bound is at least the sender's own window" in text
+
+
 def test_readings_of_the_allocator_are_counted() -> None:
     """Ten of 28 readings meet the claims on figures 4 to 6 and lock at 40 ms, three at 25 ms."""
     readings = [

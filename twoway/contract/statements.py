@@ -94,7 +94,7 @@ class Claim(Statement):
         description="`paper`: its text and analysis; `simulation`: a number of its simulator"
     )
     formula: bool = Field(
-        default=False, description="true if the paper's own formula gives the value"
+        default=False, description="true if the paper's own formula gives the value or bound"
     )
     against: str | None = Field(
         default=None,
@@ -106,9 +106,9 @@ class Claim(Statement):
     @property
     def form(self) -> Form:
         """The claim's kind: a printed number, the paper's formula, or words and a bound of ours."""
-        if self.value is None:
-            return "words"
-        return "formula" if self.formula else "number"
+        if self.formula:
+            return "formula"
+        return "words" if self.value is None else "number"
 
 
 class Finding(Statement):

@@ -61,9 +61,9 @@ def claims_at(
     """
     forms = None
     for index, each, metric in said_at(point, experiment.claims):
-        if each.value == "printed" and forms is None:
+        if each.has_formula and forms is None:
             _, forms = _computed(where, experiment.theory or "", setup)
-        if each.value == "printed" and metric not in (forms or {}):
+        if each.has_formula and metric not in (forms or {}):
             problem = f"theory {experiment.theory} has no printed form of {metric}"
             raise SpecError([f"{where}: claims.{index}: {problem}"])
         yield _complete(each.of(metric, point, forms or {}), name, point)

@@ -79,10 +79,10 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
     size = abs(claim.value) if isinstance(claim.value, float) else 0
     if size and claim.precision and claim.precision >= size:
         yield f".precision: must be below the value's size ({size:g}), got {claim.precision:g}"
-    if low is not None and high is not None and low > high:
+    if low is not None and isinstance(high, float) and low > high:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
-    if claim.value == "printed" and experiment.theory is None:
-        yield '.value: "printed", but the file names no theory'
+    if claim.has_formula and experiment.theory is None:
+        yield ': "printed", but the file names no theory'
     yield from _known_problems("differs", claim.differs, claim, experiment)
     for index, differs in enumerate(claim.differs):
         if differs.not_comparable and differs.explained_by:

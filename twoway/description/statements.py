@@ -213,7 +213,10 @@ class Claimed(Statement):
         description="half of the value's last digit, or the accuracy of reading a figure",
     )
     at_least: float | None = Field(default=None, description="a lower bound, in place of a value")
-    at_most: float | None = Field(default=None, description="an upper bound, in place of a value")
+    at_most: float | Literal["printed"] | None = Field(
+        default=None,
+        description="an upper bound, in place of a value; `printed`: the paper's own formula",
+    )
     against: Run | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here minus the metric "
@@ -224,6 +227,11 @@ class Claimed(Statement):
         default=[], description="runs that are known to differ from the claim"
     )
 
+    @property
+    def has_formula(self) -> bool:
+        """True if the paper's own formula gives the value or bound."""
+        return "printed" in (self.value, self.at_most)
+
     def of(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
         known = _known(self.differs, metric, point)
@@ -233,10 +241,10 @@ class Claimed(Statement):
             by=self.by,
             metric=metric,
             value=printed[metric] if self.value == "printed" else self.value,
-            formula=self.value == "printed",
+            formula=self.has_formula,
             tolerance=self.precision,
             at_least=self.at_least,
-            at_most=self.at_most,
+            at_most=printed[metric] if self.at_most == "printed" else self.at_most,
             against=self.against,
             why=self.reading,
             differs=None if known is None else known.as_record(),

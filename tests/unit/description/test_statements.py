@@ -64,7 +64,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
         (
             {"claims": [{**CLAIMED, "value": "printed"}]},
-            'claims.0.value: "printed", but the file names no theory',
+            'claims.0: "printed", but the file names no theory',
         ),
         (
             {"claims": [{**CLAIMED, "at": {"rate": 8}}]},

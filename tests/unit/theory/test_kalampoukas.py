@@ -254,8 +254,8 @@ def test_start_up_ends_where_fixed_windows_begin() -> None:
     assert not [name for name in ramp if name.startswith("queue")]
 
 
-def test_lemma_5_has_room_for_the_segment_in_transmission() -> None:
-    """The bound is Lemma 5's plus one segment; the model stays below it and reaches it once."""
+def test_the_bound_is_a_segment_above_the_lemmas() -> None:
+    """The bound is Lemma 4's or 5's plus one segment; the model stays below it and reaches it."""
     room = []
     for window in (6, 14, 30):
         for rate in (24.48, 73.44, 220.32):

@@ -1,14 +1,15 @@
-"""The bound on the data in a queue of two-way traffic with fixed windows.
+"""The bound on the data in a queue of two-way traffic with fixed windows, and a segment more.
 
-After Lemma 5 of Kalampoukas et al. (1998), and for equal rates Lemma 4. The lemmas are of a fluid;
-whole segments exceed the printed bound by one segment at most, so that the bound here is one more.
-The segment in transmission is no reason: the paper's worked example counts it, too.
+The bounds of Lemma 4 (equal rates) and Lemma 5 of Kalampoukas et al. (1998) are of a fluid. Whole
+segments exceed them by one at most, which is a finding about the paper: its worked example counts
+the segment in transmission, as a measured queue does, so that this segment is no excuse. Where the
+bound is at least the sender's own window it says nothing, and experiments do not predict it.
 """
 
 from twoway.theory.network import Setup
 from twoway.theory.predictions import kalampoukas
 
-_LEMMA_5 = "queue_peak_data."
+_BOUND = "queue_peak_data."
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -20,6 +21,6 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def printed(setup: Setup) -> dict[str, float]:
-    """Compute Lemma 5's bound."""
+    """Compute the bounds of Lemmas 4 and 5."""
     forms = kalampoukas.printed(setup)
-    return {name: bound for name, bound in forms.items() if name.startswith(_LEMMA_5)}
+    return {name: bound for name, bound in forms.items() if name.startswith(_BOUND)}
