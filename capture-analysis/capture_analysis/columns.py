@@ -39,6 +39,10 @@ class Mark(IntFlag):
     """IP's field of ECN is 1 (ECT(1), as L4S sends), or with ECT_0 both are set: 3 (CE)."""
     ECT_0 = 256
     """IP's field of ECN is 2 (ECT(0)), or 3 (CE)."""
+    UNFILLED = 512
+    """The TCP checksum is 0 or that of the pseudo-header: left to the sender's network card."""
+    FIRST_TTL = 1024
+    """IP's TTL is 64, 128 or 255: no router passed the packet on."""
 
 
 # The columns of `Packets` and the types in which readers write them.

@@ -45,6 +45,8 @@ enum mark {
 	MARK_LENGTH_BEYOND = 64,
 	MARK_ECN_1 = 128,	/* ECT(1), and with the next one CE */
 	MARK_ECN_0 = 256,
+	MARK_UNFILLED = 512,	/* the TCP checksum */
+	MARK_FIRST_TTL = 1024,
 };
 
 /* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */

@@ -49,6 +49,12 @@ static uint16_t ecn(uint8_t traffic_class)
 	return (uint16_t)((traffic_class & 3) * MARK_ECN_1);
 }
 
+/* Hosts send packets with these TTLs, and routers lower them. */
+static uint16_t first_ttl(uint8_t ttl)
+{
+	return ttl == 64 || ttl == 128 || ttl == 255 ? MARK_FIRST_TTL : 0;
+}
+
 static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 			   struct segment *segment, struct transport *found)
 {
@@ -66,7 +72,7 @@ static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 	found->later = fragment & IPV4_FRAGMENT_OFFSET;
 	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
 		return FATE_NOT_TCP;
-	segment->marks |= ecn(view_u8(ip, 1));
+	segment->marks |= ecn(view_u8(ip, 1)) | first_ttl(view_u8(ip, 8));
 	if (found->later && !every_protocol)
 		return FATE_LATER_FRAGMENT;
 	if (fragment & IPV4_MORE_FRAGMENTS && !found->later)
@@ -143,7 +149,7 @@ static enum fate from_ipv6(struct view ip, int64_t room, bool every_protocol,
 		return FATE_TOO_SHORT;
 	if (view_u8(ip, 0) >> 4 != 6)
 		return FATE_MALFORMED;
-	segment->marks |= ecn(view_u8(ip, 1) >> 4);
+	segment->marks |= ecn(view_u8(ip, 1) >> 4) | first_ttl(view_u8(ip, 7));
 	payload = view_be16(ip, 4);
 	if (!payload)
 		segment->marks |= MARK_LENGTH_GUESSED;

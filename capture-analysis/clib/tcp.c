@@ -92,6 +92,25 @@ static void read_options(struct view options, size_t bytes, struct segment *segm
 	}
 }
 
+/*
+ * Tells whether the checksum is missing: 0, or the sum of the pseudo-header (RFC 9293) alone, which
+ * the host leaves for its network card to complete. Sums modulo 2^16 - 1 do not depend on the order
+ * of bytes, and the words that map an IPv4 address add 0 to them.
+ */
+static bool is_unfilled(struct view tcp, int64_t bytes, const struct segment *segment)
+{
+	uint64_t sum = (uint64_t)(uint16_t)((bytes & 0xff) << 8 | (bytes >> 8 & 0xff)) +
+		       (PROTOCOL_TCP << 8);
+
+	for (unsigned int end = SENDER; end <= RECEIVER; end++) {
+		ca_u128 address = segment->ends[end].address;
+
+		sum += (uint32_t)address + (uint64_t)(uint32_t)(address >> 32) +
+		       (uint32_t)(address >> 64) + (uint32_t)(address >> 96);
+	}
+	return !view_le16(tcp, 16) || (sum + 0xffff - view_le16(tcp, 16)) % 0xffff == 0;
+}
+
 /* Returns FATE_PACKET if the header was captured; bytes: size of header and payload by IP. */
 enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 {
@@ -109,6 +128,8 @@ enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 	segment->flags = offset_and_flags & TCP_FLAGS;
 	segment->window = view_be16(tcp, 14);
 	segment->payload_bytes = (uint32_t)(bytes - (int64_t)header);
+	if (is_unfilled(tcp, bytes, segment))
+		segment->marks |= MARK_UNFILLED;
 	segment->ts_value = 0;
 	segment->ts_echo = 0;
 	segment->sack_left = 0;

@@ -52,10 +52,11 @@ class FactFinder:
         side = self._sides.origins(flows)
         self._given = _given_by_side(head, side, rate_mbit, ack_rate_mbit)
         facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
-        found = locate_tap(head, len(side))
+        found = locate_tap(head.with_facts(facts))
         facts = replace(
             facts,
             tap_at=found.at,
+            tap_evidence=found.evidence,
             tap_agreement=found.agreement,
             tap_samples=found.samples,
             round_trip_ns=found.round_trip_ns,

@@ -6,7 +6,7 @@ not estimated.
 """
 
 from dataclasses import dataclass, fields, replace
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -41,6 +41,25 @@ NEARLY_FULL = 0.8
 # merged. The second is the size that every host must accept (RFC 9293): connections with shorter
 # segments are no bulk transfer.
 _LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
+
+
+class Placed(IntFlag):
+    """The evidence for the tap's place (places.py)."""
+
+    TIMES = 1
+    """Times to both ends and back."""
+    CHECKSUMS = 2
+    """One end's network card fills in the checksums, behind the tap."""
+    PADDING = 4
+    """The other end's short frames are padded, as on a wire."""
+    TTL = 8
+    """A router lowered the other end's TTLs."""
+    CONTRADICTION = 16
+    """The evidence, or a guess and the evidence, contradict each other: the place is unknown."""
+
+    def words(self) -> list[str]:
+        """Name the evidence."""
+        return [str(each.name).lower() for each in self if each is not Placed.CONTRADICTION]
 
 
 class RateSource(IntEnum):
@@ -105,6 +124,8 @@ class Facts:
             in shares of the round trip time; NaN if unknown.
         tap_agreement: 1 minus the difference of the places by handshake and by data; 0.5 if only
             one of them is known. Below 0.5 tap_at is NaN.
+        tap_evidence: bits of Placed; 0 if nothing places the tap: on a LAN it then counts as at the
+            sender.
         tap_samples: number of round trips behind the estimate.
         round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
         delivery_shift: binary logarithm of the windows of time, ns, in which deliveries are
@@ -134,6 +155,7 @@ class Facts:
     delivered_bit: FloatArray
     tap_at: FloatArray
     tap_agreement: FloatArray
+    tap_evidence: IntArray
     tap_samples: IntArray
     round_trip_ns: FloatArray
     delivery_shift: IntArray

@@ -6,7 +6,8 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.facts import LAN_NS, FloatArray, opposite
+from capture_analysis.facts.facts import LAN_NS, FloatArray, Placed, opposite
+from capture_analysis.facts.places import RECEIVER, SENDER, place
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
@@ -40,6 +41,7 @@ class Tap:
     """
 
     at: FloatArray
+    evidence: IntArray
     agreement: FloatArray
     samples: IntArray
     round_trip_ns: FloatArray
@@ -47,14 +49,19 @@ class Tap:
     handshake_ns: FloatArray
 
 
-def locate_tap(block: Block, directions: int) -> Tap:
+def locate_tap(block: Block) -> Tap:
     """Estimate the place of the tap on the path of each direction's data.
 
     The round trip from the tap to the data's receiver is that from data to its ACKs. The one to the
     data's sender is that from the opposite data to its ACKs, or from an ACK's time stamp to its
     echo in data. The handshake's three packets give both at once. If it and the data agree by less
-    than LEAST_AGREEMENT, the place is unknown, except on a LAN.
+    than LEAST_AGREEMENT, times do not tell the place. Then, and on a LAN, other evidence counts
+    (places.py).
+
+    Args:
+        block: the first packets; its facts have the sizes.
     """
+    directions = len(block.facts)
     acked, echoed = _ack_loops(block, directions), _echo_loops(block, directions)
     receiver = acked.time_ns
     mean_ns = acked.total_ns / np.where(acked.samples, acked.samples, np.nan)
@@ -64,31 +71,35 @@ def locate_tap(block: Block, directions: int) -> Tap:
     by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
     # A late answer makes a round trip seem longer; nothing makes it seem shorter.
     sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
-    at = _share(sender, receiver)
+    at = share = _share(sender, receiver)
     known = (sender != NEVER) & (receiver != NEVER)
     round_trip_ns = np.where(known, sender.astype(np.float64) + receiver, np.nan)
     agreement = 1 - np.abs(by_data - by_handshake)
     agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
     at = np.where(agreement < LEAST_AGREEMENT, np.nan, at)
-    at = np.where(round_trip_ns < LAN_NS, _on_a_lan(_share(sender, receiver), by_handshake), at)
+    lan = (round_trip_ns < LAN_NS) & ~np.isnan(share)
+    evidence = np.where(np.isnan(at), 0, Placed.TIMES)
+    unsure = lan | (np.isnan(at) & ~np.isnan(share))
+    if unsure.any():
+        placed, found = place(block, np.where(lan, _on_a_lan(share, by_handshake), 0), lan)
+        at, evidence = np.where(unsure, placed, at), np.where(unsure, found, evidence)
     seen = (handshake != NEVER) & (opposite(handshake) != NEVER)
     handshake_ns = np.where(seen, handshake.astype(np.float64) + opposite(handshake), np.nan)
     samples = samples + (handshake != NEVER)
-    return Tap(at, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns)
+    return Tap(
+        at, evidence, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns
+    )
 
 
-def _on_a_lan(by_data: FloatArray, by_handshake: FloatArray) -> FloatArray:
-    """Place the tap at a host of a LAN, or beside it.
+def _on_a_lan(by_data: FloatArray, by_handshake: FloatArray) -> IntArray:
+    """Return the votes of times (places.py), on a LAN, where hosts take as long as the path.
 
-    The hosts' own times are as long as the path there. The handshake tells if one host takes half
-    as long as the other; ACKs of data, which a receiver may send sooner than any other packet, tell
-    only without it. If nothing tells, the tap is as good as at the sender: no queue worth the name
-    is between them.
+    The handshake tells if one host takes half as long as the other; ACKs of data, which a receiver
+    may send sooner than any other packet, tell only without it.
     """
     known = ~np.isnan(by_handshake)
-    share = np.where(known, by_handshake, by_data)
-    receiver = np.where(known, share >= 2 / 3, share > 0.5)
-    return np.where(np.isnan(share), np.nan, np.where(receiver, 1.0, 0.0))
+    share, most = np.where(known, by_handshake, by_data), np.where(known, 2 / 3, 0.5)
+    return np.where(share <= 1 - most, SENDER, np.where(share >= most, RECEIVER, 0))
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:

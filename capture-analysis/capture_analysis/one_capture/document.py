@@ -11,7 +11,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
-from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
+from capture_analysis.facts.facts import NEAR, Evidence, Facts, Placed, RateSource
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.limit import limit_of
@@ -220,6 +220,7 @@ def _direction_facts(known: Facts, direction: int, mss: int) -> dict[str, Any]:
         "vantage": {
             "value": vantage(float(known.tap_at[direction])),
             "fraction": _number(known.tap_at[direction]),
+            "evidence": Placed(int(known.tap_evidence[direction])).words(),
             "confidence": float(known.tap_agreement[direction]),
             "samples": int(known.tap_samples[direction]),
         },

@@ -19,6 +19,12 @@ _SOURCES = {
     "link acks": "the pace of all acknowledgements on the link",
     "opposite": "the opposite way",
 }
+_SIGNS = {
+    "times": "times to both ends",
+    "checksums": "one end's checksums are not filled in yet",
+    "padding": "one end's short frames are not padded yet",
+    "ttl": "TTLs show a router",
+}
 LAN_MS = LAN_NS / 1e6
 # Shorter times before an answer are not named.
 _LONG_ANSWER_S = 0.5
@@ -211,13 +217,20 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
     if unseen := value(metrics, "unseen"):
         yield f"{percent(unseen)} of its payload is acknowledged but not in the capture:"
         yield "goodput, rates and losses are those of the rest."
+    evidence = [str(each) for each in at.get("evidence", ())]
     if vantage == "unknown":
-        yield "The capture's place on the path is unknown."
+        signs = "; ".join(_SIGNS[each] for each in evidence)
+        where = "contradict each other" if len(evidence) > 1 else "leave no end beside it"
+        yield "The capture's place on the path is unknown" + (
+            f": its signs {where} ({signs})." if signs else "."
+        )
     else:
         trip = facts.get("round_trip", {}).get("value")
         beside = vantage != "in the middle" and trip is not None and trip < LAN_MS
         where = f"{vantage}, on that host or beside it, as on any LAN" if beside else vantage
-        yield f"The capture was made {where} (agreement {percent(at.get('confidence'))})."
+        signs = ", ".join(_SIGNS[each] for each in evidence) or "nothing tells its place"
+        yield f"The capture was made {where}: {signs}"
+        yield f"(agreement of times {percent(at.get('confidence'))})."
 
 
 def _limits(metrics: Metrics, vantage: str) -> Iterator[str]:

@@ -1,7 +1,11 @@
 """The tap's place on a path with a round trip below a millisecond."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from capture_analysis.columns import Mark
+from capture_analysis.facts.facts import Facts, Placed
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from measured_captures import values
@@ -44,3 +48,46 @@ def test_no_place_is_in_the_middle_of_a_lan() -> None:
         found = measure(writes(10 * share, 200 - 10 * share, 30).captured()).facts.tap_at
         assert not ((found > 0.1) & (found < 0.9)).any()
         assert not np.isnan(found[0])
+
+
+def signed(
+    unfilled: tuple[bool, bool] = (False, False),
+    routed: tuple[bool, bool] = (False, False),
+    padded: tuple[bool, bool] = (False, False),
+    to_server_us: int = 34,
+) -> Facts:
+    """Return the facts of a LAN's capture: signs of the client's and of the server's packets."""
+    capture = writes(to_server_us, 63 - to_server_us, 6).captured()
+    packets = capture.whole
+    for half in (0, 1):
+        rows = packets.half == half
+        packets.marks[rows & (packets.payload_bytes == 0)] |= unfilled[half] * int(Mark.UNFILLED)
+        packets.marks[rows] ^= routed[half] * int(Mark.FIRST_TTL)
+        packets.frame_bytes[rows & (packets.frame_bytes < 60)] += 6 * padded[half]
+    return measure(capture).facts
+
+
+@pytest.mark.parametrize(
+    ("signs", "at", "words"),
+    [
+        ({"unfilled": (True, False)}, 0, ["checksums"]),
+        ({"unfilled": (False, True)}, 1, ["checksums"]),
+        ({"unfilled": (True, True)}, 0, []),
+        ({"padded": (False, True)}, 0, ["padding"]),
+        ({"padded": (True, False)}, 1, ["padding"]),
+        ({"padded": (True, True)}, 0, []),
+        ({"routed": (False, True)}, 0, ["ttl"]),
+        ({"routed": (True, False)}, 1, ["ttl"]),
+        ({"routed": (True, True)}, np.nan, ["ttl"]),
+        ({"to_server_us": 10}, 1, ["times"]),
+        ({"to_server_us": 10, "routed": (False, True)}, np.nan, ["times", "ttl"]),
+        ({"to_server_us": 10, "unfilled": (True, False)}, 0, ["checksums"]),
+        ({"unfilled": (True, False), "padded": (True, False)}, np.nan, ["checksums", "padding"]),
+        ({"unfilled": (True, False), "padded": (False, True)}, 0, ["checksums", "padding"]),
+    ],
+)
+def test_place_by_signs(signs: dict[str, Any], at: float, words: list[str]) -> None:
+    """What a path does to packets places the tap; if its signs contradict, nothing does."""
+    facts = signed(**signs)
+    assert facts.tap_at.tolist() == pytest.approx([at, 1 - at] if words else [0, 0], nan_ok=True)
+    assert Placed(int(facts.tap_evidence[0])).words() == words

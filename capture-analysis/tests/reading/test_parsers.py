@@ -257,10 +257,16 @@ def test_whole_options_in_header_count(
         (ethernet(ipv6(b"\6\1" + bytes(10) + tcp() + b"1", 51), 0x86DD), 1, 0),
         (ethernet(ipv4(tcp(), options=40)), 0, 0),
         (ethernet(ipv4(tcp()) + bytes(6)), 0, 0),
+        (ethernet(ipv4(tcp(checksum=0x141D))), 0, Mark.UNFILLED),
+        (ethernet(ipv4(tcp(checksum=0x141D) + b"1")), 1, 0),
+        (ethernet(ipv6(tcp(checksum=0x1D)), 0x86DD), 0, Mark.UNFILLED),
+        (ethernet(ipv4(tcp(checksum=0), ttl=255)), 0, Mark.UNFILLED | Mark.FIRST_TTL),
+        (ethernet(ipv4(tcp(), ttl=127)), 0, 0),
+        (ethernet(ipv6(tcp(), ttl=64), 0x86DD), 0, Mark.FIRST_TTL),
     ],
 )
-def test_payload_follows_from_ip_length(frame: bytes, payload: int, marks: int) -> None:
-    """Payload follows from IP's length, for any headers and padding."""
+def test_payload_and_marks(frame: bytes, payload: int, marks: int) -> None:
+    """Payload follows from IP's length, for any headers and padding, and marks from headers."""
     packets, _ = parse(built.pcap([frame]))
     assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
 

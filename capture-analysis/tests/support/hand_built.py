@@ -13,7 +13,7 @@ SYN, ACK = 0x02, 0x10
 
 
 def tcp(options: bytes = b"", flags: int = ACK, **fields: int) -> bytes:
-    """Make a header without payload; fields: source, destination, seq, ack, header words."""
+    """Make a header without payload; fields: source, destination, seq, ack, words, checksum."""
     options += bytes(-len(options) % 4)
     words = fields.get("words", (20 + len(options)) // 4)
     return (
@@ -25,7 +25,7 @@ def tcp(options: bytes = b"", flags: int = ACK, **fields: int) -> bytes:
             fields.get("ack", 2),
             words << 12 | flags,
             500,
-            0,
+            fields.get("checksum", 1),
             0,
         )
         + options
@@ -36,7 +36,7 @@ SEGMENT = tcp(TIMESTAMPS) + PAYLOAD
 
 
 def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
-    """Make a packet; fields: source, destination (last byte), fragment, total, first, options."""
+    """Make a packet; fields: source, destination (last byte), fragment, total, first, ttl, ..."""
     header = 20 + fields.get("options", 0)
     return (
         struct.pack(
@@ -46,7 +46,7 @@ def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
             fields.get("total", header + len(content)),
             7,
             fields.get("fragment", 0),
-            64,
+            fields.get("ttl", 63),
             protocol,
             0,
             0x0A000000 | fields.get("source", 1),
@@ -58,9 +58,11 @@ def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
 
 
 def ipv6(content: bytes = SEGMENT, following: int = 6, **fields: int) -> bytes:
-    """Make a packet; fields: payload (its length), version."""
+    """Make a packet; fields: payload (its length), version, ttl."""
     length = fields.get("payload", len(content))
-    first = struct.pack(">IHBB", fields.get("version", 6) << 28, length, following, 64)
+    first = struct.pack(
+        ">IHBB", fields.get("version", 6) << 28, length, following, fields.get("ttl", 63)
+    )
     return first + bytes(15) + b"\1" + bytes(15) + b"\2" + content
 
 

@@ -7,7 +7,7 @@ ends keep their numbers, so that a line of a test has a time, an end and what is
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import FLAG_ACK, FLAG_SYN
+from capture_analysis.columns import FLAG_ACK, FLAG_SYN, Mark
 from capture_analysis.flow_table import FLOW, FlowTable, Seen
 from conversation import Conversation, columns
 from measured_captures import ColumnCapture
@@ -60,6 +60,7 @@ class Script(Conversation):
         """Return the packets in time order, with their connection."""
         packets = columns(self.packets)
         packets.frame_bytes[:] = packets.payload_bytes + 54
+        packets.marks[:] |= int(Mark.FIRST_TTL)
         packets.frame[:] = np.arange(1, len(packets) + 1)
         row = np.zeros(1, dtype=FLOW)
         row["base"], row["seen"], row["version"] = self.isn, 3 * (Seen.HALF | Seen.SYN), 4

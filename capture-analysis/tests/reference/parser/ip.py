@@ -16,6 +16,8 @@ _IPV6_OFFSET, _IPV6_MORE = 0xFFF8, 0x0001
 # Extension headers that may precede TCP, by their numbers.
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
 _MOBILITY, _HIP, _SHIM6 = 135, 139, 140
+# The TTLs with which hosts send.
+_FIRST_TTLS = (64, 128, 255)
 _EXTENSIONS = (
     _HOP_BY_HOP,
     _ROUTING,
@@ -132,6 +134,7 @@ def _pass_ipv4(frames: Cursor, datagrams: Datagrams) -> None:
     datagrams.destination[rows, 1] = header["destination"] | _MAPPED
     datagrams.ip_id[rows] = header["id"]
     datagrams.marks[rows] |= (header["service"] & 3).astype(np.uint16) * np.uint16(Mark.ECT_1)
+    _mark_ttl(datagrams, rows, header["ttl"])
     datagrams.protocol[rows] = header["protocol"]
     datagrams.later[rows] = fragment & _IPV4_OFFSET != 0
     _skip(frames, datagrams, (header["version_length"] & 15).astype(np.int64) * 4)
@@ -147,6 +150,7 @@ def _pass_ipv6(frames: Cursor, datagrams: Datagrams) -> None:
     _set_length(frames, datagrams, length)
     datagrams.source[rows] = header["source"]
     datagrams.destination[rows] = header["destination"]
+    _mark_ttl(datagrams, rows, header["hop_limit"])
     label = header["class_label"].copy().view("u1").reshape(-1, 3)
     datagrams.marks[rows] |= (label[:, 0] >> 4 & 3).astype(np.uint16) * np.uint16(Mark.ECT_1)
     _skip(frames, datagrams, _IPV6_HEADER.itemsize)
@@ -192,6 +196,10 @@ def _set_length(frames: Cursor, datagrams: Datagrams, length: IntArray) -> None:
     datagrams.left_bytes[rows] = np.where(length == 0, room, length)
     _mark(frames, datagrams, length == 0, Mark.LENGTH_GUESSED)
     _mark(frames, datagrams, length > room, Mark.LENGTH_BEYOND)
+
+
+def _mark_ttl(datagrams: Datagrams, rows: IntArray, ttl: NDArray[np.uint8]) -> None:
+    datagrams.marks[rows] |= np.isin(ttl, _FIRST_TTLS) * np.uint16(Mark.FIRST_TTL)
 
 
 def _mark(frames: Cursor, datagrams: Datagrams, which: BoolArray, mark: Mark) -> None:

@@ -1,6 +1,7 @@
 """Payload of IP: TCP segments, and packets of other protocols, as rows of one layout."""
 
 import numpy as np
+from capture_analysis.columns import Mark
 from capture_analysis.flow_table import NO_SCALE, TCP, UDP
 from numpy.typing import NDArray
 
@@ -50,8 +51,22 @@ def _segments(segments: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
     for name in ("ts_value", "ts_echo", "sack_left", "sack_right", "mss", "window_scale", "marks"):
         found[name] = getattr(options, name)
     found["flags"] = tcp.flags(header)
+    unfilled = header["checksum"] == 0
+    unfilled |= header["checksum"] % np.uint16(0xFFFF) == _pseudo_header(segments, datagrams)
+    found["marks"] |= unfilled * np.uint16(Mark.UNFILLED)
     found["payload_bytes"] = datagrams.left_bytes[segments.rows] - tcp.header_length(header)
     return found
+
+
+def _pseudo_header(segments: Cursor, datagrams: Datagrams) -> NDArray[np.uint64]:
+    """Sum the words of the header that TCP's checksum covers, modulo 2^16 - 1."""
+    rows, word = segments.rows, np.uint64(0xFFFF)
+    total = datagrams.left_bytes[rows].astype(np.uint64) & word
+    total += np.uint64(TCP)
+    for address in (datagrams.source[rows], datagrams.destination[rows]):
+        for shift in range(0, 64, 16):
+            total += (address >> np.uint64(shift) & word).sum(axis=1)
+    return total % word
 
 
 def _others(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
