@@ -73,7 +73,7 @@ _HOST_NS = 200_000
 COMPRESSION_CLEAR = Definition(
     "compression_clear",
     "1",
-    "ACKs in compression events that shrank by 0.2 ms or more, above the hosts' own times",
+    "ACKs in compression events that shrank by over 0.2 ms, the hosts' own times, and clock ticks",
 )
 COMPRESSION_XI_MEDIAN = Definition(
     "compression_xi_median",
@@ -207,8 +207,7 @@ class EventsBetweenTaps(FromPair):
         streaks, xi = streaks.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
         self._xi.add(streaks.lane, xi)
         ones = np.ones_like(streaks.rows)
-        shrank_ns = streaks.total[0] - streaks.total[1]
-        clear = streaks.rows * (shrank_ns > _HOST_NS)
+        clear = streaks.rows * ((sent_ns - arrived_ns)[event] > _HOST_NS)
         found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3], clear), axis=1)
         self._events.add_rows(streaks.lane, found)
 

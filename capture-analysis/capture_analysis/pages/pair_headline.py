@@ -7,23 +7,27 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.pages.headline import Metrics, beside_bound, percent, value
 from capture_analysis.pages.page_template import number
 
-# Fewer ACKs in compression events are no finding, nor is a smaller share of gaps that shrank.
+# Fewer ACKs in clear compression events are no finding, nor is a smaller share of the gaps.
 _NOTABLE, _LEAST_ACKS = 0.01, 10
 
 
 def pair_verdict(metrics: Metrics) -> str:
     """Give the shortest answer about one direction."""
-    share = value(metrics, "acks_compressed")
-    if share is None:
+    if value(metrics, "acks_compressed") is None:
         return "Too few ACKs passed both captures to tell whether they are compressed"
-    if share < _NOTABLE or not _clear(metrics):
+    if not (share := _clear_share(metrics)):
         return "ACKs are not compressed between the two captures"
-    return f"ACKs are compressed between the two captures: {percent(share)} of their gaps"
+    return f"ACKs are compressed between the two captures: {percent(share)} of them"
 
 
-def _clear(metrics: Metrics) -> bool:
-    """Tell whether enough ACKs are in events that shrank by more than a host's own time."""
-    return (value(metrics, "compression_clear") or 0.0) >= _LEAST_ACKS
+def _clear_share(metrics: Metrics) -> float:
+    """Return the share of ACKs in events above the hosts' own times; 0 if that is no finding.
+
+    Gaps that shrank alone tell nothing: on a LAN jitter shrinks as many as it stretches.
+    """
+    acks = value(metrics, "compression_clear") or 0.0
+    share = acks / max(value(metrics, "ack_gaps") or 0.0, acks, 1)
+    return share if acks >= _LEAST_ACKS and share >= _NOTABLE else 0.0
 
 
 def pair_headline(metrics: Metrics, document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -48,7 +52,7 @@ def _compression(metrics: Metrics) -> Iterator[str]:
         return
     yield f"{percent(share)} of the gaps between ACKs shrank below {COMPRESSED_BELOW:g} of what"
     yield "they were when sent."
-    if share >= _NOTABLE and not _clear(metrics):
+    if share >= _NOTABLE and not _clear_share(metrics):
         yield "No compression event of ten ACKs in all exceeds the hosts' own times of 0.2 ms."
     events, acks = value(metrics, "compression_events"), value(metrics, "compression_acks")
     if events:
@@ -69,8 +73,8 @@ def _receiver(metrics: Metrics) -> Iterator[str]:
         yield f"{number(held)} ACKs were sent in bunches that the receiver had held"
         yield f"({number(value(metrics, 'held_events'))} times)."
     else:
-        shrunk = (value(metrics, "acks_compressed") or 0) >= _NOTABLE and _clear(metrics)
-        yield f"{'The path' if shrunk else 'Neither'}: the receiver sent no ACKs in a bunch."
+        cause = "The path" if _clear_share(metrics) else "Neither"
+        yield f"{cause}: the receiver sent no ACKs in a bunch."
 
 
 def _cost(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:

@@ -165,21 +165,35 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_gaps_that_hosts_shrank_are_no_compression() -> None:
+@pytest.mark.parametrize("clear", [0, 20])
+def test_gaps_that_hosts_shrank_are_no_compression(clear: int) -> None:
     """Two captures of a LAN show compressed ACKs only by events above the hosts' own times."""
-    found = metrics(acks_compressed=0.87, compression_events=6, compression_clear=0, held_acks=0)
+    found = metrics(
+        acks_compressed=0.87, compression_clear=clear, ack_gaps=4000, compression_events=6
+    )
     assert pair_verdict(found) == "ACKs are not compressed between the two captures"
 
 
 def test_pair_tells_path_from_receiver() -> None:
-    """For two captures the share is of gaps, and distinguishes path and receiver."""
+    """For two captures the share is of ACKs in events; path and receiver are told apart."""
     found = metrics(
-        acks_compressed=0.25, compression_clear=40, held_acks=0, data_lost=2, data_offered=9
+        acks_compressed=0.6,
+        ack_gaps=160,
+        compression_clear=40,
+        held_acks=0,
+        data_lost=2,
+        data_offered=9,
     )
     found["data_go"] = "a_to_b"  # type: ignore[assignment]
-    assert pair_verdict(found).endswith("25 % of their gaps")
+    assert pair_verdict(found).endswith("25 % of them")
     text = " ".join(answer for _, answer in pair_headline(found, DOCUMENT))
-    for part in ("25 %", "The path: the receiver", "up to 13 packets", "60 %", "2 of 9 data"):
+    for part in (
+        "60 % of the gaps",
+        "The path: the receiver",
+        "up to 13 packets",
+        "60 %",
+        "2 of 9 data",
+    ):
         assert part in text
 
 
