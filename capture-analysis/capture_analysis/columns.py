@@ -214,9 +214,9 @@ class Keyed(Packets):
         columns = {name: getattr(packets, name) for name in _COLUMNS}
         return cls(**columns | dict.fromkeys(left_out, none), hashes=packets.header_key())
 
-    def key(self) -> IntArray:
-        """Compute the packets' keys from the stored hashes."""
-        return _of_connections(self.hashes, self)
+    def header_key(self) -> IntArray:
+        """Return the stored hashes."""
+        return self.hashes
 
 
 class Lazy(Packets):

@@ -5,6 +5,11 @@ from typing import Any
 
 import pytest
 from support.running import FLOW, LINUX, twoway, write_experiment
+from support.runs import carry_out
+
+from twoway.contract.judge import Verdict
+from twoway.contract.verdicts import Verdicts
+from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -39,3 +44,47 @@ def test_a_command_that_fails(tmp_path: Path, command: str, said: str) -> None:
     assert f": hosts.h1.setup: line 2: {command}: {said}" in done.stderr
     assert ("`kernel: wide` has MPTCP, tunnels" in done.stderr) == ("type gre" in command)
     assert [path.suffix for path in (tmp_path / "results").glob("*/2*")] == [".partial"]
+
+
+def judged(folder: Path, fields: dict[str, Any]) -> Verdicts:
+    """Run an experiment for two seconds, and judge it."""
+    path = write_experiment(folder, {**LINUX, "duration_s": 2, **fields})
+    return analyse_run(carry_out(path, folder / "results"))
+
+
+TBF = "tc qdisc replace dev r1-eth1 root handle 7: tbf rate 4mbit burst 5k limit 30000"
+POLICE = """
+tc qdisc add dev r1-eth0 ingress
+tc filter add dev r1-eth0 ingress matchall action police rate 4mbit burst 20k
+"""
+CUT = {
+    "profile": {
+        "directions": {
+            "forward": {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50, "mtu_bytes": 1000},
+            "reverse": {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50},
+        }
+    },
+    "stack": {"preset": "linux", "sysctls": {"net.ipv4.ip_no_pmtu_disc": 1}},
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "unproven"),
+    [
+        ({"routers": {"r1": {"setup": TBF}}}, "forward: worst departure error"),
+        ({"routers": {"r1": {"setup": POLICE}}}, "forward: the fate of packets that came"),
+        (CUT, "forward: the wait of packets that its router made"),
+    ],
+)
+def test_what_a_router_changes_fails_no_run(
+    tmp_path: Path, fields: dict[str, Any], unproven: str
+) -> None:
+    """A router's own qdisc, filter or fragments leave a check unproven, and others hold."""
+    found = judged(tmp_path, fields)
+    assert found.misses == []
+    (row,) = (each for each in found.fidelity if each.check.startswith(unproven))
+    assert row.verdict is Verdict.NOT_PROVEN
+    assert "not proven" in found.headline
+    assert "reverse: worst departure error, ns" in [
+        each.check for each in found.fidelity if each.verdict is Verdict.PASS
+    ]

@@ -8,8 +8,12 @@ from support.running import FLOW, LINUX, ROOT, judge_kept, write_experiment
 from support.runs import carry_out
 
 from twoway.contract.judge import Verdict
+from twoway.contract.metrics import METRICS, Metrics
 from twoway.description.point import point_names
 from twoway.guest.cache import find_guest
+from twoway.manifest import read_manifest
+from twoway.report.flow_table import flow_table
+from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("guest", "wide")]
@@ -78,3 +82,48 @@ def test_commands_make_each_qdisc_and_device(tmp_path: Path) -> None:
     hosts = {"h1": {"setup": "\n".join(lines)}}
     document = LINUX | {"kernel": "wide", "hosts": hosts, "flows": [FLOW], "duration_s": 2}
     assert carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+
+
+NAT = """
+nft add table ip nat
+nft add chain ip nat pre '{ type nat hook prerouting priority dstnat; }'
+nft add rule ip nat pre iifname r1-eth0 tcp dport 8080 dnat to 10.0.2.2:80
+nft add chain ip nat post '{ type nat hook postrouting priority srcnat; }'
+nft add rule ip nat post oifname r1-eth1 masquerade
+"""
+TUNNEL = """
+ip link add name tun type gre local 10.0.0.{here} remote 10.0.0.{there}
+ip link set tun up
+ip route replace default dev tun
+"""
+
+
+@pytest.mark.parametrize(
+    ("routers", "server", "unproven"),
+    [
+        ({"r1": NAT}, "10.0.1.1:8080", []),
+        (
+            {"r1": TUNNEL.format(here=1, there=2), "r2": TUNNEL.format(here=2, there=1)},
+            "h2",
+            ["forward: the fate of packets that came to its router alone"],
+        ),
+    ],
+)
+def test_a_router_translates_or_carries(
+    tmp_path: Path, routers: dict[str, str], server: str, unproven: list[str]
+) -> None:
+    """Behind NAT and in a tunnel each packet is known again, and all checks of queues hold."""
+    fetch = {"name": "fetch", "host": "h1", "command": ["curl", "-s", f"http://{server}/"]}
+    http = ["python3", "-m", "http.server", "80"]
+    serve = {"name": "server", "host": "h2", "command": http, "exit_code": None}
+    document = LINUX | {
+        "kernel": "wide",
+        "routers": {name: {"setup": setup} for name, setup in routers.items()},
+        "programs": [serve, {**fetch, "start_s": 1}],
+    }
+    folder = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    found = analyse_run(folder)
+    assert found.misses == []
+    assert [c.check for c in found.fidelity if c.verdict is Verdict.NOT_PROVEN] == unproven
+    table = flow_table(read_manifest(folder), Metrics.read(folder / METRICS))
+    assert any(re.match(r"tcp 10\.0\.1\.2:\d+ > 10\.0\.2\.2:80 ", line) for line in table)

@@ -11,7 +11,8 @@ from twoway.contract.statements import Bounds
 class Verdict(Enum):
     """The outcome of a comparison, by the words for it.
 
-    PASS and FAIL are for predictions and fidelity checks. WARNING is for checks, and fails no run.
+    PASS and FAIL are for predictions and fidelity checks. WARNING and NOT_PROVEN, for
+    checks, fail no run.
     CONTRADICTED is for predictions. AGREES to NO_RUN are for claims, AS_STATED and CHANGED for
     findings.
     """
@@ -29,6 +30,7 @@ class Verdict(Enum):
     CHANGED = "not as stated"
     CANNOT_TELL = "cannot be told"
     WARNING = "warning"
+    NOT_PROVEN = "not proven"
 
 
 _COLOURS = {

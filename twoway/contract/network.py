@@ -133,6 +133,11 @@ class Queue(Record, Framing):
     )
 
     @property
+    def node(self) -> str:
+        """The router of the queue."""
+        return self.interface.rsplit("-", 1)[0]
+
+    @property
     def is_managed(self) -> bool:
         """True if its manager may drop a packet that waits, or send a later one before it."""
         return self.managed or self.leaves_at_start

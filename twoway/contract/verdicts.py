@@ -142,7 +142,8 @@ class Verdicts(Document):
             return f"this run's clock is too coarse: {self.untold_checks[0].check}"
         if self.tells_little:
             return f"this run's clock decides only {self.told} of {len(self.rows)} numbers"
-        warnings = [check for check in self.fidelity if check.verdict is Verdict.WARNING]
+        warns = Verdict.WARNING, Verdict.NOT_PROVEN
+        warnings = [check for check in self.fidelity if check.verdict in warns]
         return "; ".join(_counted((*self.rows, *warnings))) or "every fidelity check holds"
 
 

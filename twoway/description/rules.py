@@ -144,7 +144,10 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
 
 
 def _theory_problems(experiment: Experiment) -> list[str]:
-    """List theories of TCP beside Linux's own stack: no check proves what they suppose of it."""
+    """List theories of TCP beside Linux's own stack, and any theory beside commands of set-up.
+
+    No check proves what they suppose.
+    """
     linux = [
         f"hosts.{host}.stack" for host, each in experiment.hosts.items() if each.stack.is_linux
     ]
@@ -154,10 +157,14 @@ def _theory_problems(experiment: Experiment) -> list[str]:
     named += [(experiment.theory, metric) for each in printed for metric in each.metrics]
     known = [(theory, metric) for theory, metric in named if theory in known_theories()]
     of_tcp = [theory for theory, metric in known if not tests_testbed(str(theory), metric)]
-    if not (linux and of_tcp and experiment.flows):
-        return []
-    why = "no check proves windows and ACKs of linux"
-    return [f"{linux[-1]}.preset: the theory {of_tcp[0]} needs papers: {why}"]
+    problems = []
+    if linux and of_tcp and experiment.flows:
+        why = "no check proves windows and ACKs of linux"
+        problems = [f"{linux[-1]}.preset: the theory {of_tcp[0]} needs papers: {why}"]
+    if known and (line := next(experiment.setup_lines, None)):
+        why = "no check proves what they set up"
+        problems += [f"{line.field}: the theory {known[0][0]} needs no such commands: {why}"]
+    return problems
 
 
 def _is_other_kernel(experiment: Experiment) -> bool:

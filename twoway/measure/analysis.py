@@ -23,7 +23,7 @@ from twoway.measure import channel
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.datagrams import DatagramView, join
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.medium import Holds, latest_ns, medium_of, replay
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import (
@@ -35,6 +35,7 @@ from twoway.measure.queues import (
     still_queued,
     transmitted,
 )
+from twoway.measure.routers_own import in_order, made_by_router, reached
 from twoway.measure.run_folder import WHEN, Run
 from twoway.measure.seconds import Seconds, by_second
 from twoway.measure.travel import Hop, Travel, Travels, follow
@@ -67,6 +68,9 @@ class Analysis:
         self._departed: dict[str, Departed] = {}
         self._drops: dict[str, Packets] = {}
         self._goodputs: dict[str, float] = {}
+        # By direction, what a router's commands or an MTU change before the queue.
+        self.made: dict[str, Packets] = {}
+        self.stopped: dict[str, int] = {}
         # Metrics are computed queue by queue; a length takes more memory than the queue's packets.
         self._length = lru_cache(maxsize=1)(occupancy)
 
@@ -169,7 +173,7 @@ class Analysis:
             passed, rows = view.passed, view.passed.departures
             ends = np.searchsorted(passed.left_ns[rows], (self.run.steady_ns, self.run.stop_ns))
             rows = rows[slice(*ends)]
-            found = Departed(rows, Lanes(lanes_of(passed.packets)[rows]))
+            found = Departed(rows, Lanes(numbers_of(passed.packets)[rows]))
             self._departed[view.queue.direction] = found
         return found
 
@@ -184,22 +188,37 @@ class Analysis:
         queues = [(each.packets.time_ns, each.left_ns) for each in passed]
         return last_to_empty(queues, self.run.steady_ns, self.run.stop_ns)
 
+    def may_change(self, queue: Queue) -> bool:
+        """Tell whether a queue's router may drop, make or cut packets before the queue."""
+        return queue.node in self.run.set_up or bool(self.run.element(queue, Mtu))
+
     def _passage(self, queue: Queue) -> Passage:
-        run = self.run
+        run, entering, leaving = self.run, self.run.entering(queue), self.run.leaving(queue)
+        if self.may_change(queue):
+            made = made_by_router(queue, entering, leaving)
+            if len(made) and (seen := in_order(queue, entering, leaving)):
+                self.stopped[queue.direction] = len(entering) - len(seen.packets)
+                return seen
+            self.made[queue.direction] = made
+            entering = merge([entering, made]) if len(made) else entering
         try:
-            return passage(queue, run.entering(queue), run.leaving(queue))
+            return passage(queue, entering, leaving)
         except AnalysisError as error:
             if lost := run.manifest.lost_by_captures:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
-            if run.element(queue, Mtu):
-                why = "a router cuts packets without the DF bit to mtu_bytes, unless icmp is false"
-                raise AnalysisError(f"{error}; {why}") from error
             raise
 
     def _decided(self, queue: Queue, seen: Passage) -> Passage:
         elements, packets = self.run.elements(queue), seen.packets
         refused = partial(elements.refuse, packets.time_ns, packets.frame_bytes)
-        return still_queued(queue, seen, partial(self._kernel_queued, queue, seen), refused)
+        decided = still_queued(queue, seen, partial(self._kernel_queued, queue, seen), refused)
+        made = self.made.get(queue.direction)
+        if made is None:
+            return decided
+        drops = self.run.counted_drops(queue, "root")
+        here = reached(queue, decided, refused(), made, drops)
+        self.stopped[queue.direction] = int((~here).sum())
+        return decided if here.all() else decided.where(np.flatnonzero(here))
 
     def _kernel_queued(self, queue: Queue, seen: Passage) -> int:
         """Count the packets in a queue at the captures' end, by the kernel's counters.
@@ -299,7 +318,7 @@ class Analysis:
     @cached_property
     def _all_drops(self) -> tuple[Packets, Lanes]:
         drops = merge([self.drops(queue) for queue in self.queues.values()])
-        return drops, Lanes(lanes_of(drops))
+        return drops, Lanes(numbers_of(drops))
 
     def keeps_spacing(self, connection: Connection) -> bool:
         """Tell whether ACKs keep the spacing with which they leave their queues."""

@@ -2,9 +2,6 @@
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.measure.analysis import Analysis
-from twoway.measure.queue_view import QueueView
-from twoway.measure.run_folder import WHEN
 
 
 def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
@@ -29,18 +26,3 @@ def within(checked: FidelityRow, error: float, most: float, why: str) -> Fidelit
     failed = checked.verdict is Verdict.FAIL
     verdict = Verdict.FAIL if failed else Verdict.CANNOT_TELL
     return checked.model_copy(update={"bound": bound, "verdict": verdict})
-
-
-def counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
-    """Read the kernel's count of drops by a queue ("root") or before it ("clsact")."""
-    node = view.queue.interface.rsplit("-", 1)[0]
-    counts = [
-        sum(
-            qdisc.drops
-            for qdisc in analysis.run.qdiscs(node, when)
-            if qdisc.dev == view.queue.interface
-            and (qdisc.root if which == "root" else qdisc.kind == which)
-        )
-        for when in WHEN
-    ]
-    return counts[1] - counts[0]

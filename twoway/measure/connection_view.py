@@ -14,7 +14,7 @@ from capture_analysis.step_functions import queue_length
 
 from twoway.contract.network import Connection
 from twoway.measure import throughput
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, occupancy
 from twoway.measure.rejected import rejected_as_old
@@ -83,7 +83,7 @@ class ConnectionView:
         if not self.run.counters(self.connection.to).get("PAWSEstab"):
             return np.zeros(len(arrived), dtype=np.bool_)
         whole = self.run.whole_capture(sink)
-        lanes = Lanes(lanes_of(whole))
+        lanes = Lanes(numbers_of(whole))
         both = (
             whole.where(self.run.rows(lanes, self.connection, forward=forward))
             for forward in (True, False)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 _IN_MEMORY_BYTES = 1 << 25
 
 
-def lanes_of(packets: Packets) -> NDArray[np.uint32]:
+def numbers_of(packets: Packets) -> NDArray[np.uint32]:
     """Compute each packet's lane: twice its flow, plus its half; shape (n,)."""
     return np.asarray(2 * packets.flow.astype(np.uint32) + packets.half.astype(np.uint32))
 
@@ -77,7 +77,7 @@ class PacketFile:
 
         Raises: AnalysisError if the temporary folder is full.
         """
-        rows = Lanes(lanes_of(packets))
+        rows = Lanes(numbers_of(packets))
         self._stored[interface] = stored = _Stored(rows.ends, {}, {})
         for name in (*COLUMN_TYPES, "keys"):
             column = packets.key() if name == "keys" else getattr(packets, name)

@@ -10,7 +10,7 @@ from capture_analysis.columns import IntArray, Packets
 from twoway.contract.network import START_NS, Queue
 from twoway.links.timetable import Timetable
 from twoway.measure import channel
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.medium import Holds
 from twoway.measure.queues import Occupancy, Passage, occupancy
 
@@ -93,4 +93,4 @@ class QueueView:
     @cached_property
     def lanes(self) -> Lanes:
         """The rows of `passed` by lane."""
-        return Lanes(lanes_of(self.passed.packets))
+        return Lanes(numbers_of(self.passed.packets))

@@ -5,9 +5,9 @@ texts, statements or warm-up, experiment.json in the run's folder holds the chan
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -36,8 +36,9 @@ from twoway.manifest import (
     without_captures,
 )
 from twoway.measure.clocks import Clock, read_clock
-from twoway.measure.lanes import Lanes, PacketFile, lanes_of
+from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 from twoway.measure.tables import read_numbers
+from twoway.measure.translated import joined, without_checksums
 
 _Kind = TypeVar("_Kind")
 
@@ -89,10 +90,17 @@ class Run:
         }
         routers = self.manifest.nodes.routers
         self._at_routers = {i.name for i in self.manifest.interfaces if i.node in routers}
+        # Nodes that commands of the experiment's file set up.
+        self.set_up = {
+            node for each in self.manifest.settings if each.name == "setup" for node in each.nodes
+        }
+        # True if a router may change packets: NAT, tunnels, filters.
+        self.routers_set_up = not self.set_up.isdisjoint(routers)
         self._unread = list(self.manifest.captures)
         self._captures: dict[str, Packets] = {}
         self._at_hosts = PacketFile()
         self._common = CommonFlows()
+        self._joined: FlowTable | None = None
         # The address to which each lane's packets go.
         self._goals: list[str] = []
         self._routes: dict[str, Routes] = {}
@@ -158,11 +166,29 @@ class Run:
         return packets.later(lambda column: column[inside])
 
     def _read_next(self) -> None:
-        """Read the next capture; flows are numbered in the manifest's order of captures."""
-        name = self._unread[0]
+        """Read the next capture; flows are numbered in the manifest's order of captures.
+
+        Behind NAT, flows are known when all captures are read.
+        """
+        names = self._unread[: None if self.routers_set_up else 1]
+        read = {name: self._read(name) for name in names}
+        if self.routers_set_up:
+            self._join(read)
+        for name, packets in read.items():
+            if name in self._at_routers:
+                self._captures[name] = packets
+            else:
+                self._at_hosts.add(name, packets)
+        del self._unread[: len(names)]
+
+    def _read(self, name: str) -> Packets:
         at_router = name in self._at_routers
         left_out = _LEFT_OUT + _LEFT_OUT_AT_ROUTERS * at_router
-        keyed = partial(Keyed.of, left_out=left_out)
+
+        def keyed(packets: Packets) -> Packets:
+            kept = without_checksums(packets) if self.routers_set_up else packets
+            return Keyed.of(kept, left_out)
+
         packets, table = read_capture(self.capture_file(name), every_protocol=True, change=keyed)
         self._connections_read += len(table)
         if self._connections_read > MOST_CONNECTIONS:
@@ -173,11 +199,25 @@ class Run:
         packets = self._in_common(name, packets)
         self._last_seen_ns = max(self._last_seen_ns, int(packets.time_ns.max(initial=0)))
         self._largest_bytes = max(self._largest_bytes, int(packets.frame_bytes.max(initial=0)))
-        if at_router:
-            self._captures[name] = packets
-        else:
-            self._at_hosts.add(name, packets)
-        self._unread.pop(0)
+        return packets
+
+    def _join(self, read: dict[str, Packets]) -> None:
+        """Give each connection that NAT changes one number, in all captures."""
+        hosts = [address for address, _ in self._host_addresses]
+        captures = list(read.values())
+        directions = map(numbers_of, captures)
+        number, turned, self._joined = joined(captures, directions, self._common.table, hosts)
+        for name, packets in read.items():
+            flow, exchanged = self._numbers[name]
+            self._numbers[name] = number[flow], exchanged ^ turned[flow]
+            read[name] = packets.renumbered(number, turned)
+
+    @property
+    def _host_addresses(self) -> Iterator[tuple[str, str]]:
+        """The addresses of hosts, with their captured interfaces."""
+        for each in self.manifest.interfaces:
+            if each.node in self.manifest.nodes.hosts and each.name in self.manifest.captures:
+                yield from ((a, each.name) for a in (each.address, each.address6) if a)
 
     def whole_capture(self, interface: str) -> Packets:
         """Read all packets captured on an interface once more, with all columns."""
@@ -192,7 +232,7 @@ class Run:
         """All connections of all captures; `Packets.flow` counts them."""
         while self._unread:
             self._read_next()
-        return self._common.table
+        return self._joined or self._common.table
 
     def capture_file(self, interface: str) -> Path:
         """Find an interface's capture file, compressed or plain.
@@ -265,7 +305,7 @@ class Run:
                     f"{interface}: captured in both directions, by an older version"
                 )
             return packets
-        here = self._lanes_out(queue)[lanes_of(packets)]
+        here = self._lanes_out(queue)[numbers_of(packets)]
         return packets if here.all() else packets.where(here)
 
     def _lanes_out(self, queue: Queue) -> BoolArray:
@@ -281,17 +321,11 @@ class Run:
 
     @cached_property
     def ends_of_directions(self) -> dict[int, tuple[str, str]]:
-        """The interfaces of the hosts that send and receive, by number of direction (`lanes_of`).
+        """The interfaces of the hosts that send and receive, by number of direction (`numbers_of`).
 
         Directions from or to a router are left out.
         """
-        hosts = self.manifest.nodes.hosts
-        at = {
-            address: each.name
-            for each in self.manifest.interfaces
-            if each.node in hosts and each.name in self.manifest.captures
-            for address in (each.address, each.address6)
-        }
+        at = dict(self._host_addresses)
         ends = [
             (self.flows.source(n)[0], self.flows.destination(n)[0]) for n in range(len(self.flows))
         ]
@@ -325,7 +359,7 @@ class Run:
 
         Args:
             interface: the interface.
-            directions: numbers of directions, see `lanes_of`.
+            directions: numbers of directions, see `numbers_of`.
 
         Returns: the packets, their columns int64.
         """
@@ -334,7 +368,7 @@ class Run:
             return self._at_hosts.of(interface, *directions)
         packets = self.capture(interface)
         if interface not in self._lanes:
-            self._lanes[interface] = Lanes(lanes_of(packets))
+            self._lanes[interface] = Lanes(numbers_of(packets))
         rows = self._lanes[interface].rows(*directions)
         return packets.later(lambda column: column[rows].astype(np.int64))
 
@@ -396,6 +430,19 @@ class Run:
             if each.dev == interface and each.root:
                 return each
         raise AnalysisError(f"{self.folder}/qdisc/{node}-{when}.json: no queue of {interface}")
+
+    def counted_drops(self, queue: Queue, which: str) -> int:
+        """Read the kernel's count of drops by a queue ("root") or before it ("clsact")."""
+        before, after = (
+            sum(
+                qdisc.drops
+                for qdisc in self.qdiscs(queue.node, when)
+                if qdisc.dev == queue.interface
+                and (qdisc.root if which == "root" else qdisc.kind == which)
+            )
+            for when in WHEN
+        )
+        return after - before
 
     def numbers(
         self, name: str, *columns: str, words: Mapping[str, Sequence[str]] = MappingProxyType({})

@@ -9,7 +9,7 @@ from capture_analysis.columns import Keyed
 from capture_analysis.errors import AnalysisError
 from packet_columns import packets
 
-from twoway.measure.lanes import Lanes, PacketFile, lanes_of
+from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 
 
 @pytest.mark.parametrize("highest", [3, 1 << 17])
@@ -31,7 +31,7 @@ def test_unknown_lane_has_no_rows() -> None:
 def test_halves_have_lanes_of_their_own() -> None:
     """Data and ACKs of one connection are two lanes, and no two connections share one."""
     both = packets(flow=[0, 0, 1, 1], half=[0, 1, 0, 1])
-    assert lanes_of(both).tolist() == [0, 1, 2, 3]
+    assert numbers_of(both).tolist() == [0, 1, 2, 3]
 
 
 # Packets of three connections, and their lanes.

@@ -23,6 +23,7 @@ from twoway.runs.points import load_point
 # The preset `linux` changes no setting that no field overrides.
 
 PRESETS = "stack.preset: must be papers, linux, or linux-X.Y with a kernel's version"
+NO_PROOF = "no check proves what they set up"
 NO_CHECK = "no check proves windows and ACKs of linux"
 
 
@@ -149,6 +150,16 @@ def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
                 ],
             },
             f"stack.preset: the theory zhang needs papers: {NO_CHECK}",
+        ),
+        (
+            {
+                "theory": "datagrams",
+                "routers": {"r1": {"setup": "true"}},
+                "predictions": [
+                    {"metric": "a.one", "value": "theory", "tolerance": 1, "why": "It is."}
+                ],
+            },
+            f"routers.r1.setup: the theory datagrams needs no such commands: {NO_PROOF}",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from twoway.links.delay import ChangingDelay
 from twoway.links.impairments import Impairments
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
-from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import repeated
@@ -31,7 +31,7 @@ def check(
     if not changing or (impairments and impairments.jitter_ns):
         return []
     sent = run.leaving(view.queue)
-    lanes, came_ns = Lanes(lanes_of(sent)), np.full(len(sent), -1, dtype=np.int64)
+    lanes, came_ns = Lanes(numbers_of(sent)), np.full(len(sent), -1, dtype=np.int64)
     lost = np.zeros(len(sent), dtype=np.bool_)
     for hop, travel in analysis.behind(view.queue):
         mine = lanes.rows(*analysis.travels.hops[hop])

@@ -48,7 +48,7 @@ def check(
     refused = None if error else _refused(analysis, view)
     if refused is None:
         return []
-    kernel = checks.counted_drops(analysis, view, "clsact")
+    kernel = analysis.run.counted_drops(view.queue, "clsact")
     odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
     what = f"{direction}: policer's {kernel} drops that differ from its token bucket's"
     return [checks.row(what, odd, "0", odd == 0)]

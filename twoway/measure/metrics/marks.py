@@ -17,11 +17,10 @@ MARKS = Definition(
 @estimates(Scope.QUEUE, MARKS)
 def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
     """Count marks from before the traffic to its end; NaN if the queue's qdisc counts none."""
-    node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
         [
             count
-            for qdisc in analysis.run.qdiscs(node, when)
+            for qdisc in analysis.run.qdiscs(view.queue.node, when)
             if qdisc.dev == view.queue.interface
             for count in qdisc.marks
         ]
