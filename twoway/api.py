@@ -12,12 +12,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import IO, TYPE_CHECKING, Any
 
 import yaml
 
@@ -116,6 +117,18 @@ class Run:
         if unit != "1":
             title += f"_{unit.replace('/', '_per_').lower()}"
         return pa.table({"time_s": times, title: values})
+
+    def compute(self, formula: str) -> float | None:
+        """Compute a formula over the metrics and the point's values; None if it is undefined.
+
+        Args:
+            formula: such as "goodput.bbr / sum(goodput.*)", as in `metrics:` of a file.
+
+        Raises: UsageError if it does not follow the grammar, or names what the run does not have.
+        """
+        derived = _derived({"formula": formula}, [self])
+        found, _ = with_derived(self.measured.metrics, derived, self.manifest.point)
+        return found["formula"].value
 
     def packets(self, interface: str) -> "pa.Table":
         """Return an interface's capture: one row for each TCP packet, in order.
@@ -225,20 +238,6 @@ class Sweep:
         return "\n".join([*sweep_table(rows), *failed])
 
 
-def evaluate(formula: str, run: Run) -> float | None:
-    """Compute a formula over a run's metrics and its point's values; None if it is undefined.
-
-    Args:
-        formula: such as "goodput.bbr / sum(goodput.*)", as in `metrics:` of a file.
-        run: the run.
-
-    Raises: UsageError if it does not follow the grammar, or names what the run does not have.
-    """
-    derived = _derived({"formula": formula}, [run])
-    found, _ = with_derived(run.measured.metrics, derived, run.manifest.point)
-    return found["formula"].value
-
-
 def _derived(formulas: Mapping[str, str], runs: Iterable[Run]) -> dict[str, Derived]:
     """Read formulas.
 
@@ -318,6 +317,45 @@ def sweep(
     runs = [Run(Path(each["folder"])) for each in outcomes if each["folder"]]
     failed = {each["id"]: each["error"] for each in outcomes if not each["folder"]}
     return Sweep({each.name: each for each in runs}, failed)
+
+
+def evaluate(
+    requests: Iterable[Mapping[str, Any]], *, workers: int | None = None, longest_s: float = 60
+) -> Iterator[dict[str, Any]]:
+    """Answer requests of a program that searches, as `twoway evaluate` does.
+
+    Args:
+        requests: as `twoway schema evaluation` describes them; read while earlier ones run.
+        workers: number of runs at the same time; by default one for each processor.
+        longest_s: wall time of a request that names none.
+
+    Yields: the answers, in the order in which runs end; `id` tells them apart.
+    Raises: RunError if the command ends before all answers are there.
+    """
+    words = [sys.executable, "-P", "-m", "twoway.cli", "evaluate", "--longest", str(longest_s)]
+    words += ["--workers", str(workers)] if workers else []
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as command:
+        assert command.stdin
+        assert command.stdout
+        writer = Thread(target=_write_lines, args=(command.stdin, requests), daemon=True)
+        writer.start()
+        try:
+            yield from map(json.loads, command.stdout)
+        except GeneratorExit:
+            command.terminate()
+            raise
+    if command.returncode:
+        raise RunError(f"`twoway evaluate` ended with status {command.returncode}")
+
+
+def _write_lines(into: IO[str], requests: Iterable[Mapping[str, Any]]) -> None:
+    """Write each request as a line, until the reader ends."""
+    with suppress(BrokenPipeError, ValueError), into:
+        for request in requests:
+            into.write(f"{json.dumps(request)}\n")
+            into.flush()
 
 
 def load(name: str | Path, *, results: Path | None = None) -> Run | Sweep:

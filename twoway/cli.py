@@ -48,6 +48,7 @@ COMMANDS = (
     "share",
     "bisect",
     "why",
+    "evaluate",
     "clean",
     "doctor",
     "shell",

@@ -62,6 +62,10 @@ def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
     return {OWN_MODULES: built}
 
 
+class CompileError(UsageError):
+    """A module that does not build, with the compiler's errors."""
+
+
 @contextlib.contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
     """Make a folder under a temporary name, and rename it when it is complete."""
@@ -107,15 +111,15 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
             )
         except TimeoutError as error:
             slow = f"own_modules: {step.module}: its build has not ended after {LONGEST_S} s"
-            raise UsageError(slow) from error
+            raise CompileError(slow) from error
         if done.most_bytes >= _MOST_BYTES:
-            raise UsageError(
+            raise CompileError(
                 f"own_modules: {step.module}: its build prints more than {_MOST_BYTES >> 20} MiB"
             )
         left = scratch / step.file
         if done.status or left.is_symlink() or not left.is_file():
             said = (done.answer + done.words).decode(errors="replace")
-            raise UsageError(_errors(guest, step, said))
+            raise CompileError(_errors(guest, step, said))
         with open_run_file(scratch, step.file) as made, (into / step.file).open("xb") as kept:
             shutil.copyfileobj(made, kept)
 

@@ -163,6 +163,7 @@ SCHEMAS = {
     "manifest": "manifest.json",
     "metrics": "metrics.json",
     "verdicts": "verdicts.json",
+    "evaluation": "Requests of `twoway evaluate`",
 }
 # The schemas that editors read from paths.SCHEMAS; `make schemas` writes them.
 PUBLISHED = ("experiment", "profile", "suite")

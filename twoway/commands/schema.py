@@ -41,6 +41,7 @@ def _schema(kind: str) -> Any:
     from twoway.contract.verdicts import Verdicts
     from twoway.description.experiment import Experiment, Profile
     from twoway.manifest import Manifest
+    from twoway.sweeps.evaluate import Evaluation
 
     models: tuple[type[BaseModel], ...] = (
         Experiment,
@@ -50,6 +51,7 @@ def _schema(kind: str) -> Any:
         Manifest,
         Metrics,
         Verdicts,
+        Evaluation,
     )
     model = dict(zip(SCHEMAS, models, strict=True))[kind]
     if kind in PUBLISHED:

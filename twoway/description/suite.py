@@ -265,12 +265,7 @@ def rows_for(
     for row in suite.experiments:
         if row.id in without:
             continue
-        fields = {key: value for key, value in row.document.items() if key not in _SAID}
-        if is_quic(control) and not module:
-            fields = with_quic(fields, AXIS, control)
-        else:
-            axis = _axis(fields["matrix"][AXIS], control)
-            fields["matrix"] = {**fields["matrix"], AXIS: axis}
+        fields = with_control(row.document, control, own=module is not None)
         yield replace(row, document=fields, modules=(module,) if module else ())
 
 
@@ -282,12 +277,24 @@ def rows_without(suite: LoadedSuite, control: str) -> dict[str, str]:
     return {row: why for row, why in reasons.items() if why}
 
 
-def _axis(axis: Mapping[str, Any], control: str) -> dict[str, Any]:
-    """Give an axis one value: a control, and its parameter if the control has one."""
+def with_control(document: Mapping[str, Any], control: str, *, own: bool) -> dict[str, Any]:
+    """Give an experiment's axis `control` one value; statements on others are left out.
+
+    Args:
+        document: the fields of an experiment with that axis.
+        control: a control, such as "bbr", "fast30" or "quic-cubic".
+        own: True if a module of one's own registers the control.
+    """
+    fields = {key: value for key, value in document.items() if key not in _SAID}
+    if is_quic(control) and not own:
+        return with_quic(fields, AXIS, control)
+    axis = fields["matrix"][AXIS]
     family = parameter_of(control)
     if family is None:
-        return {**axis, "to": [control]}
-    name, field, value = family
-    parameters = [path.removesuffix("congestion") + field for path in axis["set"]]
-    values = [name] * len(parameters) + [value] * len(parameters)
-    return {"set": [*axis["set"], *parameters], "to": {control: values}}
+        axis = {**axis, "to": [control]}
+    else:
+        name, field, value = family
+        parameters = [path.removesuffix("congestion") + field for path in axis["set"]]
+        values = [name] * len(parameters) + [value] * len(parameters)
+        axis = {"set": [*axis["set"], *parameters], "to": {control: values}}
+    return {**fields, "matrix": {**fields["matrix"], AXIS: axis}}

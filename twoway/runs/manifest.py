@@ -246,8 +246,9 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     return tuple(sorted(expected))
 
 
+@cache
 def git_revision() -> str:
-    """Read the checkout's revision, -dirty if changed, or "unknown"."""
+    """Read the checkout's revision, -dirty if changed, or "unknown"; once in a process."""
     if (ROOT / REVISION_FILE).is_file():
         return (ROOT / REVISION_FILE).read_text("utf-8").strip()
     if shutil.which("git") is None:

@@ -9,7 +9,6 @@ from support.page_text import page_text
 from support.swept_runs import write_points
 from support.synthetic_run import edit_json, write_run
 
-import twoway
 from twoway.api import Run, Sweep
 from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
@@ -173,7 +172,7 @@ def test_python_has_the_answer_as_a_table(tmp_path: Path) -> None:
     assert (rows[0]["window"], rows[0]["acks"], rows[0]["ratio"]) == (4, "every-segment", 4)
     assert (rows[4]["ratio"], rows[4]["ratio_seeds"]) == (None, 0)
     assert list(rows[0]) == ["window", "acks", "ratio", "ratio_margin", "ratio_seeds"]
-    each = [twoway.evaluate(formula, run) for run in runs.values()]
+    each = [run.compute(formula) for run in runs.values()]
     assert sorted(each, key=str) == [16, 4, 4, 8, 8, None]
     table = sweep.table("efficiency.first", ratio=formula)
     assert table.column_names == ["point", "window", "acks", "efficiency.first", "ratio"]
@@ -181,7 +180,7 @@ def test_python_has_the_answer_as_a_table(tmp_path: Path) -> None:
     for refused in (
         lambda bad: sweep.answer(ratio=bad),
         lambda bad: sweep.table(ratio=bad),
-        lambda bad: twoway.evaluate(bad, next(iter(runs.values()))),
+        lambda bad: next(iter(runs.values())).compute(bad),
     ):
         with pytest.raises(UsageError, match="a bracket is open"):
             refused("sum(efficiency.*")

@@ -1,0 +1,73 @@
+"""`twoway evaluate` and `twoway.evaluate` answer programs: metrics, or an error as data."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.guides import copy_listings
+from support.running import LINUX, ROOT, twoway
+
+import twoway as product
+from twoway.paths import EXPERIMENTS
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+AIMD = (EXPERIMENTS / "beyond/modules/tcp_aimd.c").read_text("utf-8")
+GROWS = "\tif (!tcp_is_cwnd_limited(sk))"
+LOOPS = AIMD.replace(GROWS, f"\tfor (;;)\n\t\tbarrier();\n{GROWS}")
+# Requests by the kind of error that answers them, with words of it.
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "compiler": ({"control": f"{AIMD}}}"}, "does not build"),
+    "run": ({"control": AIMD.replace(GROWS, f"\t*(volatile int *)0 = 1;\n{GROWS}")}, "panicked"),
+    "time": ({"control": LOOPS, "longest_s": 6}, "not finished after 6 s of wall time"),
+    "request": ({"metrics": ["goodput.noe"]}, 'did you mean "goodput.one"?'),
+}
+
+
+def test_a_bad_request_costs_its_own_run_only() -> None:
+    """C that does not build, crashes or loops, and a metric's wrong name, end no other request."""
+    environment = {**LINUX, "duration_s": 1, "warm_up_s": 0}
+    good = {"id": 7, "environment": environment, "control": AIMD, "metrics": ["goodput.one"]}
+    bad = [{"id": k, "environment": environment, **fields} for k, (fields, _) in BAD.items()]
+    answers = {
+        each["id"]: each for each in product.evaluate([*bad, good], workers=2, longest_s=600)
+    }
+    assert answers.keys() == {*BAD, 7}
+    for kind, (_, words) in BAD.items():
+        assert answers[kind]["error"]["kind"] == kind, answers[kind]
+        assert words in answers[kind]["error"]["message"]
+    assert answers[7]["sound"]
+    assert answers[7]["metrics"]["goodput.one"]["value"] > 0.5
+
+
+def test_an_answer_is_kept_and_equals_that_of_a_run() -> None:
+    """The same request is answered from the cache, as `twoway run` measures it."""
+    request = {
+        "environment": "quick/alone@line=20mbit-100ms,buffer=1bdp",
+        "control": "reno",
+        "set": {"duration_s": 2, "warm_up_s": 0},
+        "seed": 2,
+        "metrics": ["goodput.flow", "share=goodput.flow / sum(goodput.*)"],
+    }
+    done = twoway("evaluate", "--workers", "1", input=f"{json.dumps(request)}\n" * 2)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert second["kept"]
+    assert (first["identity"], first["metrics"]) == (second["identity"], second["metrics"])
+    assert first["metrics"]["share"]["value"] == 1
+
+
+@pytest.mark.long
+def test_the_script_of_the_guide_searches(tmp_path: Path) -> None:
+    """The guide's script runs beside its control alone, and Reno scores as in the guide."""
+    copy_listings("machines.md", tmp_path, "evolve.py")
+    (tmp_path / "tcp_aimd.c").write_text(AIMD)
+    done = subprocess.run(
+        [sys.executable, "evolve.py", "0"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    guide = (ROOT / "docs/guides/machines.md").read_text("utf-8")
+    rows = [line.partition(", evolved")[0] for line in done.stdout.splitlines()]
+    assert len(rows) == 2
+    assert all(f"\n{row}, evolved" in guide for row in rows)

@@ -1,0 +1,41 @@
+"""What `twoway evaluate` answers to a request that no run can follow."""
+
+import json
+from typing import Any
+
+import pytest
+
+from twoway.backends.uml import Uml
+from twoway.sweeps.evaluate import Job, _answered
+
+ROW = "quick/alone@line=20mbit-100ms,buffer=1bdp"
+REQUESTS: dict[str, Any] = {
+    "must be a JSON object, got list": [],
+    "line 1: environment: required": {"control": "bbr"},
+    "line 1: colour: unknown field": {"environment": ROW, "colour": "red"},
+    "line 1: seed: must be greater than or equal to 1, got 0": {"environment": ROW, "seed": 0},
+    "nonsense: no such experiment": {"environment": "nonsense"},
+    "3 points; one has a value for each of buffer": {"environment": "quick/alone"},
+    "bbrr: no such congestion control": {"environment": ROW, "control": "bbrr"},
+    "must register one congestion control": {"environment": ROW, "control": "int x;\n"},
+    "profile.directions.forward.rat_mbit: unknown field": {
+        "environment": ROW,
+        "set": {"profile.forward.rat_mbit": 1},
+    },
+    'did you mean "goodput.flow"?': {"environment": ROW, "metrics": ["goodput.flwo"]},
+    "a bracket is open": {"environment": ROW, "metrics": ["x=sum(goodput.*"]},
+    "line 1: environment: title: required": {"environment": {"schema": 1}},
+}
+
+
+@pytest.mark.parametrize("words", REQUESTS)
+def test_a_wrong_request_gets_a_sentence(words: str) -> None:
+    """A request that names nothing sound is answered, with its id, before anything runs."""
+    asked = REQUESTS[words]
+    if isinstance(asked, dict):
+        asked = {"id": "mine", "control": "reno", **asked}
+    uml = Uml(guest=None)  # type: ignore[arg-type]
+    answer = _answered(Job("line 1", json.dumps(asked), uml, 60))
+    assert answer["error"]["kind"] == "request"
+    assert words in answer["error"]["message"]
+    assert answer["id"] == ("mine" if isinstance(asked, dict) else None)
