@@ -77,7 +77,7 @@ def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path, sweep_result
 
 # A full disk costs the runs that do not fit, and no existing file.
 
-WINDOWS = [8, 10, 12, 14]
+FOUR_WINDOWS = [8, 10, 12, 14]
 # A point leaves 0.6 MiB; four points exceed the room beyond the 64 MiB that must stay free.
 SIZE = "66m"
 
@@ -96,7 +96,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_sweep_ends_with_a_sentence_and_goes_on_later(tmp_path: Path, disk: Path) -> None:
     """Runs that do not fit are removed, others are kept; with more room the sweep completes."""
-    to = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": WINDOWS}
+    to = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": FOUR_WINDOWS}
     path = write_experiment(tmp_path, {**SWEPT, "duration_s": 2, "matrix": {"window": to}})
     first = twoway("sweep", path, "--results", disk)
     assert first.returncode == 1
@@ -105,12 +105,12 @@ def test_a_sweep_ends_with_a_sentence_and_goes_on_later(tmp_path: Path, disk: Pa
     complete = {path.parent for path in disk.glob("small@*/2*/metrics.json")}
     assert {run for run in disk.glob("small@*/*") if run.name[0] != "."} == complete
     assert not list(disk.glob("small@*/.*"))
-    assert len(complete) < len(WINDOWS)
+    assert len(complete) < len(FOUR_WINDOWS)
     subprocess.run(["mount", "-o", "remount,size=200m", disk], check=True)
     again = twoway("sweep", path, "--results", disk)
     assert again.returncode == 0, again.stderr
     assert again.stderr.count("(kept)") == len(complete)
-    assert len(list(disk.glob("small@*/2*/metrics.json"))) == len(WINDOWS)
+    assert len(list(disk.glob("small@*/2*/metrics.json"))) == len(FOUR_WINDOWS)
 
 
 def test_a_run_that_does_not_fit_leaves_nothing(small: Path, disk: Path) -> None:
