@@ -48,7 +48,11 @@ def test_hosts_and_routers_have_their_own(tmp_path: Path) -> None:
         **SMALL,
         "stack": {
             "preset": "papers",
-            "sysctls": {"net.ipv4.tcp_autocorking": 1, "net.ipv4.tcp_rmem": "4096 65536 99999"},
+            "sysctls": {
+                "net.ipv4.tcp_autocorking": 1,
+                "net.ipv4.tcp_rmem": "4096 65536 99999",
+                "net.ipv4.tcp_mem": "16 24 32",
+            },
         },
         "hosts": {"h2": {"stack": {"sysctls": {"net.ipv4.tcp_retries2": 5}}}},
         "routers": {"r1": {"sysctls": {"net.ipv4.icmp_msgs_per_sec": 0}}},
@@ -66,6 +70,7 @@ def test_hosts_and_routers_have_their_own(tmp_path: Path) -> None:
     assert (run / "programs/h2.out").read_text().split() == ["1", "5"]
     both, most = ("h1", "h2"), 1 << 25
     assert read_manifest(run).settings == (
+        _setting((), "net.ipv4.tcp_mem", "16 24 32", "stack.sysctls", " ".join(["4194304"] * 3)),
         _setting(both, "net.ipv4.tcp_autocorking", "1", "stack.sysctls", "0"),
         _setting(
             both, "net.ipv4.tcp_rmem", "4096 65536 99999", "stack.sysctls", f"4096 131072 {most}"

@@ -46,7 +46,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     _print_verdicts(document)
     manifest = read_manifest(folder)
     for won in (each for each in manifest.settings if each.instead_of is not None):
-        nodes = ", ".join(won.nodes)
+        nodes = ", ".join(won.nodes) or "all nodes"
         say(
             f"{won.why}.{won.name}: {won.value} at {nodes}, instead of {won.instead_of}",
             markup=False,

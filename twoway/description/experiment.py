@@ -23,6 +23,7 @@ from twoway.description.programs import HostProgram
 from twoway.description.socket_options import SocketOptions
 from twoway.description.stack import HostSettings, RouterSettings, Stack, with_stacks
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
+from twoway.description.sysctls import OF_KERNEL
 from twoway.description.traffic.registry import kinds
 from twoway.description.traffic.traffic import Span, Traffic
 from twoway.links.direction import Direction
@@ -344,10 +345,14 @@ class Experiment(Model):
         """True if a host sends packets of many segments whole."""
         return any(host.gso for host in self.hosts.values())
 
-    def sysctls_of(self, node: str, *, router: bool) -> Mapping[str, int | str]:
-        """Return the sysctls that the file gives a node."""
+    def sysctls_of(self, node: str | None, *, router: bool) -> Mapping[str, int | str]:
+        """Return the sysctls that the file gives a node, or the whole kernel if none is named."""
+        if node is None:
+            return {n: value for n, value in self.stack.sysctls.items() if n in OF_KERNEL}
         if not router:
-            return self.stack_of(node).sysctls
+            return {
+                n: value for n, value in self.stack_of(node).sysctls.items() if n not in OF_KERNEL
+            }
         return self.routers[node].sysctls if node in self.routers else {}
 
     @property

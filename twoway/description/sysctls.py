@@ -24,6 +24,18 @@ Sysctls = Annotated[dict[SysctlName, int | _Words], Field(max_length=100)]
 _TABLE = Path(__file__).with_name("sysctls.json")
 # A sysctl of a field on which packets' sizes depend.
 _OF_FIELDS = {"net.ipv4.tcp_timestamps": "timestamps"}
+# Limits of memory that exist once per kernel; stack.sysctls sets them for all nodes.
+OF_KERNEL = frozenset(
+    (
+        *(
+            f"net.core.{buffer}_{which}"
+            for buffer in ("rmem", "wmem")
+            for which in ("default", "max")
+        ),
+        "net.ipv4.tcp_mem",
+        "net.ipv4.udp_mem",
+    )
+)
 _INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.)[^.]+\.")
 
 
@@ -44,13 +56,17 @@ def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[st
     known = known_sysctls()
     for name, value in sysctls.items():
         where, listed = f"{field}.{name}", _INTERFACE.sub(r"\1.\2.lo.", name)
+        if name in OF_KERNEL:
+            if field != "stack.sysctls":
+                yield f"{where}: one value holds for the whole kernel: stack.sysctls has it"
+            continue
         if listed not in known:
             guess = meant(listed, known)
             yield f"{where}: no namespace of the guest's kernel has it{guess}"
             continue
         numbers = known[listed]
         if numbers is None:
-            yield f"{where}: one value holds for the whole kernel, which no host can set"
+            yield f"{where}: one value holds for the whole kernel, which nothing can set"
         elif name in _OF_FIELDS:
             yield f"{where}: the field stack.{_OF_FIELDS[name]} sets it"
         elif numbers:

@@ -7,7 +7,7 @@ from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
 from twoway.description.point import Point
 from twoway.manifest import Setting
 from twoway.plan.buffers import most_buffer_bytes
-from twoway.plan.personality import FIELDS_OF, node_sysctls
+from twoway.plan.personality import FIELDS_OF, node_sysctls, root_sysctls
 
 _SILENT = "a host sends no packets of its own, such as requests for an address or a router"
 _ONE_KERNEL = "one limit for all hosts of a run, and some have larger buffers"
@@ -50,8 +50,11 @@ def _changes(point: Point, step: Step) -> Iterable[Setting]:
     if not isinstance(step, SetSysctls):
         return
     router = node in point.graph.routers
-    own = experiment.sysctls_of(node, router=router) if node else {}
-    preset = node_sysctls(stacks[0], most_buffer_bytes(point), router=router)
+    own = experiment.sysctls_of(node, router=router)
+    most_bytes = most_buffer_bytes(point)
+    preset = (
+        node_sysctls(stacks[0], most_bytes, router=router) if node else root_sysctls(most_bytes)
+    )
     for name, value in step.sysctls.items():
         if name in own:
             why = f"routers.{node}.sysctls" if router else "stack.sysctls"

@@ -56,6 +56,7 @@ def setup_steps(point: Point, shapers: Sequence[Shaper], *, instruments: bool) -
         steps.append(LoadModule(module="twoway_testbed", parameters={}))
     most_bytes = most_buffer_bytes(point)
     sysctls = personality.root_sysctls(most_bytes)
+    sysctls |= point.experiment.sysctls_of(None, router=False)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(point)
     for node in point.graph.nodes:

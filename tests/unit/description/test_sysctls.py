@@ -30,10 +30,17 @@ from twoway.runs.points import load_point
             "stack.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got many",
         ),
         (
-            {"stack": {"sysctls": {"net.core.rmem_max": 1}}},
+            {"hosts": {"h1": {"stack": {"sysctls": {"net.core.rmem_max": 1}}}}},
             (
-                "stack.sysctls.net.core.rmem_max: one value holds for the whole kernel, which no "
-                "host can set"
+                "hosts.h1.stack.sysctls.net.core.rmem_max: one value holds for the whole kernel: "
+                "stack.sysctls has it"
+            ),
+        ),
+        (
+            {"stack": {"sysctls": {"net.ipv4.tcp_ehash_entries": 1}}},
+            (
+                "stack.sysctls.net.ipv4.tcp_ehash_entries: one value holds for the whole kernel, "
+                "which nothing can set"
             ),
         ),
         (
