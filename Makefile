@@ -13,6 +13,8 @@ UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
 SHELL      := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
+# With it each worker of pytest, and each command that a test starts, would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # One more than processors: tests wait a fourth of their time, for a browser, a clock or a lock.
 PYTEST     := $(BIN)/pytest --numprocesses $(shell echo $$(($$(nproc) + 1))) --no-loadscope-reorder --durations 5
 # Those below; pyproject.toml lists the marks of tests.

@@ -179,7 +179,7 @@ def _short(experiment: Path) -> dict[str, Any]:
 
 def _kernel_side(experiment: Path) -> tuple[Any, ...]:
     """Return what the experiment demands of the kernel: topology, links, kinds of flows."""
-    document = yaml.safe_load(experiment.read_text())
+    document = yaml.load(experiment.read_text(), yaml.CSafeLoader)  # each worker loads them all
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
     more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
     return document["topology"]["name"], document["profile"].partition("-")[0], kinds, more

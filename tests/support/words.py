@@ -66,11 +66,11 @@ def risen(root: Path = ROOT) -> dict[str, tuple[int, int]]:
     for status in fields:
         old = next(fields)
         name = next(fields) if status.startswith("R") else old
-        before = "" if status == "A" else git("show", f"{base}:{old}")
-        now = (root / name).read_text(encoding="utf-8", errors="replace")
-        counts = words_of(old, before).total(), words_of(name, now).total()
-        if counts[1] > counts[0] and not name.startswith(_LEFT_OUT):
-            found[name] = counts
+        text = (root / name).read_text(encoding="utf-8", errors="replace")
+        now = 0 if name.startswith(_LEFT_OUT) else words_of(name, text).total()
+        before = "" if status == "A" or not now else git("show", f"{base}:{old}")
+        if now > (then := words_of(old, before).total()):
+            found[name] = then, now
     return found
 
 
