@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from dtm_uapi import REFUSING
 from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
-from support.guest.in_guest import run_in_guest
 from support.guest.module_trials import check_fuzzed
+from support.runs import kept_in_guest
 
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES
@@ -25,5 +25,5 @@ def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -
     compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"
     subprocess.run(compile_fuzzer.split(), check=True)
     arguments = ["/mnt/run/qdisc_fuzz", qdisc, "2", str(REQUESTS)]
-    run_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments)
+    kept_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments)
     check_fuzzed(folder, qdisc, REQUESTS)
