@@ -478,6 +478,7 @@ def test_the_guides_scp(tmp_path: Path) -> None:
     assert f"`run_time.scp` is *{took_s['value']:.1f} s*" in GUIDE.read_text("utf-8")
 
 
+@pytest.mark.long  # pip fetches wheels
 def test_the_guides_quic(tmp_path: Path) -> None:
     """The guide's wheels, unpacked in the guest, fetch a megabyte over QUIC."""
     _need("openssl")
