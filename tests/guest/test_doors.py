@@ -1,4 +1,4 @@
-"""Entry points: `mn --custom`, the shell, the doctor, calibration, the build."""
+"""Entry points: `mn --custom`, the shell, the doctor, calibration, the build, the fork server."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plans import plan_with, run_folder, shell
+from support.plans import plan_with, run_folder, said_in_guest, shell
 from support.running import ROOT, twoway
 
 from twoway.backends import doctor, uml
@@ -23,6 +23,8 @@ from twoway.guest.cache import Guest
 from twoway.guest.source import kernel_source
 from twoway.paths import PROFILES, TOPOLOGIES
 from twoway.runs.manifest import LOCK
+
+# Entry points: `mn --custom`, the shell, the doctor, calibration, the build.
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
@@ -225,3 +227,39 @@ def test_schema_describes_every_field() -> None:
     for section in ("Flow", "Stack", "Predicted", "Claimed", "Found", "Source", "Observe"):
         for name, field in schema["$defs"][section]["properties"].items():
             assert field.get("description"), f"{section}.{name}"
+
+
+# The fork server loads ip and tc once for all nodes (vm/guest/fork_server.c).
+
+# Two namespaces whose interfaces of one name have different numbers; a batch between them fails.
+SCRIPT = """
+set -e
+ip netns add one; ip netns add two
+ip -netns two link add before type dummy
+for each in one two; do ip -netns $each link add made type dummy; done
+/mnt/venv/bin/python -I -S - > /mnt/run/said <<'END'
+import sys
+sys.path.insert(0, "/mnt/twoway/vm/guest")
+from pathlib import Path
+from fork_server import ForkServer
+server = ForkServer(["env", "OF=env", "ip", "-json", "-batch", "-"])
+for name in ("one", "two"):
+    print(server.run(Path("/run/netns", name), "link set made up\\nlink show made\\n"))
+    print(server.run(Path("/run/netns", name), "link show missing\\n"))
+print(server.run(Path("/run/netns/none"), "link show made\\n"))
+END
+"""
+
+
+def test_each_batch_is_a_process_of_its_own(guest: Guest, tmp_path: Path) -> None:
+    """A batch inherits no state, output or failure of the batch before."""
+    one, failed, two, again, nowhere = map(eval, said_in_guest(guest, tmp_path / "run", SCRIPT))
+    for code, out, err in (one, two):
+        (link,) = json.loads(out)
+        assert (code, err, link["ifname"]) == (0, "", "made")
+        assert "UP" in link["flags"]
+    assert json.loads(one[1])[0]["ifindex"] != json.loads(two[1])[0]["ifindex"]
+    assert failed == again
+    assert failed[0] == 1
+    assert 'Device "missing" does not exist.' in failed[2]
+    assert nowhere[0] == 1

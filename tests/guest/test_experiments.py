@@ -1,5 +1,6 @@
-"""End to end on the real kernel: points of shipped experiments, and a small one."""
+"""End to end on the real kernel: points of shipped experiments, and small ones."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,16 @@ from twoway.contract.verdicts import Row
 from twoway.description import referred
 from twoway.description.point import point_names
 from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
 from twoway.measure.real_time import ClockError
+from twoway.paths import PROFILES, TOPOLOGIES
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 
 pytestmark = pytest.mark.usefixtures("guest")
+
+
+# End to end on the real kernel: points of shipped experiments, and a small one.
 
 EXPERIMENTS = all_ids()
 
@@ -130,3 +136,16 @@ def test_a_wait_in_a_later_queue_is_no_delay_of_the_host(tmp_path: Path) -> None
     """If packets wait in two queues of a path, the host delay in virtual time is still 0 ns."""
     folder = carry_out("dtm-fig2", tmp_path / "results")
     assert ClockError(Analysis(folder)).round_trip_ns == 0
+
+
+# A topology and a profile beside an experiment's file, in a run.
+
+
+def test_a_run_of_files_outside_the_checkout(tmp_path: Path) -> None:
+    """The guest builds a topology from the plan alone, and all checks hold."""
+    program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
+    (tmp_path / "mine.py").write_text(program)
+    shutil.copy(PROFILES / "atm-131mbit.yml", tmp_path / "my-line.yml")
+    document = {**SMALL, "topology": {"name": "mine"}, "profile": "my-line"}
+    found = compute(Analysis(carry_out(write_experiment(tmp_path, document), tmp_path / "results")))
+    assert {row.verdict for row in found.fidelity} == {Verdict.PASS}

@@ -1,7 +1,8 @@
-"""The role `results` on this machine: no file of a host's user becomes a command of root's."""
+"""Bundles and gathered runs of a lab."""
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from support.lab.playing import PLAYBOOKS, Played, play
+from support.running import ROOT
 from support.synthetic_run import write_run
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root"),
-]
+from twoway.lab import bundles
+
+# The role `results` on this machine: no file of a host's user becomes a command of root's.
 
 USER = "nobody"
 RUN = "one@x=1/20000101-000000-000000"
@@ -53,6 +54,8 @@ def _gather(data: Path) -> Played:
     return play(str(playbook.with_suffix("")), inventory, "-e", json.dumps(variables))
 
 
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root")
 def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
     """A folder named like an option of `pack` is not fetched, and the run beside it is."""
     hostile = host / "results" / f"--to={host.name}" / "authorized_keys"
@@ -65,6 +68,8 @@ def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
     assert [path.name for path in host.iterdir()] == ["results"]
 
 
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root")
 def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
     """If a run has a file that its user may not read, no run of that user is fetched."""
     secret = host / "results" / RUN / "secret"
@@ -76,6 +81,8 @@ def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
     assert [*(host.parent / "gathered").iterdir()] == []
 
 
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root")
 def test_runs_of_root_are_gathered_beside_the_users(host: Path) -> None:
     """`collect.yml` fetches the runs of `native`, which are root's and only root may read."""
     native = "one@x=2/20000101-000000-000000"
@@ -90,3 +97,25 @@ def test_runs_of_root_are_gathered_beside_the_users(host: Path) -> None:
     assert played.status == 0, played.said
     gathered = sorted(folder.glob("gathered/*/*"))
     assert gathered == [folder / "gathered" / RUN, folder / "gathered" / native]
+
+
+# The archives for lab hosts.
+
+
+@pytest.mark.long
+def test_an_environment_has_the_code_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an edit of capture-analysis the next environment contains the edited file."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / "capture-analysis", checkout / "capture-analysis")
+    for name in ("pyproject.toml", "uv.lock"):
+        shutil.copy(ROOT / name, checkout / name)
+    monkeypatch.setattr(bundles, "ROOT", checkout)
+    edited = checkout / "capture-analysis/capture_analysis/errors.py"
+    for remark in ("", "# edited\n"):
+        edited.write_text(edited.read_text() + remark)
+        bundles._make_environment(tmp_path / "environment")
+        (installed,) = tmp_path.glob("environment/lib/*/site-packages/capture_analysis/errors.py")
+        assert installed.read_text() == edited.read_text()
+        shutil.rmtree(tmp_path / "environment")
