@@ -67,7 +67,7 @@ manual: setup ## the manual of capture-analysis, with pictures of a run, into re
 pictures: setup ## the pictures of README and the site, into docs/assets
 	@$(BIN)/python docs/pictures.py
 
-docs: setup docs-env notebook-env ## all documents as a site, with a generated reference and notebooks that it runs, into results/docs
+docs: setup docs-env notebook-env ## all documents as a site, with a generated reference and notebooks that it runs (SHORT=1: does not run), into results/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo results/docs/index.html
 
