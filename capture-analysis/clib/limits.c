@@ -176,6 +176,20 @@ static void arrive(struct walk *walk, size_t direction, struct ca_waits *kept, i
 	}
 }
 
+/*
+ * Whether an ACK tells the sender what the last one does. If it rides on data it is then not queued:
+ * a half that only receives would queue an ACK for each packet of the other.
+ */
+static bool repeats(const struct walk *walk, const struct ca_waits *kept, int64_t acked, int64_t edge)
+{
+	const struct ca_coming *newest;
+
+	if (kept->oldest < 0)
+		return acked <= kept->acked && edge == kept->edge;
+	newest = &walk->coming->rows[kept->newest];
+	return acked <= newest->acked && edge == newest->edge;
+}
+
 /* Takes the acknowledgement of a packet, for the data of the other half. */
 static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_waits *kept,
 		     struct ca_spent *spent)
@@ -189,8 +203,8 @@ static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_
 
 	if (block_is_data(block, row) && acked >= kept->sent)
 		kept->heard_ns = time_ns;
-	if (!pure && acked <= kept->acked && edge == kept->edge)
-		return;			/* it says nothing new */
+	if (!pure && repeats(walk, kept, acked, edge))
+		return;
 	if (!is_near(walk->facts, direction)) {
 		expect(walk, direction, kept, (struct ca_coming){ time_ns, acked, edge, -1 });
 		return;

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN
 from capture_analysis.facts.directions import Block
+from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Tracker
@@ -270,6 +271,19 @@ def test_causes_divide_all_of_the_time(
                 assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
                     zip(CAUSES, by_hand, strict=True)
                 )
+
+
+def test_a_half_that_only_receives_keeps_no_packets() -> None:
+    """Data that acknowledge nothing new are not kept, however many there are."""
+    script = Script(20 * MS, 20 * MS)
+    for number in range(1000):
+        script.data(0, 100 * MS + number, MSS)
+    capture = script.captured()
+    block = Block(capture.whole, Tracker().track(capture.whole, capture.flows), Facts.unknown(2))
+    block.facts.tap_at[:] = 0, 1
+    times = WaitingTimes(near=False)
+    times.add(block)
+    assert times._coming._taken <= 2
 
 
 def timed_out(turns: int, flags: int = 0) -> Script:

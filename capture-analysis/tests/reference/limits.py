@@ -84,7 +84,8 @@ class _Sender:
         pure = tracked.kind[row] in _ACKS
         if tracked.kind[row] in _DATA and acked >= self.sent:
             self.heard_ns = time_ns
-        if not pure and acked <= self.acked and edge == self.edge:
+        told = self.coming[-1][1:] if self.coming else (self.acked, self.edge)
+        if not pure and acked <= told[0] and edge == told[1]:
             return
         if not self.near:
             later_ns = int(1.1 * self.loop_ns + 1e6)
