@@ -43,6 +43,7 @@ CLAIMED: dict[str, Any] = {
     "where": "nowhere",
     "metric": "efficiency.left",
     "value": 0.55,
+    "print": "digits",
     "precision": 0.5,
     "reading": "a share",
 }

@@ -19,7 +19,7 @@ from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.messages import say
 
 # The standards of claims, in words.
-_FORMS = {"number": "numbers in print", "formula": "formulas", "words": "in words"}
+_FORMS = {"digits": "numbers in print", "formula": "formulas", "words": "in words"}
 HELP = "the reproduction report: `sweep`, and everything compared with the papers"
 
 

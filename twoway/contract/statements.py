@@ -80,8 +80,9 @@ class Differs(Record):
     )
 
 
-# The statements to compare with, the strictest first.
-Form = Literal["number", "formula", "words"]
+# The statements to compare with, the strictest first: a number in print, in digits or spelled out;
+# the paper's formula; words.
+Form = Literal["digits", "formula", "words"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
@@ -96,6 +97,10 @@ class Claim(Statement):
     formula: bool = Field(
         default=False, description="true if the paper's own formula gives the value or bound"
     )
+    print: Form | None = Field(
+        default=None,
+        description="the form in print; null: `formula` if one gives it, `words` for a bound",
+    )
     against: str | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here minus the metric "
@@ -105,10 +110,10 @@ class Claim(Statement):
 
     @property
     def form(self) -> Form:
-        """The claim's kind: a printed number, the paper's formula, or words and a bound of ours."""
-        if self.formula:
-            return "formula"
-        return "words" if self.value is None else "number"
+        """The form in print: a number, the paper's formula, or words and a bound of ours."""
+        if self.print or self.formula:
+            return self.print or "formula"
+        return "words" if self.value is None else "digits"
 
 
 class Finding(Statement):

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Sequence
 from twoway.contract.statements import label
 from twoway.description.experiment import Experiment
 from twoway.description.matrix import AxisValues, matches, point_name, points, without
-from twoway.description.statements import At, Claimed, Found, Known, Predicted, Statement
+from twoway.description.statements import (
+    At,
+    Claimed,
+    DiffersAt,
+    Found,
+    Known,
+    Predicted,
+    Statement,
+)
 
 
 def statement_problems(experiment: Experiment) -> list[str]:
@@ -83,14 +91,28 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
     if claim.has_formula and experiment.theory is None:
         yield ': "printed", but the file names no theory'
+    yield from _form_problems(claim)
     yield from _known_problems("differs", claim.differs, claim, experiment)
     for index, differs in enumerate(claim.differs):
-        if differs.not_comparable and differs.explained_by:
-            yield f".differs.{index}.explained_by: not allowed for metrics that are not comparable"
-        if bool(differs.removes) != bool(differs.explained_by):
-            yield f".differs.{index}.removes: goes with `explained_by`; give both or none"
-        if differs.chance and not differs.explained_by:
-            yield f".differs.{index}.chance: needs `explained_by`, the run in which the claim holds"
+        yield from (f".differs.{index}{problem}" for problem in _differs_problems(differs))
+
+
+def _form_problems(claim: Claimed) -> Iterator[str]:
+    if isinstance(claim.value, float) and claim.print is None:
+        yield ".print: required beside a number: digits, formula or words"
+    if claim.has_formula and claim.print not in (None, "formula"):
+        yield f".print: the paper's formula gives this value or bound, got {claim.print}"
+
+
+def _differs_problems(differs: DiffersAt) -> Iterator[str]:
+    if differs.not_comparable and differs.explained_by:
+        yield ".explained_by: not allowed for metrics that are not comparable"
+    if bool(differs.removes) != bool(differs.explained_by):
+        yield ".removes: goes with `explained_by`; give both or none"
+    if not differs.chance and any(each.endswith(".start_s") for each in differs.removes):
+        yield ".chance: must be true, because another start explains nothing"
+    if differs.chance and not differs.explained_by:
+        yield ".chance: needs `explained_by`, the run in which the claim holds"
 
 
 def _known_problems(

@@ -11,7 +11,15 @@ from typing import Annotated, Literal, TypeVar, cast
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, text
-from twoway.contract.statements import Claim, Contradicted, Differs, Finding, Prediction, label
+from twoway.contract.statements import (
+    Claim,
+    Contradicted,
+    Differs,
+    Finding,
+    Form,
+    Prediction,
+    label,
+)
 from twoway.description.matrix import AxisValues, Label, Matrix, matches, point_name, without
 
 At = dict[Name, Label | list[Label]]
@@ -165,7 +173,7 @@ class DiffersAt(Known):
         default=[],
         description="the only parameters in which that run differs from this one, by "
         "their paths as "
-        "`twoway compare` prints them; a path covers all paths below it",
+        "`twoway compare` prints them",
     )
     chance: bool = Field(
         default=False,
@@ -217,6 +225,11 @@ class Claimed(Statement):
         default=None,
         description="an upper bound, in place of a value; `printed`: the paper's own formula",
     )
+    print: Form | None = Field(
+        default=None,
+        description="the form in print, required beside a number: `digits` (or a number spelled "
+        "out), `formula` or `words` whose number is ours; a bound has words by default",
+    )
     against: Run | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here minus the metric "
@@ -242,6 +255,7 @@ class Claimed(Statement):
             metric=metric,
             value=printed[metric] if self.value == "printed" else self.value,
             formula=self.has_formula,
+            print=self.print,
             tolerance=self.precision,
             at_least=self.at_least,
             at_most=printed[metric] if self.at_most == "printed" else self.at_most,

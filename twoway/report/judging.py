@@ -199,7 +199,7 @@ def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verd
 
 def _own_formula(said: Claim, here: Measured, elsewhere: Lookup) -> Bounds | None:
     """Return the result of the paper's formula if its text has a number; None without one."""
-    if (said.form, said.by) != ("number", "paper"):
+    if (said.form, said.by) != ("digits", "paper"):
         return None
     value = _printed(here, said.metric)
     if said.against:

@@ -64,8 +64,7 @@ def _not_isolated(here: Described, run: str, removes: Sequence[str]) -> Iterator
     except SpecError:
         return  # reported above
     differing = parameters([here, there])
-    named = {path: {p for p in differing if f"{p}.".startswith(f"{path}.")} for path in removes}
-    if more := [path for path in differing if not any(path in each for each in named.values())]:
+    if more := [path for path in differing if path not in removes]:
         yield f"{run} differs in more than it removes: {', '.join(more)}"
-    if idle := [path for path, found in named.items() if not found]:
-        yield f"{run} does not differ in {', '.join(idle)}, which it should remove"
+    if idle := [path for path in removes if path not in differing]:
+        yield f"{run} does not differ in {', '.join(idle)}, which it should remove: name each value"

@@ -30,7 +30,9 @@ FOUND: dict[str, Any] = {
 # The same finding over the axis: a list of results for each window.
 DRAWN: dict[str, Any] = {**FOUND, "over": "window", "measured": {"": [[0.5, 0.6], 0.7]}}
 TIMES = ["experiment.duration_s", "experiment.warm_up_s"]
-ISOLATED = {"why": "x", "removes": ["experiment.flows"]}
+REASON = "experiment.flows.right.window_packets"
+BY, START = {"explained_by": "kalampoukas-5.2"}, "experiment.flows.right.start_s"
+ISOLATED = {"why": "x", "removes": [REASON]}
 AT_8 = {"at": {"window": 8}}
 ON_RECORD = {"why": "x", "since": "2026-11-24"}
 
@@ -116,6 +118,18 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         (
             {"claims": [{**CLAIMED, "differs": [{"why": "x", "chance": True}]}]},
             "claims.0.differs.0.chance: needs `explained_by`, the run in which the claim holds",
+        ),
+        (
+            {"claims": [{**CLAIMED, "print": None}]},
+            "claims.0.print: required beside a number: digits, formula or words",
+        ),
+        (
+            {"theory": "kalampoukas", "claims": [{**CLAIMED, "value": "printed"}]},
+            "claims.0.print: the paper's formula gives this value or bound, got digits",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{**ISOLATED, **BY, "removes": [START]}]}]},
+            "claims.0.differs.0.chance: must be true, because another start explains nothing",
         ),
         (
             {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
@@ -247,14 +261,16 @@ def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
 
 
 def test_a_claim_is_held_to_a_number_a_formula_or_words(tmp_path: Path) -> None:
-    """A number in `value` is printed, the word `printed` is a formula, and a bound is in words."""
-    formula = {**CLAIMED, "value": "printed"}
-    words = {**CLAIMED, "value": None, "precision": None, "at_most": 1}
+    """`print` is a claim's form; without it a formula is one, as a bound too, and a bound words."""
+    free = {**CLAIMED, "print": None, "value": None, "precision": None}
+    formula = {**CLAIMED, "print": None, "value": "printed"}
+    bounds = [{**free, "at_most": "printed"}, {**free, "at_most": 1}]
+    figures = {**free, "at_most": 0.15, "print": "digits"}
     path = write_experiment(
-        tmp_path, {**SMALL, "theory": "kalampoukas", "claims": [CLAIMED, formula, words]}
+        tmp_path, {**SMALL, "theory": "kalampoukas", "claims": [CLAIMED, formula, *bounds, figures]}
     )
     found = [claim.form for claim in load_point(str(path)).claims]
-    assert found == ["number", "formula", "words"]
+    assert found == ["digits", "formula", "formula", "words", "digits"]
 
 
 def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
@@ -305,7 +321,7 @@ def test_what_a_claim_refers_to_exists(
     """A missing run or metric that should explain a difference is named."""
     claim = {
         **CLAIMED,
-        "differs": [{"why": "x", "removes": ["experiment.flows", *TIMES], **differs}],
+        "differs": [{"why": "x", "removes": [REASON, *TIMES], **differs}],
     }
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
     (found,) = reference_problems(point)
@@ -325,20 +341,20 @@ MORE = "differs in more than it removes: "
 @pytest.mark.parametrize(
     ("removes", "problems"),
     [
-        (["experiment.flows", *TIMES], []),
-        (["experiment.flows.right.window_packets", *TIMES], []),
-        (TIMES, [f"{MORE}experiment.flows.right.window_packets"]),
+        ([REASON, *TIMES], []),
+        (TIMES, [f"{MORE}{REASON}"]),
+        (["experiment.flows", *TIMES], [f"{MORE}{REASON}", "not differ in experiment.flows, "]),
         (["experiment.flow"], [f"{MORE}experiment.duration_s, experiment.warm_up_s, ", "flow, "]),
         (
-            ["experiment.flows", "experiment.stack", *TIMES],
-            ["does not differ in experiment.stack, which it should remove"],
+            [REASON, "experiment.stack", *TIMES],
+            ["does not differ in experiment.stack, which it should remove: name each value"],
         ),
     ],
 )
 def test_a_run_that_explains_removes_the_reason_alone(
     tmp_path: Path, removes: list[str], problems: list[str]
 ) -> None:
-    """An explaining run must differ in each parameter that it removes, and in no other."""
+    """An explaining run differs in each value that `removes` has in full, and in no other."""
     differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
     claim = {**CLAIMED, "differs": [differs]}
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))

@@ -144,7 +144,7 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
     paper, beyond = document["papers"]
     assert (paper["title"], paper["claims"], paper["differs, unexplained"]) == (PAPER, 1, 1)
     assert (paper["predictions"], paper["kept"]) == (6, 0)
-    assert (paper["forms"]["number"]["claims"], paper["forms"]["words"]["claims"]) == (1, 0)
+    assert (paper["forms"]["digits"]["claims"], paper["forms"]["words"]["claims"]) == (1, 0)
     (swept,) = paper["experiments"]
     assert (swept["pass"], swept["speed"], swept["command"]) == (False, 5.0, "twoway run swept")
     assert (tmp_path / "site" / swept["points"][0]["run"]).is_dir()
@@ -176,7 +176,7 @@ def test_a_claim_counts_by_paper_and_by_the_strictest_form(
     write_site(folders, tmp_path / "site", 83)
     with (tmp_path / "site/claims.csv").open() as file:
         (row,) = csv.DictReader(file)
-    assert (row["paper"], row["form"]) == (PAPER, "number")
+    assert (row["paper"], row["form"]) == (PAPER, "digits")
     for run in folders[:-1]:
         edit_json(run / VERDICTS, lambda v: v["claims"][1].update({"formula": True}))
     document = write_site(folders, tmp_path / "site", 83)
