@@ -42,9 +42,12 @@ def revisions() -> dict[str, str]:
 def merge(reported: Path) -> None:
     """Take the lines of a report's numbers, and drop those of points that no longer exist.
 
-    If the report has every point, summary.json has its machine and versions.
+    Runs repeat to the digit: a metric that the report lacks, because no experiment in it refers to
+    it, keeps its number. If the report has every point, summary.json has its machine and versions.
     """
-    lines = {line["point"]: line for line in (*_lines(_NUMBERS), *_lines(reported / "numbers"))}
+    lines: dict[str, dict[str, Any]] = {}
+    for line in (*_lines(_NUMBERS), *_lines(reported / "numbers")):
+        lines[line["point"]] = {**lines.get(line["point"], {}), **line}
     texts: dict[Path, list[str]] = {}
     for name in all_ids():
         kept = [lines[point] for point in point_names(name) if point in lines]

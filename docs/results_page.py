@@ -14,6 +14,7 @@ from results_kept import RESULTS, kept_numbers, paper_of, revisions
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
+from twoway.contract.statements import FORMS
 from twoway.contract.verdicts import PredictionRow
 from twoway.description.matrix import full_name, points, without
 from twoway.description.point import find_source, point_names
@@ -105,14 +106,19 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _claims() -> list[str]:
-    counts: dict[str, Counter[str]] = {}
-    for row in _rows("claims.csv"):
-        counts.setdefault(row["paper"], Counter())[row["verdict"]] += 1
-    table = ["## Claims by verdict", "", f"| paper | {' | '.join(_VERDICTS)} |"]
-    table += ["|---" * (len(_VERDICTS) + 1) + "|"]
-    for paper, count in sorted(counts.items()):
-        assert not count.keys() - set(_VERDICTS), count
-        table.append(f"| {paper} | {' | '.join(str(count[verdict]) for verdict in _VERDICTS)} |")
+    """Count claims by verdict, and those that agree by their form in print."""
+    rows = _rows("claims.csv")
+    assert {row["verdict"] for row in rows} <= set(_VERDICTS)
+    forms = (f"{form} that agree" for form in FORMS)
+    table = ["## Claims by verdict", "", f"| paper | {' | '.join((*_VERDICTS, *forms))} |"]
+    table += ["|---" * (1 + len(_VERDICTS) + len(FORMS)) + "|"]
+    for paper in (*sorted({row["paper"] for row in rows}), "all"):
+        found = [row for row in rows if paper in (row["paper"], "all")]
+        cells = [str(sum(row["verdict"] == verdict for row in found)) for verdict in _VERDICTS]
+        for form in FORMS:
+            verdicts = [row["verdict"] for row in found if row["form"] == form]
+            cells.append(f"{verdicts.count(_VERDICTS[0])} of {len(verdicts)}" if verdicts else "")
+        table.append(f"| {paper} | {' | '.join(cells)} |")
     return [*table, ""]
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import results_kept
@@ -15,6 +16,7 @@ from support.running import ROOT
 
 from twoway.commands.options import all_ids
 from twoway.description.point import point_names
+from twoway.report.papers_tables import write_claims
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[a-z]*.md"))
 TRACKED = subprocess.run(
@@ -151,6 +153,15 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 def test_the_page_of_results_is_generated() -> None:
     """docs/results/README.md equals the output of `make results-page`."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
+
+
+@pytest.mark.slow
+def test_kept_claims_are_todays(tmp_path: Path) -> None:
+    """claims.csv has the verdicts of kept numbers and today's files."""
+    write_claims(tmp_path / "claims.csv", results_kept.kept_claims())
+    kept = (results_kept.RESULTS / "claims.csv").read_text(encoding="utf-8")
+    assert (tmp_path / "claims.csv").read_text(encoding="utf-8") == kept
+    assert "other run missing" not in kept
 
 
 def test_a_kept_line_is_of_a_clean_revision(monkeypatch: pytest.MonkeyPatch) -> None:
