@@ -7,6 +7,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.kept_results import kept_numbers
 
 from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
@@ -252,6 +253,28 @@ def test_start_up_ends_where_fixed_windows_begin() -> None:
     assert ramp["busy_period_segments.forward"] == 28
     assert ramp["busy_period_growth.forward"] == 2
     assert not [name for name in ramp if name.startswith("queue")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kalampoukas-3.3@delay=8,window=16,opposite=1",
+        "kalampoukas-3.4@delay=1,opposite=1",
+        "kalampoukas-theorems@ack_bytes=40,window=14,rate=73.44,delay=2",
+    ],
+)
+def test_a_start_of_a_microsecond_decides_a_segment(name: str) -> None:
+    """The kept queue is a segment above the model's, whose connections start in one instant.
+
+    With 1.28 us between them, as in the run of `kalampoukas-theorems`, the model has that segment.
+    """
+    setup, metric = _setup(name), "queue_peak_data.forward"
+    left, right = setup.connections
+    later = right.model_copy(update={"start_ns": right.start_ns + 1280})
+    kept = kept_numbers()[name][metric]
+    assert kept
+    assert predict("kalampoukas", setup)[metric] == kept - 1
+    assert predict("kalampoukas", replace(setup, connections=(left, later)))[metric] == kept
 
 
 def test_the_bound_is_a_segment_above_the_lemmas() -> None:
