@@ -13,7 +13,17 @@ pytestmark = pytest.mark.usefixtures("guest")
 GUIDE = "linux-questions.md"
 
 
-NAMES = ["sysctl", "qdisc", "access", "classes", "option", "black_hole", "cellular", "commands"]
+NAMES = [
+    "sysctl",
+    "qdisc",
+    "access",
+    "classes",
+    "option",
+    "black_hole",
+    "cellular",
+    "handover",
+    "commands",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

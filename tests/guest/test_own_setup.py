@@ -88,3 +88,25 @@ def test_what_a_router_changes_fails_no_run(
     assert "reverse: worst departure error, ns" in [
         each.check for each in found.fidelity if each.verdict is Verdict.PASS
     ]
+
+
+def test_routes_change_and_change_back(tmp_path: Path) -> None:
+    """Each packet passes the queue to which the routes of its time lead, and its checks hold."""
+    line = {"rate_mbit": 20, "delay_ms": 10, "queue_packets": 50}
+    directions = {f"{n}-{to}": {**line} for n in ("first", "second") for to in ("up", "down")}
+    directions["second-down"] |= {"rate_mbit": 8, "aqm": "fq_codel"}
+    routes = [
+        {"to": "h1", "via": via, "at_s": at} for via, at in (("b", 0.6), ("a", 1.2), ("b", 1.5))
+    ]
+    found = judged(
+        tmp_path,
+        {
+            "topology": {"name": "two_ways"},
+            "profile": {"directions": directions},
+            "flows": [{**FLOW, "from": "h2", "to": "h1"}],
+            "routers": {"r1": {"routes": [{**routes[0], "to": "h2"}]}, "r2": {"routes": routes}},
+        },
+    )
+    assert [row.check for row in found.fidelity if row.verdict is not Verdict.PASS] == []
+    checks = {row.check.partition(":")[0]: row for row in found.fidelity if "samples" in row.check}
+    assert checks.keys() == directions.keys()

@@ -89,6 +89,13 @@ class Framing(Model):
         return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
 
 
+class Rerouted(Record):
+    """Routes of a queue's router, from a time on."""
+
+    at_ns: Nanoseconds = Field(description="time of the change, ns on the plan's clock")
+    routes: dict[Prefix, str] = Field(description="as the queue's ways_out")
+
+
 class Queue(Record, Framing):
     """A bottleneck queue: its place, its link and the taps around it."""
 
@@ -117,6 +124,9 @@ class Queue(Record, Framing):
         description="interfaces by destination prefix, of which the longest match decides where "
         "packets leave the queue's router; `lo` for packets to the router; null in older "
         "runs",
+    )
+    rerouted: tuple[Rerouted, ...] = Field(
+        default=(), description="changes of ways_out during the traffic, by time"
     )
     delay_ns: Duration = Field(description="the longest propagation delay behind the queue")
     leaves_at_start: bool = Field(

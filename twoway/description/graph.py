@@ -1,13 +1,15 @@
 """A topology as a plain graph: nodes, links, routes, and the places of queues and delays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 
+from twoway.contract.network import whole_ns
 from twoway.contract.routing import Routes
 from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.recorded import NodeCommand
+from twoway.description.stack import RouteChange
 from twoway.description.switching import Segments
 from twoway.errors import SpecError
 from twoway.links.interface import Interface
@@ -101,6 +103,25 @@ class Graph:
         if not ipv6:
             return ways
         return ways | {str(network_in_ipv6(IPv4Network(each))): ways[each] for each in ways}
+
+    def rerouted(
+        self, node: str, changes: Iterable[RouteChange], *, ipv6: bool
+    ) -> Iterator[tuple[int, dict[str, tuple[Interface, str]]]]:
+        """List changes of a node's routes by time: interfaces and gateways by destination.
+
+        Times count in ns from the start of traffic.
+        """
+        for change in sorted(changes, key=lambda each: each.at_s):
+            out = next(i for i in self.of(node) if i.peer_node == change.via)
+            gateway = self.peer(out).ip
+            yield (
+                whole_ns(change.at_s),
+                {
+                    str(ip_network(address_in(i.ip, ip))): (out, str(address_in(gateway, ip)))
+                    for i in self.of(change.to)
+                    for ip in ((4, 6) if ipv6 else (4,))
+                },
+            )
 
     def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
         """Return a host's address in a version of IP: that of its first interface."""

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.network import CHANGE_NS, Connection, whole_ns
 from twoway.description.graph import Graph, PlacedQueue
+from twoway.description.stack import RouterSettings
 from twoway.description.sysctls import Sysctls
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
@@ -115,8 +116,26 @@ def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> It
 def _host_problems(change: HostSysctls, of: Surroundings) -> Iterator[str]:
     if change.host not in of.graph.hosts:
         yield f'.host: no host "{change.host}"; there are {", ".join(of.graph.hosts)}'
-    if whole_ns(change.at_s) + CHANGE_NS > whole_ns(of.duration_s):
-        yield f".at_s: must be below duration_s ({of.duration_s:g}), got {change.at_s:g}"
+    yield from _late(change.at_s, of)
+
+
+def _late(at_s: float, of: Surroundings) -> Iterator[str]:
+    if whole_ns(at_s) + CHANGE_NS > whole_ns(of.duration_s):
+        yield f".at_s: must be below duration_s ({of.duration_s:g}), got {at_s:g}"
+
+
+def route_problems(routers: Mapping[str, RouterSettings], of: Surroundings) -> Iterator[str]:
+    """List changes of routes to hosts or neighbours that the topology does not have."""
+    for router, settings in routers.items():
+        neighbours = [interface.peer_node for interface in of.graph.of(router)]
+        for number, each in enumerate(settings.routes):
+            where = f"routers.{router}.routes.{number}"
+            if each.to not in of.graph.hosts:
+                yield f'{where}.to: no host "{each.to}"; there are {", ".join(of.graph.hosts)}'
+            if each.via not in neighbours:
+                known = ", ".join(neighbours)
+                yield f'{where}.via: no neighbour "{each.via}"; {router} has {known}'
+            yield from (f"{where}{problem}" for problem in _late(each.at_s, of))
 
 
 def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:

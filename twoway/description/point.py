@@ -20,7 +20,7 @@ from twoway.description.connections import make_connections, make_datagram_flows
 from twoway.description.experiment import Experiment, Flow, Named, Profile
 from twoway.description.figures import figure_problems
 from twoway.description.graph import Graph
-from twoway.description.interventions import Surroundings, intervention_problems
+from twoway.description.interventions import Surroundings, intervention_problems, route_problems
 from twoway.description.matrix import (
     AxisValues,
     changes,
@@ -325,7 +325,10 @@ def make_point(
     named = {connection.name: connection for connection in connections}
     around = Surroundings(experiment.duration_s, named, graph, directions)
     problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
-    problems += intervention_problems(experiment.interventions, around)
+    problems += (
+        *intervention_problems(experiment.interventions, around),
+        *route_problems(experiment.routers, around),
+    )
     if problems:
         raise SpecError([f"{where}: {each}" for each in problems])
     channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]

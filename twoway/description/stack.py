@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from twoway.contract.model import Model, text
+from twoway.contract.model import Model, Name, NonNegative, text
 from twoway.contract.network import IpVersion
 from twoway.description import own_setup
 from twoway.description.sysctls import Sysctls
@@ -142,9 +142,20 @@ class Stack(Model):
         return self.preset.partition("-")[2]
 
 
+class RouteChange(Model):
+    """Another way to a host, from a time on: a handover."""
+
+    to: Name = Field(description="the host that packets are for")
+    via: Name = Field(description="the neighbour that gets them")
+    at_s: NonNegative = Field(description="time of the change, after the traffic's start")
+
+
 class RouterSettings(Model):
     """The settings of one router."""
 
+    routes: Annotated[list[RouteChange], Field(max_length=1000)] = Field(
+        default=[], description="other ways to hosts, each from a time on, as after a handover"
+    )
     sysctls: Sysctls = Field(default={}, description="its sysctls by name")
     qdisc: Qdisc | None = Field(
         default=None,

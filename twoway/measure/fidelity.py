@@ -46,7 +46,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     set_up, found = analysis.run.set_up, analysis.run.routers_set_up
     for of_run in checks_of_links(RunCheck):
         rows += of_run(analysis)
-    if set_up:
+    rerouted = any(queue.rerouted for queue in analysis.run.queues)
+    if set_up or rerouted:
         rows = _unproven(rows)
     for direction, queue in analysis.queues.items():
         mine = [
@@ -55,7 +56,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
             _kernel_drops(analysis, direction, queue),
         ]
         for of_queue in checks_of_links(QueueCheck):
-            mine += of_queue(analysis, direction, queue, error)
+            behind = of_queue(analysis, direction, queue, error)
+            mine += _unproven(behind) if rerouted else behind
         changed = _changed(analysis, direction)
         rows += _unproven(mine) if changed or queue.queue.node in set_up else mine
         rows += changed

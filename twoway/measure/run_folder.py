@@ -26,7 +26,7 @@ from twoway.contract.guest_files import (
     read_document,
     read_netstat,
 )
-from twoway.contract.network import Connection, DatagramFlow, Queue, netstat_file
+from twoway.contract.network import CHANGE_NS, Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
 from twoway.links.element import Elements
 from twoway.manifest import (
@@ -103,7 +103,7 @@ class Run:
         self._joined: FlowTable | None = None
         # The address to which each lane's packets go.
         self._goals: list[str] = []
-        self._routes: dict[str, Routes] = {}
+        self._routes: dict[tuple[str, int], Routes] = {}
         self._numbers: dict[str, tuple[IntArray, IntArray]] = {}
         self._last_seen_ns = self._largest_bytes = self._connections_read = 0
         self._lanes: dict[str, Lanes] = {}
@@ -305,18 +305,31 @@ class Run:
                     f"{interface}: captured in both directions, by an older version"
                 )
             return packets
-        here = self._lanes_out(queue)[numbers_of(packets)]
+        numbers = numbers_of(packets)
+        routes = [queue.ways_out, *(change.routes for change in queue.rerouted)]
+        here, *later = (
+            self._leave_at(queue.interface, n, each)[numbers] for n, each in enumerate(routes)
+        )
+        if interface == queue.interface:  # what waited at a change leaves here after it
+            here = np.logical_or.reduce([here, *later])
+        elif later:
+            # What left at another queue's interface at any time never comes in there.
+            there = [self._leave_at(interface, n, each)[numbers] for n, each in enumerate(routes)]
+            for change, then in zip(queue.rerouted, later, strict=True):
+                since_ns = packets.time_ns - change.at_ns
+                here = np.where(since_ns < 0, here, then)
+                soon = (since_ns >= 0) & (since_ns < CHANGE_NS)
+                here[soon] = np.isin(packets.where(soon).key(), self.leaving(queue).key())
+            here &= ~np.logical_or.reduce(there)
         return packets if here.all() else packets.where(here)
 
-    def _lanes_out(self, queue: Queue) -> BoolArray:
-        """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
-        if queue.interface not in self._routes:
-            self._routes[queue.interface] = Routes(queue.ways_out or {})
-        routes = self._routes[queue.interface]
+    def _leave_at(self, interface: str, change: int, given: Mapping[str, str]) -> BoolArray:
+        """Mark the lanes whose packets leave at an interface after a change; shape (2 flows,)."""
+        routes = self._routes.setdefault((interface, change), Routes(given))
         flows = self._common.table if self._unread else self.flows
         for n in range(len(self._goals) // 2, len(flows)):
             self._goals += (flows.destination(n)[0], flows.source(n)[0])
-        out = {goal: routes.way_out(goal) == queue.interface for goal in set(self._goals)}
+        out = {goal: routes.way_out(goal) == interface for goal in set(self._goals)}
         return np.array([out[goal] for goal in self._goals], dtype=bool)
 
     @cached_property

@@ -87,6 +87,9 @@ def not_proven(point: Point) -> tuple[NotProven, ...]:
         what = f"that the network is as {', '.join(commands)} should make it"
         why = "each command ended with status 0, and nothing else is checked"
         found.append(NotProven(what=what, why=why))
+    if any(router.routes for router in experiment.routers.values()):
+        what = "the queues and losses of a flow after a change of routes"
+        found.append(NotProven(what=what, why="its metrics have those of its first way"))
     if receivers:
         what = f"when data have an ACK from {', '.join(receivers)}"
         why = "Linux delays, defers and compresses ACKs"

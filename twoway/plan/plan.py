@@ -18,6 +18,7 @@ from twoway.plan.setup import (
     host_counters,
     link_changes,
     queue_statistics,
+    route_changes,
     setup_steps,
 )
 from twoway.plan.shaping import changing_shapers, compile_profile
@@ -81,6 +82,7 @@ def build_plan(
         changes=(
             *link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
             *setting_changes(point),
+            *route_changes(point),
         ),
         user_programs=user_programs(point),
         teardown=(*queue_statistics(shapers), *host_counters(point), *outcomes(point)),

@@ -6,7 +6,7 @@ Every setting is read back.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from twoway.contract.network import CHANGE_NS, IpVersion, netstat_file
+from twoway.contract.network import CHANGE_NS, START_NS, IpVersion, netstat_file
 from twoway.contract.plan import (
     GUEST_BIN,
     Check,
@@ -301,6 +301,24 @@ def link_changes(changing: Iterable[tuple[int, Shaper]]) -> tuple[TimedCommand, 
         )
         for at_ns, node in sorted(lines)
     )
+
+
+def route_changes(point: Point) -> tuple[TimedCommand, ...]:
+    """List the commands that change routers' routes during the traffic, by time."""
+    found = [
+        TimedCommand(
+            node=node,
+            run=("ip", "route", "replace", goal, "via", gateway, "dev", out.name),
+            at_ns=START_NS + at_ns,
+            by_ns=START_NS + at_ns + CHANGE_NS,
+        )
+        for node, router in point.experiment.routers.items()
+        for at_ns, gates in point.graph.rerouted(
+            node, router.routes, ipv6=point.experiment.has_ipv6
+        )
+        for goal, (out, gateway) in gates.items()
+    ]
+    return tuple(sorted(found, key=lambda each: each.at_ns))
 
 
 def channel_recorders(shapers: Sequence[Shaper]) -> tuple[Program, ...]:

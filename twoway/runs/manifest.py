@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.files import digest_of, open_run_file, read_run_file
 from twoway.contract.guest_files import read_document
-from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
+from twoway.contract.network import START_NS, Ended, ProgramRun, Queue, Rerouted
 from twoway.contract.plan import ENDED, PLAN, Plan
 from twoway.description.addresses import address_in
 from twoway.description.point import Point, spec_document, spec_hash
@@ -137,9 +137,18 @@ def describe(point: Point) -> Described:
     )
 
 
+def _rerouted(point: Point, router: str, routes: Mapping[str, str]) -> Iterable[Rerouted]:
+    """List the routes of a router after each change."""
+    ipv6, settings = point.experiment.has_ipv6, point.experiment.routers.get(router)
+    for at_ns, new in point.graph.rerouted(router, settings.routes if settings else (), ipv6=ipv6):
+        routes = {**routes, **{goal: out.name for goal, (out, _) in new.items()}}
+        yield Rerouted(at_ns=START_NS + at_ns, routes=routes)
+
+
 def _queues(point: Point) -> Iterable[Queue]:
     for queue in point.graph.placed_queues:
         direction, interface = point.profile.directions[queue.direction], queue.interface
+        routes = point.graph.ways_out(interface.node, ipv6=point.experiment.has_ipv6)
         reallocations = f"qdisc/{interface.node}-reallocations.csv"
         yield Queue(
             direction=queue.name,
@@ -155,7 +164,8 @@ def _queues(point: Point) -> Iterable[Queue]:
             cell_bytes=direction.cell_bytes,
             cell_overhead_bytes=direction.cell_overhead_bytes,
             taps_in=tuple(i.name for i in point.graph.of(interface.node) if i != interface),
-            ways_out=point.graph.ways_out(interface.node, ipv6=point.experiment.has_ipv6),
+            ways_out=routes,
+            rerouted=tuple(_rerouted(point, interface.node, routes)),
             delay_ns=direction.delay_ns,
         )
 

@@ -92,3 +92,14 @@ def test_wide_has_every_qdisc_and_more_sysctls(tmp_path: Path, kernel: str) -> N
     hosts = {"h1": {"qdisc": "hhf", "stack": {"sysctls": {"net.mptcp.enabled": 1}}}}
     path = write_experiment(tmp_path, document("true", hosts=hosts, kernel=kernel))
     assert len(problems_of(str(path))) == (2 if kernel == "guest" else 0)
+
+
+def test_a_change_of_routes_is_of_the_topology(tmp_path: Path) -> None:
+    """A host, a neighbour or a time that a change of routes cannot have has a sentence."""
+    routes = [{"to": "h7", "via": "r2", "at_s": 1}, {"to": "h2", "via": "h2", "at_s": 2}]
+    path = write_experiment(tmp_path, {**LINUX, "routers": {"r1": {"routes": routes}}})
+    assert problems_of(str(path)) == [
+        'routers.r1.routes.0.to: no host "h7"; there are h1, h2',
+        'routers.r1.routes.1.via: no neighbour "h2"; r1 has h1, r2',
+        "routers.r1.routes.1.at_s: must be below duration_s (2), got 2",
+    ]
