@@ -12,6 +12,7 @@ from selenium.webdriver.common.by import By
 from support.running import ROOT, measure
 from support.warm_command import twoway
 
+import twoway as twoway_package
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.report.card import Card, card_table
 
@@ -119,6 +120,28 @@ def test_the_same_card_twice(scored: Path) -> None:
     assert done.stderr.count("(kept)") == 6
     assert done.stdout.splitlines() == card_table(_card(scored))
     assert [(scored / "results/score/small" / name).read_bytes() for name in files] == before
+
+
+def test_a_card_is_handed_on_with_its_runs(scored: Path, tmp_path: Path) -> None:
+    """One file has the card, its tables and its runs; runs that differ from it are refused."""
+    results, to = scored / "results", tmp_path / "card.html"
+    words = ("share", results / "score/small", "--results", results, "--to", to)
+    assert twoway(*words).returncode == 0
+    page = to.read_text("utf-8")
+    assert "/report.html" in page
+    assert 'download="card.csv" href="data:' in page
+    runs = twoway_package.load(to)
+    assert isinstance(runs, twoway_package.Sweep)
+    assert len(runs.runs) == 6
+    assert "aimd" in twoway("share", words[1], "--as", "mail").stdout
+    copy = tmp_path / "score/small"
+    copy.mkdir(parents=True)
+    text = (results / "score/small/card.json").read_text()
+    value = str(_card(scored).lines[0].cells["reno"].value)
+    (copy / "card.json").write_text(text.replace(f'"value":{value}', '"value":9.9'))
+    refused = twoway("share", copy, "--results", results, "--to", tmp_path / "no.html")
+    assert (refused.returncode, "runs are newer than the card" in refused.stderr) == (2, True)
+    assert not (tmp_path / "no.html").exists()
 
 
 def test_a_card_against_a_column_and_against_itself(scored: Path) -> None:

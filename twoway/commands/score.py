@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "controls",
         nargs="*",
         help="a control of the kernel, such as vegas; a C file or folder of a module that "
-        "registers one, such as ./tcp_mine.c; or one of QUIC, such as quic-cubic; the suite's own "
-        "columns are always included",
+        "registers one, such as ./tcp_mine.c; or one of QUIC, such as quic-cubic; each also on "
+        "another stack or kernel, as vegas+linux, vegas+newest; the suite's own columns are always "
+        "included",
     )
     parser.add_argument(
         "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
@@ -90,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         print(*card_table(card), *printed_table(card), sep="\n")
         if against:
             print(*comparison_table(against(card)), sep="\n")
+    say(card.runs_in_words, markup=False)
     for each in outcomes:
         if not each.good:
             say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)

@@ -11,18 +11,28 @@ from twoway.commands.options import RESULTS, add_options, shown
 from twoway.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from twoway.report.card import Card
     from twoway.report.results import Experiment
 
 HELP = (
-    "write a run, or all points of a sweep, into one file to hand on: a browser opens its page, "
-    "`twoway compare` and `twoway.load` read its runs"
+    "write a run, all points of a sweep, or a card with its runs, into one file to hand on: a "
+    "browser opens its page, `twoway compare` and `twoway.load` read its runs"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `share` to its parser."""
-    help_text = "a run's folder, a point, an identity, or an experiment: for a sweep all points"
+    help_text = (
+        "a run's folder, a point, an identity, or an experiment: for a sweep all points; or the "
+        "folder of a card, such as results/score/quick"
+    )
     parser.add_argument("run", help=help_text)
+    help_text = "print a card's rows in this form instead: plain ASCII of 72 columns for mail"
+    parser.add_argument("--as", dest="form", choices=("latex", "markdown", "mail"), help=help_text)
+    help_text = "with --as: rows with this word in their situation or metric; may be repeated"
+    parser.add_argument("--rows", action="append", default=[], metavar="WORD", help=help_text)
     help_text = (
         "include the captures, so that receivers can read series and packets and draw pictures"
     )
@@ -33,28 +43,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write a run, or the runs of a sweep, into one file with a page that shows them."""
+    """Write runs, or a card with its runs, into one file; or print rows of a card."""
     from twoway.errors import UsageError
     from twoway.manifest import captures_left_out, without_captures
     from twoway.measure.run_folder import manifest_of
-    from twoway.report.report import PAGE, analyse_run
+    from twoway.report.card import CARD, read_card
+    from twoway.report.card_text import card_text
+    from twoway.report.pages import PAGE
+    from twoway.report.report import analyse_run
     from twoway.report.results import read_results
-    from twoway.runs.finding import find_runs
+    from twoway.runs.finding import find_run, find_runs
     from twoway.runs.shared import SUFFIX, share_runs
 
-    folders = _of_one_matrix(find_runs(args.run, args.results))
+    card = None
+    if (place := Path(args.run)).suffix == ".json" or (place / CARD).is_file():
+        card = read_card(place)
+        if args.form:
+            print(card_text(card, args.form, args.rows), end="")
+            return 0
+        ids = {run for line in card.lines for cell in line.cells.values() for run in cell.runs}
+        folders = [find_run(each, args.results) for each in sorted(ids)]
+    else:
+        folders = _of_one_matrix(find_runs(args.run, args.results))
+    if args.form or (args.rows and not card):
+        raise UsageError(f"--as, --rows: are for a card, and {args.run:.80} is none")
     for folder in folders:
         if args.captures and without_captures(folder):
             said = captures_left_out(folder, manifest_of(folder).experiment.id)
             raise UsageError(f"--captures: {said}")
         if not (folder / PAGE).is_file():
             analyse_run(folder)
-    (experiment,) = read_results(folders)
-    name = experiment.results[0].id if len(folders) == 1 else experiment.id
+    if card:
+        name, page = card.suite, _card_page(card, folders)
+    else:
+        (experiment,) = read_results(folders)
+        alone = len(folders) == 1
+        name = experiment.results[0].id if alone else experiment.id
+        page = (folders[0] / PAGE).read_text("utf-8") if alone else _sweep_page(experiment)
     to = args.to or Path(f"{name}.shared{SUFFIX}")
     if to.suffix != SUFFIX:
         raise UsageError(f"--to: must end in {SUFFIX}, got {to}")
-    page = _sweep_page(experiment) if len(folders) > 1 else (folders[0] / PAGE).read_text("utf-8")
     share_runs(page, folders, to, captures=args.captures)
     say(f"{shown(to)}: {to.stat().st_size / 1e6:.1f} MB", markup=False)
     return 0
@@ -76,8 +104,33 @@ def _sweep_page(experiment: "Experiment") -> str:
 
     with TemporaryDirectory() as site:
         (path,) = write_sweep_pages([experiment], Path(site), _without_a_run(experiment))
-        page = path.read_text("utf-8")
-        for name in TABLES:
+        return _with_tables(path, TABLES)
+
+
+def _card_page(card: "Card", folders: list[Path]) -> str:
+    """Draw the page of a card, with its tables inside.
+
+    Raises: UsageError if the runs do not give the card's numbers.
+    """
+    from twoway.measure.run_folder import manifest_of
+    from twoway.report.card import refuse_other_runs
+    from twoway.report.card_page import TABLES, write_card
+    from twoway.report.results import read_results
+
+    of_one_matrix: dict[str, list[Path]] = {}  # a control of one's own has a matrix of its own
+    for folder in folders:
+        of_one_matrix.setdefault(repr(manifest_of(folder).experiment.matrix), []).append(folder)
+    experiments = [each for group in of_one_matrix.values() for each in read_results(group)]
+    refuse_other_runs(card, (run for each in experiments for run in each.results))
+    with TemporaryDirectory() as site:
+        return _with_tables(write_card(card, experiments, Path(site)), TABLES)
+
+
+def _with_tables(path: Path, tables: "Sequence[str]") -> str:
+    """Read a page, with the tables beside it inside."""
+    page = path.read_text("utf-8")
+    for name in tables:
+        if (path.parent / name).is_file():
             content = base64.b64encode((path.parent / name).read_bytes()).decode()
             data = f"data:application/octet-stream;base64,{content}"
             page = page.replace(f'href="{name}"', f'download="{name}" href="{data}"')

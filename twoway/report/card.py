@@ -154,6 +154,13 @@ class Card(Document):
         return max((len(c.runs) for line in self.lines for c in line.cells.values()), default=0)
 
     @property
+    def runs_in_words(self) -> str:
+        """The number of runs behind each number, in words."""
+        if self.repetitions > 1:
+            return f"each number is the median of {self.repetitions} runs with other seeds"
+        return "each number is of one run"
+
+    @property
     def has_printed(self) -> bool:
         """True if something is in print about a cell."""
         return any(cell.said for line in self.lines for cell in line.cells.values())
@@ -265,6 +272,19 @@ def read_card(path: Path) -> Card:
         return Card.read(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{error}: no card of `twoway score`") from error
+
+
+def refuse_other_runs(card: Card, results: Iterable[Result]) -> None:
+    """Raise UsageError if runs do not give the card's numbers: they are newer than the card."""
+    there = {result.id: result for result in results}
+    for line in card.lines:
+        for cell in line.cells.values():
+            runs = [there[each] for each in cell.runs]
+            if runs and _cell(line.metric, runs, "").value != cell.value:
+                raise UsageError(
+                    f"card of {card.suite}: {line.row} {line.at}: its runs are newer than the card",
+                    "`twoway score` makes the card again",
+                )
 
 
 def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:

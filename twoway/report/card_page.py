@@ -13,6 +13,7 @@ from twoway.report.card_plane import planes
 from twoway.report.results import Experiment
 
 PAGE, CSV, HARM_CSV = "index.html", "card.csv", "harm.csv"
+TABLES = (CARD, CSV, HARM_CSV)
 
 
 def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> Path:
@@ -20,7 +21,8 @@ def write_card(card: Card, experiments: Iterable[Experiment], folder: Path) -> P
 
     Returns: the page.
     """
-    links = {run.id: relpath(run.folder, folder) for each in experiments for run in each.results}
+    runs = [(run.id, run.folder) for each in experiments for run in each.results]
+    links = {name: relpath(pages.page_of(run), folder) for name, run in runs}
     card.write(folder / CARD)
     harms = harm_tables(card)
     tables = {CSV: csv_table(card)} | ({HARM_CSV: harm_csv(harms)} if harms else {})

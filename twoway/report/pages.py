@@ -34,6 +34,7 @@ from twoway.report.run_summary import RunSummary
 _PACKAGE = "twoway.report"
 _FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}
 _REPORT = "report.html.j2"
+PAGE = "report.html"
 # Report figures, by id, that stay readable with one line for each run.
 _OVERLAID = ("queues", "goodput", "cwnd", "rtt")
 _MOST_PICTURES = 24
@@ -44,6 +45,11 @@ def prepare() -> None:
     page_template.prepared(_REPORT, _PACKAGE, _FILTERS)
 
 
+def page_of(run: Path) -> Path:
+    """Return a run's page, or its folder if it has none."""
+    return run / PAGE if (run / PAGE).is_file() else run
+
+
 def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
     """Write a page from a template of this package (see pages.page_template)."""
     page_template.write(path, template, figures, package=_PACKAGE, filters=_FILTERS, **context)
@@ -52,13 +58,13 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
 def write_report_page(
     manifest: Manifest, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
 ) -> None:
-    """Write report.html, whole or not at all."""
+    """Write a run's page, whole or not at all."""
     shown = shown_names(manifest.connections, document)
     hidden = [each.name for each in manifest.connections if each.name not in shown]
     left_out = metrics_of(hidden)
     metrics = {name: m for name, m in document.metrics.items() if name not in left_out}
     write(
-        folder / "report.html",
+        folder / PAGE,
         _REPORT,
         hero_first(figures, verdicts),
         answer=answer(manifest, document),

@@ -16,9 +16,7 @@ from twoway.measure.document import compute
 from twoway.measure.revision import revision
 from twoway.report.figures import all_figures
 from twoway.report.judging import judge_run
-from twoway.report.pages import write_report_page
-
-PAGE = "report.html"
+from twoway.report.pages import PAGE, write_report_page
 
 
 def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:

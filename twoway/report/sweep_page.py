@@ -95,8 +95,7 @@ def _write(
     folder.mkdir(exist_ok=True)
 
     def link(result: Result) -> str:
-        page = result.folder / "report.html"
-        return relpath(page if page.is_file() else result.folder, folder)
+        return relpath(pages.page_of(result.folder), folder)
 
     prefix = f"{experiment.id}-"
     said = {each.id.removeprefix(prefix): each for each in curves(experiment)}

@@ -21,7 +21,8 @@ from twoway.description.point import Point
 from twoway.errors import DiskFullError, TwowayError, in_a_sentence
 from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
-from twoway.report.report import PAGE, analyse_run, rejudge
+from twoway.report.pages import PAGE
+from twoway.report.report import analyse_run, rejudge
 from twoway.runs.run import alone, kept_run, run_experiment
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.

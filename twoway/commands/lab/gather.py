@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.contract.metrics import METRICS
     from twoway.errors import TwowayError
     from twoway.messages import say
-    from twoway.report.report import PAGE
+    from twoway.report.pages import PAGE
     from twoway.runs.archive import unpack_runs
     from twoway.sweeps.sweep import measured
 

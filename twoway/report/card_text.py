@@ -1,0 +1,104 @@
+"""Chosen rows of a card as text to hand on: LaTeX, Markdown, and plain ASCII for mail."""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+from capture_analysis.pages.page_template import number
+
+from twoway.errors import UsageError
+from twoway.report.card import Card, Cell, Line
+from twoway.report.paper_text import latex, latex_table, markdown_table
+
+# The width of a line of mail, as on the kernel's lists.
+_MAIL_COLUMNS = 72
+
+
+def card_text(card: Card, form: str, rows: Sequence[str]) -> str:
+    """Write rows of a card.
+
+    Args:
+        card: the card.
+        form: a key of FORMS.
+        rows: words; a row that has one of them in its situation or metric is chosen; all if empty.
+
+    Raises: UsageError if a word chooses no row.
+    """
+    titles = {f"{line.situation(card.suite)} {line.at}: {line.metric}": line for line in card.lines}
+    for word in rows:
+        if not any(word in title for title in titles):
+            situations = dict.fromkeys(line.situation(card.suite) for line in card.lines)
+            raise UsageError(
+                f"--rows: {word:.80}: no such row", f"there are {', '.join(situations)}"
+            )
+    chosen = [
+        line
+        for title, line in titles.items()
+        if line.metric and (not rows or any(word in title for word in rows))
+    ]
+    return FORMS[form](card, chosen)
+
+
+def _source(card: Card) -> list[str]:
+    kernels = ", ".join(card.kernels)
+    seeds = f" --seeds {card.repetitions}" if card.repetitions > 1 else ""
+    return [
+        f"{card.title}.",
+        f"Suite {card.suite} {card.suite_sha256[:12]}, Linux {kernels}; {card.runs_in_words}.",
+        f"twoway score {' '.join(card.columns)} --suite {card.suite}{seeds}",
+    ]
+
+
+def _shown(cell: Cell) -> str:
+    """Write a cell's number, with its range over the seeds, and "?" if it is doubted."""
+    if cell.value is None:
+        return "-"
+    if len(cell.runs) > 1 and cell.least is not None and cell.most is not None:
+        spread = f" ({number(cell.least)} to {number(cell.most)})"
+    else:
+        spread = ""
+    return f"{number(cell.value)}{spread}{'?' if cell.doubt else ''}"
+
+
+def _table(card: Card, lines: Sequence[Line]) -> list[list[str]]:
+    rows = [["situation", "metric", "better", *card.columns]]
+    for line in lines:
+        where = f"{line.situation(card.suite)} {line.at}".strip()
+        cells = [_shown(line.cells[column]) for column in card.columns]
+        rows.append([where, _metric(line), line.aim, *cells])
+    return rows
+
+
+def _metric(line: Line) -> str:
+    return line.metric + (f", {line.unit}" if line.unit != "1" else "")
+
+
+def _latex(card: Card, lines: Sequence[Line]) -> str:
+    said = "".join(f"% {latex(each)}\n" for each in _source(card))
+    return said + latex_table(_table(card, lines), 3)
+
+
+def _markdown(card: Card, lines: Sequence[Line]) -> str:
+    title, source, command = _source(card)
+    return f"{markdown_table(_table(card, lines), 3)}\n{title} {source} `{command}`\n"
+
+
+def _mail(card: Card, lines: Sequence[Line]) -> str:
+    text = [*_source(card)]
+    for where, of_place in groupby(lines, lambda line: (line.situation(card.suite), line.at)):
+        text += ["", " ".join(where).strip()]
+        for line in of_place:
+            text.append(f"  {_metric(line)} ({line.aim} is better)")
+            # NUL keeps a control and its number on one line.
+            cells = (f"{c}\0{_shown(line.cells[c])}" for c in card.columns)
+            text.append(f"    {'; '.join(cells)}")
+    plain = (each.encode("ascii", "replace").decode() for each in text)
+    wrapped = (textwrap.fill(each, _MAIL_COLUMNS, subsequent_indent="    ") for each in plain)
+    return "\n".join(wrapped).replace("\0", " ") + "\n"
+
+
+FORMS: Mapping[str, Callable[[Card, Sequence[Line]], str]] = {
+    "latex": _latex,
+    "markdown": _markdown,
+    "mail": _mail,
+}
