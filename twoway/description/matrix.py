@@ -21,12 +21,6 @@ Scalar = (
     | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", _WORDS.format("_ . -"))]
 )
 Value = Scalar | list[Scalar]
-# Values of a named one are in no name of a point.
-_Words = Annotated[str, Field(max_length=16384)]
-NamedValues = Annotated[
-    dict[Scalar, bool | int | float | _Words | list[bool | int | float | _Words]],
-    Field(min_length=1),
-]
 # A value as `label` writes it: the values of several fields are joined by "+".
 Label = (
     bool
@@ -34,6 +28,12 @@ Label = (
     | float
     | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", _WORDS.format("_ . + -"))]
 )
+# Values of a named one are in no name of a point.
+_Words = Annotated[str, Field(max_length=16384)]
+NamedValues = Annotated[
+    dict[Label, bool | int | float | _Words | list[bool | int | float | _Words]],
+    Field(min_length=1),
+]
 AxisValues = Mapping[str, Value]
 
 _MOST_POINTS = 10_000

@@ -76,7 +76,7 @@ def with_quic(fields: Mapping[str, Any], axis: str, control: str) -> dict[str, A
     for flow in fields["flows"]:
         if flow["name"] in under_test:
             programs += _programs(flow, _FIRST_PORT + len(programs))
-    cc = control.removeprefix(PREFIX)
+    cc = control.removeprefix(PREFIX).partition("+")[0]  # without a column's stack or kernel
     paths = [f"programs.{name}.environment.CC" for name in under_test]
     to = {control: [cc] * len(paths) if len(paths) > 1 else cc}
     return {

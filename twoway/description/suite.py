@@ -32,6 +32,11 @@ from twoway.paths import SUITES, experiment_files, shown_path
 
 # Fields with statements, which are about the suite's own columns only.
 _SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
+# What a column may have besides its control, as in "cubic+linux": the fields' words, by name.
+_VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: {"stack": {"preset": name}} for name in ("papers", "linux")},
+    **{name: {"kernel": name} for name in ("guest", "wide", "newest")},
+}
 _ONE_FILE = (
     "a suite is one file now: write the fields of its experiment NAME/NAME-ROW.yml under "
     "rows.ROW.experiment, those of the link under its `profile`, and delete the folder"
@@ -223,11 +228,20 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
     """Return a control's name, and its module if it is a C file or a folder.
 
     A control of a family has its parameter in its name: "fast30" has alpha_packets 30. A control of
-    QUIC, such as "quic-cubic", is a program's.
+    QUIC, such as "quic-cubic", is a program's. "cubic+linux" is one on another stack or kernel.
 
     Raises: SpecError if the file is no module or does not register exactly one control; UsageError
-        if there is no such control.
+        if there is no such control, stack or kernel.
     """
+    name, plus, variant = name.partition("+")
+    if plus:
+        if variant not in _VARIANTS:
+            raise UsageError(
+                f"{name:.80}+{variant:.80}: no such stack or kernel{meant(variant, _VARIANTS)}",
+                f"there are {', '.join(_VARIANTS)}",
+            )
+        control, module = control_of(name)
+        return f"{control}+{variant}", module
     path = Path(name)
     if not name.endswith(".c") and "/" not in name:
         if is_quic(name):
@@ -277,24 +291,28 @@ def rows_without(suite: LoadedSuite, control: str) -> dict[str, str]:
     return {row: why for row, why in reasons.items() if why}
 
 
-def with_control(document: Mapping[str, Any], control: str, *, own: bool) -> dict[str, Any]:
+def with_control(document: Mapping[str, Any], column: str, *, own: bool) -> dict[str, Any]:
     """Give an experiment's axis `control` one value; statements on others are left out.
 
     Args:
         document: the fields of an experiment with that axis.
-        control: a control, such as "bbr", "fast30" or "quic-cubic".
+        column: a control, such as "bbr", "fast30" or "quic-cubic", or as "bbr+linux" on another
+            stack or kernel.
         own: True if a module of one's own registers the control.
     """
+    control, _, variant = column.partition("+")
     fields = {key: value for key, value in document.items() if key not in _SAID}
+    fields = merged(fields, _VARIANTS.get(variant, {}))
     if is_quic(control) and not own:
-        return with_quic(fields, AXIS, control)
+        return with_quic(fields, AXIS, column)
     axis = fields["matrix"][AXIS]
-    family = parameter_of(control)
+    paths, family = axis["set"], parameter_of(control)
     if family is None:
-        axis = {**axis, "to": [control]}
+        each = [control] * len(paths) if len(paths) > 1 else control
+        axis = {**axis, "to": [column] if column == control else {column: each}}
     else:
         name, field, value = family
-        parameters = [path.removesuffix("congestion") + field for path in axis["set"]]
+        parameters = [path.removesuffix("congestion") + field for path in paths]
         values = [name] * len(parameters) + [value] * len(parameters)
-        axis = {"set": [*axis["set"], *parameters], "to": {control: values}}
+        axis = {"set": [*paths, *parameters], "to": {column: values}}
     return {**fields, "matrix": {**fields["matrix"], AXIS: axis}}

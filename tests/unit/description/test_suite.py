@@ -108,9 +108,29 @@ def test_a_control_of_a_family_has_its_parameter_in_its_name() -> None:
         assert (flow.congestion, flow.alpha_packets) == ("fast", 30)
 
 
+def test_a_column_may_be_a_control_on_another_stack_or_kernel() -> None:
+    """A column cubic+linux has the stack's preset, fast30+newest the kernel; all else is equal."""
+    for column, congestion, stack, kernel in (
+        ("cubic+linux", "cubic", "linux", None),
+        ("fast30+newest", "fast", "papers", "newest"),
+        ("quic-bbr+linux", None, "linux", None),
+    ):
+        control, module = control_of(column)
+        rows = [*rows_for(load_suite("quick"), control, module)]
+        for row in rows:
+            for point in load_points(row):
+                assert point.values["control"] == column
+                assert (point.experiment.stack.preset, point.experiment.kernel) == (stack, kernel)
+                assert point.experiment.stack.acks == "delayed"
+                assert f"@control={column}," in point.id
+                if congestion and "flow" in point.flows:
+                    assert point.flows["flow"].congestion == congestion
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
+        ("cubic+7.3", "cubic+7.3: no such stack or kernel"),
         ("fast", "fast: needs alpha_packets"),
         ("fixed", "fixed: needs window_packets"),
         ("fast0", 'fast0: no such congestion control; did you mean "fast"?'),
