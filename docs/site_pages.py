@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
+from capture_analysis.pages.page_template import number
 
 from twoway.links.registry import pages
-from twoway.report.card import Card, card_table, printed_table
+from twoway.report.card import Card, Line, card_table, printed_table
 from twoway.report.papers_tables import read_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,10 +65,10 @@ def _picture(experiment: str) -> Iterator[str]:
         return
     wide = _WIDTH / len(bars)
     yield f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(family)}">'
-    for number, (point, metric, value) in enumerate(bars):
+    for place, (point, metric, value) in enumerate(bars):
         high = abs(value) / highest * _HEIGHT
         yield (
-            f'<rect x="{number * wide:.1f}" y="{_HEIGHT - high:.1f}" width="{wide - _GAP:.1f}" '
+            f'<rect x="{place * wide:.1f}" y="{_HEIGHT - high:.1f}" width="{wide - _GAP:.1f}" '
             f'height="{high:.1f}"><title>{escape(f"{point} {metric}: {value:.4g}")}</title></rect>'
         )
     yield "</svg>"
@@ -88,6 +90,31 @@ def card_tables(suite: str) -> str:
     card = Card.read(ROOT / f"docs/results/score/{suite}.json")
     tables = [card_table(card), printed_table(card)]
     return "\n\n".join("\n".join(["```text", *lines, "```"]) for lines in tables if lines)
+
+
+def switched(card: Card, at: str, was: str = "cubic") -> str:
+    """Format the numbers of a card at one point as Markdown, a line for each situation.
+
+    What is a tenth better than with the column `was` is bold, what is a tenth worse is struck out.
+    """
+    titles = " | ".join(card.columns)
+    table = [f"| situation and command | {titles} |", f"|{'---|' * (len(card.columns) + 1)}"]
+    chosen = (line for line in card.lines if line.at == at)
+    for row, lines in groupby(chosen, lambda line: line.situation(card.suite)):
+        every = list(lines)
+        cells = (", ".join(_beside(line, each, was) for line in every) for each in card.columns)
+        table.append(f"| `twoway run {card.suite}/{row}` | {' | '.join(cells)} |")
+    return "\n".join(table)
+
+
+def _beside(line: Line, column: str, was: str) -> str:
+    """Write a number, marked if it is a tenth better or worse than another column's."""
+    new, old = (line.cells[each].value for each in (column, was))
+    assert new is not None
+    assert old is not None
+    worse = line.distance(new) - line.distance(old)
+    mark = "" if abs(worse) < abs(old) / 10 else "**" if worse < 0 else "~~"
+    return f"{mark}{number(new)}{mark} {line.unit if line.unit != '1' else 'lost'}"
 
 
 def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:

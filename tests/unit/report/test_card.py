@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.pages.page_template import number
-from site_pages import card_tables
+from site_pages import card_tables, switched
 from support.running import ROOT
 
 from twoway.contract.judge import Verdict
 from twoway.contract.suite import Better
 from twoway.description.suite import load_suite, suite_names
+from twoway.errors import UsageError
 from twoway.report.card import Card, card_table, printed_table, standing
 from twoway.report.card_harm import harm_tables
+from twoway.report.card_text import card_text
 
 SCORES = ROOT / "docs/results/score"
 KEPT = {name: Card.read(SCORES / f"{name}.json") for name in suite_names()}
@@ -149,6 +151,40 @@ def test_the_guide_counts_what_is_in_print() -> None:
     assert len(verdicts) >= 14
     assert {*verdicts} == {Verdict.AGREES, Verdict.UNEXPLAINED}
     assert f"{len(verdicts)} numbers and bounds are in print: {agree} agree" in GUIDE
+
+
+@pytest.mark.parametrize("at", ["host fifo", "host fq"])
+def test_should_i_switch_has_the_cards_numbers(at: str) -> None:
+    """The page's table is that of `switched` in docs/site_pages.py: twelve situations, marked."""
+    table = switched(KEPT["switch"], at)
+    assert f"\n\n{table}\n\n" in PAGES["switch"]
+    rows = table.splitlines()[2:]
+    assert len(rows) == 12
+    (lossy,) = (row for row in rows if "switch/lossy" in row)
+    cubic, bbr = lossy.split(" | ")[1:3]
+    assert ("**" not in cubic, "**" in bbr, "~~" in bbr) == (True, True, True)
+
+
+def test_rows_of_a_card_as_text() -> None:
+    """Chosen rows have each number as mail of 72 ASCII columns, as LaTeX and as Markdown."""
+    card, line = KEPT["quick"], next(x for x in KEPT["quick"].lines if x.metric == "jain_index")
+    seeds = line.cells["bbr"].model_copy(update={"runs": ("a", "b"), "doubt": "\u00e9"})
+    line = line.model_copy(update={"cells": {**line.cells, "bbr": seeds}})
+    card = card.model_copy(update={"lines": (line, *card.lines[-2:]), "title": "caf\u00e9"})
+    for form, bbr in (("mail", "bbr "), ("latex", "& "), ("markdown", "| ")):
+        text = card_text(card, form, ["jain"])
+        value = number(seeds.value)
+        assert f"{bbr}{value} ({value} to {value})?" in text
+        assert all(number(cell.value) in text for cell in line.cells.values())
+        assert "rate-steps" not in text
+        whole = text.replace("\n    ", " ")
+        assert "median of 2 runs" in whole
+        assert f"twoway score {' '.join(card.columns)} --suite quick --seeds 2" in whole
+        if form == "mail":
+            assert text.isascii()
+            assert max(map(len, text.splitlines())) <= 72
+    with pytest.raises(UsageError, match="--rows: nosuch: no such row"):
+        card_text(card, "mail", ["nosuch"])
 
 
 @pytest.mark.parametrize("suite", suite_names())
