@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from capture_analysis.columns import IntArray
 
-from support.dtm_rate import RATE
 from support.queue_columns import passage_of
 from support.synthetic_run import START_NS, Crossing, edit_json, write_run
 from twoway.links.dtm import Channel
@@ -21,6 +20,21 @@ from twoway.measure.channel import Slots
 from twoway.measure.queues import Passage
 from twoway.theory.dtm import Allocator, decision_ns
 
+# The rate allocator, as a manifest describes it.
+RATE: dict[str, Any] = {
+    "sample_ms": 100,
+    "shift_up": 3,
+    "shift_down": 3,
+    "margin_slots": 0.75,
+    "corridor_slots": 2,
+    "rounding": "up",
+    "count": "arrivals",
+    "hold_on_loss_ms": 0,
+    "hold": "estimate",
+    "estimate_mbit": 0,
+    "grain_kbit": 0,
+    "pace": "apart",
+}
 PACKET_BYTES = 500
 STOP_NS = 2_000_000_000
 PHASES = ((2e6, 0.5), (5e6, 0.6), (1e6, 0.9))

@@ -107,8 +107,7 @@ def test_time_that_runs_back() -> None:
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever blocks end, the numbers are the same."""
     link = Link(1e7, 5_000_000, 5_000_000, loss=0.02, overtaken=0.02)
-    settings = {"announced": 10, "reads_ns": 50_000_000, "reads": 4, "segments": 150}
-    simulation = simulated(link=link, **settings)
+    simulation = simulated(link=link, announced=10, reads_ns=50_000_000, reads=4, segments=150)
     names = ("reordered_segments", "repaired_segments", "application_reads", "window_shut")
     expected = [getattr(said(simulation), name) for name in names]
     assert np.all(np.array(expected) > 0)

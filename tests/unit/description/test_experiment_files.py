@@ -1,23 +1,36 @@
-"""Files of experiments: folders, search, and profiles and topologies beside them."""
+"""Files of experiments: folders, search, schemas, and profiles and topologies beside them."""
 
+import json
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
-from support.running import SMALL, write_experiment
+from support.running import ROOT, SMALL, write_experiment
 from support.warm_command import twoway
 
 from twoway import paths
-from twoway.commands.options import all_ids
+from twoway.commands.options import PUBLISHED, all_ids
 from twoway.contract.plan import Topology
 from twoway.description.point import find_experiment, point_names
-from twoway.description.reading import experiment_file, load_experiment
+from twoway.description.reading import experiment_file, load_experiment, read_document
 from twoway.description.suite import suite_names
 from twoway.errors import SpecError, UsageError
-from twoway.paths import EXPERIMENTS, PAPERS, PROFILES, TOPOLOGIES, experiment_files
+from twoway.paths import (
+    EXPERIMENTS,
+    PAPERS,
+    PROFILES,
+    SCHEMAS,
+    SUITES,
+    TOPOLOGIES,
+    experiment_files,
+)
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
+
+# Files of experiments: folders, search, and profiles and topologies beside them.
 
 # The folders of experiments, and the search for their files.
 
@@ -155,3 +168,65 @@ def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:
     assert found == (
         "topology.hops: unknown field; a topology's own fields go under parameters: {hops: 3}"
     )
+
+
+# The schemas for editors equal the code's; every file names its schema and meets it.
+
+NAMED = {
+    "experiment": [*experiment_files().values()],
+    "profile": sorted(PROFILES.glob("*.yml")),
+    "suite": sorted(SUITES.glob("*.yml")),
+}
+_LINE = "# yaml-language-server: $schema="
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_the_schema_is_that_of_the_code(kind: str) -> None:
+    """The published schema is the output of `twoway schema`; `make schemas` writes it."""
+    assert (SCHEMAS / f"{kind}.json").read_text("utf-8") == twoway("schema", kind).stdout
+
+
+def test_a_field_is_a_line() -> None:
+    """A published schema has a line for each field, and is the JSON of the model's schema."""
+    text = twoway("schema", "profile").stdout
+    schema = json.loads(text)
+    parts = [schema, *schema["$defs"].values()]
+    fields = [name for part in parts for name in part.get("properties", {})]
+    lines = [line.strip() for line in text.splitlines()]
+    assert len(fields) > 50
+    for name in {*fields}:
+        found = [line for line in lines if line.startswith(f'"{name}": {{"')]
+        assert len(found) >= fields.count(name), name
+        assert all(isinstance(json.loads(f"{{{line.rstrip(',')}}}")[name], dict) for line in found)
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_every_file_names_its_schema_and_keeps_it(kind: str) -> None:
+    """The first line of each file leads to the schema of its kind, which the file meets."""
+    schema = SCHEMAS / f"{kind}.json"
+    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8")))
+    for path in NAMED[kind]:
+        text = path.read_text("utf-8")
+        assert text.partition("\n")[0] == f"{_LINE}{relpath(schema, path.parent)}", path
+        problems = [error.message for error in validator.iter_errors(read_document(path))]
+        assert problems == [], path.relative_to(ROOT)
+
+
+def test_a_wrong_field_is_seen() -> None:
+    """The schema of experiments refuses an unknown field, and text where a number belongs."""
+    validator = jsonschema.Draft202012Validator(json.loads(twoway("schema", "experiment").stdout))
+    fields = read_document(NAMED["experiment"][0])
+    wrong = fields | {"durations": 1, "duration_s": "long"}
+    messages = sorted(error.message for error in validator.iter_errors(wrong))
+    assert messages == [
+        "'long' is not of type 'number'",
+        "Additional properties are not allowed ('durations' was unexpected)",
+    ]
+
+
+def test_new_files_name_their_schemas(tmp_path: Path) -> None:
+    """Both files of `twoway new` name a schema that exists, from any folder."""
+    assert twoway("new", "mine.yml", cwd=tmp_path).returncode == 0
+    for name, kind in (("mine.yml", "experiment"), ("mine-link.yml", "profile")):
+        line = (tmp_path / name).read_text("utf-8").partition("\n")[0]
+        assert line == f"{_LINE}{(SCHEMAS / kind).as_uri()}.json"

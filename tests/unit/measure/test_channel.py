@@ -8,7 +8,7 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from hypothesis import given
 from hypothesis import strategies as st
-from support.dtm_rate import RATE
+from support.dtm_host import RATE
 from support.queue_columns import passage_of, queue_of
 from support.synthetic_run import START_NS, edit_json, write_run
 

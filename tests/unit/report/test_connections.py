@@ -1,4 +1,4 @@
-"""Pages of many connections: distributions, and the worst connections."""
+"""Tables of flows, and pages of many connections."""
 
 import re
 from pathlib import Path
@@ -8,17 +8,18 @@ from support.page_text import page_text
 from support.synthetic_run import write_run
 
 from twoway.contract.judge import Verdict
-from twoway.contract.metrics import FidelityRow, Metric, Metrics
-from twoway.contract.network import Connection
+from twoway.contract.metrics import FidelityRow, FoundFlow, Metric, Metrics, Way
+from twoway.contract.network import Connection, DatagramFlow, ProgramRun
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report import connections as many
 from twoway.report.connections import MANY, WORST, checks_of, shown_names, spreads, summary
 from twoway.report.figures import all_figures
+from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
 from twoway.report.report import analyse_run
 
-pytestmark = pytest.mark.slow
+# Pages of many connections: distributions, and the worst connections.
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +44,21 @@ def crowd(
     return every, metrics.model_copy(update={"metrics": of_all | own})
 
 
+@pytest.mark.slow
 def test_few_are_all_shown(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
     """Up to MANY connections are shown, in the order of the experiment's file."""
     few = crowd(measured, [float(9 - n) for n in range(MANY)], transfers=False)
     assert shown_names(*few) == [f"c{n}" for n in range(MANY)]
 
 
+@pytest.mark.slow
 def test_least_goodput_is_worst(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
     """If endless connections are too many, those with the least goodput are shown, least first."""
     crowded = crowd(measured, [float(99 - n) for n in range(MANY + 1)], transfers=False)
     assert shown_names(*crowded) == [f"c{MANY - n}" for n in range(WORST)]
 
 
+@pytest.mark.slow
 def test_slowest_transfers_are_worst(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
     """If transfers are too many, the incomplete ones are shown first, then the slowest."""
     times: list[float | None] = [float(n) for n in range(MANY)]
@@ -63,6 +67,7 @@ def test_slowest_transfers_are_worst(measured: tuple[tuple[Connection, ...], Met
     assert len(shown_names(*crowded)) == WORST
 
 
+@pytest.mark.slow
 def test_spread_counts_who_has_it(measured: tuple[tuple[Connection, ...], Metrics]) -> None:
     """A distribution counts only connections whose metric is defined, and has its quantiles."""
     crowded = crowd(measured, [4.0, 1.0, None, 3.0], transfers=False)
@@ -75,6 +80,7 @@ def test_spread_counts_who_has_it(measured: tuple[tuple[Connection, ...], Metric
     ]
 
 
+@pytest.mark.slow
 def test_checks_that_fail_are_always_shown() -> None:
     """Only passed checks of connections that are not shown are left out."""
     rows = tuple(
@@ -91,6 +97,7 @@ def test_checks_that_fail_are_always_shown() -> None:
     assert kept == ["forward: departures", "c0: acks", "c1: payload"]
 
 
+@pytest.mark.slow
 def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page of many connections has distributions, metrics of the worst, and counts the rest."""
     monkeypatch.setattr(many, "MANY", 1)
@@ -117,3 +124,135 @@ def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {figure.id: figure for figure in all_figures(analysis, metrics, [hidden])}
     assert {line.name for line in asked["goodput"].lines} == {shown, hidden}
     assert "rtt-all" in ids
+
+
+# The table of a run's results: UDP flows, and flows of programs.
+
+
+def test_what_programs_sent(tmp_path: Path) -> None:
+    """Each direction of a program's flow is a line, with round trips if known."""
+    folder = write_run(tmp_path)
+    metrics = compute(Analysis(folder))
+    rtt = {f"rtt_{name}": Metric(value=3.25, unit="ms") for name in ("min", "median", "p95")}
+    there = Way(packets=4, payload_bytes=256, lost=1, metrics=rtt)
+    back = Way(packets=3, payload_bytes=192, lost=0, metrics={})
+    ping = FoundFlow(
+        name="10.0.1.2:0 > 10.0.2.2:0",
+        protocol="icmp",
+        hosts=("h1", "h2"),
+        start_s=0,
+        end_s=1,
+        forward=there,
+        backward=back,
+    )
+    found = metrics.model_copy(update={"found": (ping,) * (MOST_FOUND + 1)})
+    lines = flow_table(read_manifest(folder), found)
+    assert lines[3:6] == [
+        "of programs                   packets  bytes  lost  rtt min  rtt p50  rtt p95, ms",
+        "icmp 10.0.1.2:0 > 10.0.2.2:0        4    256     1     3.25     3.25         3.25",
+        "icmp 10.0.2.2:0 > 10.0.1.2:0        3    192     0        -        -            -",
+    ]
+    assert lines[-1] == "and 1 more, in the report"
+
+
+def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
+    """Each flow of each point is a line, with the point's name."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    assert sweep_table([("n=1", manifest, metrics), ("n=20", manifest, metrics)]) == [
+        "point  flow    Mbit/s  retrans, %  queue mean  queue p95  rtt min  rtt p50  rtt p95, ms",
+        "n=1    first     1.98       8.333       0.585          3     2.55     4.95         5.04",
+        "n=1    second    1.26           0        0.67          5     2.55     3.05          4.4",
+        "n=20   first     1.98       8.333       0.585          3     2.55     4.95         5.04",
+        "n=20   second    1.26           0        0.67          5     2.55     3.05          4.4",
+    ]
+    assert sweep_table([]) == []
+
+
+def test_a_transfer_has_its_time(tmp_path: Path) -> None:
+    """A transfer has its completion time, or the words that it is not done; other flows nothing."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    first, second = manifest.connections
+    got = {"transfer_bytes": 1000}
+    both = first.model_copy(update=got), second.model_copy(update=got)
+    time = metrics.metrics["completion_time.first"].model_copy(update={"value": 1.5})
+    metrics = metrics.model_copy(
+        update={"metrics": {**metrics.metrics, "completion_time.first": time}}
+    )
+    for connections, expected in (
+        (both, ["done in, s", "       1.5", "  not done"]),
+        ((both[0], second), ["done in, s", "       1.5", "          "]),
+    ):
+        mine = manifest.model_copy(update={"connections": connections})
+        assert [line[-10:] for line in flow_table(mine, metrics)] == expected
+        lines = sweep_table([("n=1", mine, metrics)])
+        assert [line[-10:] for line in lines] == expected
+
+
+def test_a_sweep_draws_goodputs_as_bars(tmp_path: Path) -> None:
+    """On a terminal the largest goodput is a bar of twelve cells; others are in proportion."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    lines = sweep_table([("grid@n=1", manifest, metrics)], bars=True)
+    assert [line[-14:] for line in lines] == ["  goodput     ", "  " + "█" * 12, "  ███████▋    "]
+    nothing = {
+        name: each.model_copy(update={"value": None}) for name, each in metrics.metrics.items()
+    }
+    none = metrics.model_copy(update={"metrics": nothing})
+    assert sweep_table([("grid@n=1", manifest, none)], bars=True)[1].endswith("-" + " " * 14)
+
+
+def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
+    """Points with UDP alone have a table of their own, with rate, loss and delay."""
+    folder = write_run(tmp_path)
+    call = DatagramFlow.model_construct(name="call")
+    manifest = read_manifest(folder).model_copy(update={"connections": (), "datagrams": (call,)})
+    names = ("datagram_rate", "datagram_loss", "datagram_delay")
+    found = {f"{name}.call": Metric(value=0.125, unit="1") for name in names}
+    metrics = compute(Analysis(folder)).model_copy(update={"metrics": found})
+    assert sweep_table([("grid@n=1", manifest, metrics)]) == [
+        "point     UDP flow  Mbit/s  lost, share  delay mean  delay p95, s",
+        "grid@n=1  call       0.125        0.125       0.125             -",
+    ]
+
+
+def test_programs_have_their_run_times(tmp_path: Path) -> None:
+    """Tables list the run time of each program, and a dash if it was asked to end."""
+    folder = write_run(tmp_path)
+    programs = tuple(ProgramRun.model_construct(name=name) for name in ("fetch", "server"))
+    manifest = read_manifest(folder).model_copy(update={"connections": (), "programs": programs})
+    times = {
+        "run_time.fetch": Metric(value=3.75, unit="s"),
+        "run_time.server": Metric(value=None, unit="s"),
+    }
+    metrics = compute(Analysis(folder)).model_copy(update={"metrics": times})
+    assert flow_table(manifest, metrics) == [
+        "program  run time, s",
+        "fetch           3.75",
+        "server             -",
+    ]
+    assert sweep_table([("grid@n=1", manifest, metrics)]) == [
+        "point     program  run time, s",
+        "grid@n=1  fetch           3.75",
+        "grid@n=1  server             -",
+    ]
+
+
+def test_alike_flows_of_one_name_are_one_row_of_a_sweep(tmp_path: Path) -> None:
+    """Flows that differ only in their number are a row with the means of their metrics."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    first = manifest.connections[0]
+    alike = tuple(first.model_copy(update={"name": f"up-{n}"}) for n in (1, 2))
+    found = {f"goodput.up-{n}": Metric(value=n, unit="Mbit/s") for n in (1, 2)}
+    _, row = sweep_table(
+        [
+            (
+                "n=1",
+                manifest.model_copy(update={"connections": alike}),
+                metrics.model_copy(update={"metrics": {**metrics.metrics, **found}}),
+            )
+        ]
+    )
+    assert row.split()[:3] == ["n=1", "up-*", "1.5"]

@@ -1,4 +1,4 @@
-"""Figures of papers drawn again: contents, verdicts, and pages."""
+"""Figures of papers drawn again, of a safe region, and of one metric against another."""
 
 import json
 from dataclasses import replace
@@ -11,21 +11,24 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 from support.swept_runs import PAPER, WINDOWS, write_points
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_json, manifest, metrics_of, prediction, write_run
 
 from twoway.contract.verdicts import VERDICTS
 from twoway.description.point import point_names
 from twoway.errors import TwowayError
+from twoway.manifest import Manifest
 from twoway.paths import PAPERS
 from twoway.report import papers
+from twoway.report.curves import pictures, scatters
+from twoway.report.judging import judged
 from twoway.report.paper_figures import PaperFigure, named, paper_figures
 from twoway.report.papers import Redrawn, Source, find_paper
 from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
-from twoway.report.results import read_results
+from twoway.report.results import Experiment, Result, read_results
 from twoway.report.thumbnail import thumbnail
 
-pytestmark = pytest.mark.slow
+# Figures of papers drawn again: contents, verdicts, and pages.
 
 PAGE = "zhang-shenker-clark-observations-1991.html"
 FIGURES: list[dict[str, Any]] = [
@@ -66,6 +69,7 @@ def _drawn(folders: list[Path], failed: tuple[str, ...] = ()) -> dict[str, Paper
     return {each.asked.name: each for each in made}
 
 
+@pytest.mark.slow
 def test_a_figure_is_measured_computed_and_printed(folders: list[Path]) -> None:
     """Dots open their runs, theory is dashed, printed values are crosses with bars of precision."""
     figure = _drawn(folders)["figure 1"].figure
@@ -86,6 +90,7 @@ def test_a_figure_is_measured_computed_and_printed(folders: list[Path]) -> None:
     assert figure.caption.endswith("the knee: the text says 7.")
 
 
+@pytest.mark.slow
 def test_the_verdict_is_the_worst(folders: list[Path]) -> None:
     """A failed prediction decides a figure's verdict; without one the worst claim decides."""
     assert _drawn(folders)["figure 1"].verdict == "a prediction fails"
@@ -101,6 +106,7 @@ def test_the_verdict_is_the_worst(folders: list[Path]) -> None:
     assert "prints no value of it: only our lines" in table.caption
 
 
+@pytest.mark.slow
 def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
     """A metric undefined at a point has no dot; a point without a run is named."""
     failed = ("swept@window=2,acks=delayed", "swept@window=2,acks=every-segment", "else@window=2")
@@ -115,6 +121,7 @@ def test_undefined_and_missing_points_are_said(folders: list[Path]) -> None:
     assert len(table.lines[0].x) == 5
 
 
+@pytest.mark.slow
 def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
     """A figure from a run's report has the listed lines, and printed readings as levels."""
     run = write_run(tmp_path / "single")
@@ -139,6 +146,7 @@ def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
     assert second.figure is None
 
 
+@pytest.mark.slow
 def test_a_claim_names_its_figures() -> None:
     """The words "figures 5.5 to 5.8" name each figure of the range; "section 5" names none."""
     assert named("section 3, figure 3.2") == {"figure 3.2"}
@@ -148,12 +156,14 @@ def test_a_claim_names_its_figures() -> None:
     assert named("sections 4 and 5") == set()
 
 
+@pytest.mark.slow
 def test_a_heading_keeps_its_units() -> None:
     """A figure's name begins with a capital, and its other letters stay as they are."""
     asked = Redrawn(name="figure 2 (1.6 Mbit/s)", shows="W", runs=["x"], picture="cwnd")
     assert asked.heading == "Figure 2 (1.6 Mbit/s)"
 
 
+@pytest.mark.slow
 def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
     """A small drawing has a path for each line, inside its frame, without names."""
     figure = _drawn(folders)["figure 1"].figure
@@ -165,6 +175,7 @@ def test_a_thumbnail_shows_every_point(folders: list[Path]) -> None:
     assert "<path" not in thumbnail(replace(figure, lines=[]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(PAPERS.glob("*.yml")), ids=lambda path: path.stem)
 def test_the_papers_figures_have_runs(path: Path) -> None:
     """Each figure in a paper's file names existing experiments and points."""
@@ -174,6 +185,7 @@ def test_the_papers_figures_have_runs(path: Path) -> None:
             assert run == experiment or run in point_names(experiment)
 
 
+@pytest.mark.slow
 def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path) -> None:
     """If a run has lost its captures, its figure is not drawn, and the page names the command."""
     run = "swept@window=4,acks=delayed"
@@ -185,6 +197,7 @@ def test_without_captures_a_picture_says_so(folders: list[Path], tmp_path: Path)
     assert said in (tmp_path / "site" / PAGE).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_figure_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two figures of one name are an error that names it, and so are two kinds in one figure."""
     monkeypatch.setattr(papers, "PAPERS", tmp_path)
@@ -206,6 +219,7 @@ def written(folders: list[Path], tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
+@pytest.mark.slow
 def test_figures_begin_on_the_first_screen(
     browser: Any, folders: list[Path], tmp_path: Path
 ) -> None:
@@ -224,6 +238,7 @@ def test_figures_begin_on_the_first_screen(
     assert browser.execute_script(f"return innerHeight - {card}.bottom") > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1100, 430])
 def test_the_index_is_a_gallery(browser: Any, site: Path, width: int) -> None:
     """Each figure is a card that opens it; texts of files stay texts; nothing is cut off."""
@@ -244,6 +259,7 @@ def test_the_index_is_a_gallery(browser: Any, site: Path, width: int) -> None:
     assert address.endswith(f"/{PAGE}#figure-1")
 
 
+@pytest.mark.slow
 def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
     """A page begins with figures and verdicts; a dot opens its run, also after zooming."""
     opened(browser, site / PAGE, 1100)
@@ -269,3 +285,128 @@ def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
     there = ActionChains(browser).move_to_element_with_offset(over, round(right), round(down))
     there.click().perform()
     WebDriverWait(browser, 20).until(lambda b: "swept@window=16,acks=delayed" in b.current_url)
+
+
+# Figures of one metric against another, and of Barakat and Altman's safe region.
+
+# Figures of one metric against another.
+
+MATRIX = {
+    "control": {"set": ["flows.first.congestion"], "to": ["cubic", "bbr"]},
+    "line": {"set": ["profile.forward.rate_mbit"], "to": [1, 50]},
+}
+
+
+def _result(control: str, line: int, values: dict[str, float | None], **asked: Any) -> Result:
+    document = manifest()
+    document["experiment"] |= {
+        "id": f"class@control={control},line={line}",
+        "matrix": MATRIX,
+        "figures": [{"y": "goodput", "x": "rtt_p95", "for_each": None, **asked}],
+    }
+    document["point"] = {"control": control, "line": line}
+    made = Manifest.model_validate(document)
+    units = {"goodput": "Mbit/s", "rtt_p95": "ms"}
+    metrics = metrics_of(
+        document,
+        {name: {"value": v, "unit": units[name.split(".")[0]]} for name, v in values.items()},
+    )
+    folder = Path(f"{control}-{line}")
+    return Result(folder, made, metrics, judged(made, metrics, lambda _run: None))
+
+
+def _both(number: float) -> dict[str, float | None]:
+    return {"goodput.first": number, "rtt_p95.first": 10 * number}
+
+
+def _link(result: Result) -> str:
+    return f"{result.folder}/report.html"
+
+
+def test_a_figure_for_each_value_of_an_axis() -> None:
+    """Each value of the axis has a figure with a dot for each run; a dot links to its run."""
+    results = [
+        _result(control, line, _both(line + place), for_each="line")
+        for line in (1, 50)
+        for place, control in enumerate(["cubic", "bbr"])
+    ]
+    slow, fast = scatters(Experiment("class", tuple(results)), _link)
+    assert (slow.id, fast.id) == (
+        "class-goodput-against-rtt_p95-1",
+        "class-goodput-against-rtt_p95-50",
+    )
+    assert slow.title == "goodput against rtt p95, line 1"
+    assert (slow.x_label, slow.y_label) == ("rtt p95, ms", "goodput, Mbit/s")
+    assert [line.name for line in fast.lines] == ["first, control cubic", "first, control bbr"]
+    assert [(*line.x, *line.y) for line in fast.lines] == [(500, 50), (510, 51)]
+    assert fast.lines[1].links == ("bbr-50/report.html",)
+    assert {line.style for line in fast.lines} == {"points"}
+    assert [line.colour for line in fast.lines] == [0, 1]
+
+
+def test_one_figure_of_all_runs() -> None:
+    """Without an axis one figure has the dots of all runs, each point with its name."""
+    results = [_result("cubic", 1, _both(1)), _result("bbr", 50, _both(2))]
+    (figure,) = scatters(Experiment("class", tuple(results)), _link)
+    assert figure.title == "goodput against rtt p95"
+    assert [line.name for line in figure.lines] == [
+        "first, control cubic, line 1",
+        "first, control bbr, line 50",
+    ]
+
+
+def test_what_is_not_measured_has_no_dot() -> None:
+    """A dot needs both metrics of one connection, and a figure needs a dot."""
+    lacking: list[dict[str, float | None]] = [
+        {"goodput.first": 1, "rtt_p95.first": None},
+        {"goodput.first": None, "rtt_p95.first": 1},
+        {"goodput.first": 1, "rtt_p95.second": 1},
+    ]
+    for values in lacking:
+        experiment = Experiment("class", (_result("cubic", 1, values),))
+        assert scatters(experiment, _link) == []
+
+
+# The picture of Barakat and Altman's safe region.
+
+PIPE = 205.0
+
+
+def _region_result(name: str, main: int, upstream: int, drops: float) -> Result:
+    """Make a run with buffers of this size, plus one packet in transmission."""
+    limits = {"node1": upstream + 1, "bottleneck": main + 1}
+    document = manifest()
+    document["experiment"] |= {
+        "id": f"barakat-fig5-6@point={name}",
+        "matrix": {"point": {"to": ["safe", "step", "lossy"]}},
+    }
+    document["point"] = {"point": name}
+    document["queues"] = [
+        {**document["queues"][0], "direction": direction, "limit_packets": limit}
+        for direction, limit in limits.items()
+    ]
+    peak = prediction("window_peak.flow", PIPE + main - 1, printed=PIPE + main)
+    document["experiment"]["predictions"] = [peak]
+    made = Manifest.model_validate(document)
+    metrics = metrics_of(document, {"drops_per_epoch": {"value": drops, "unit": "packets"}})
+    return Result(Path(), made, metrics, judged(made, metrics, lambda _run: None))
+
+
+def test_edges_and_points() -> None:
+    """For mu T = 205 the exact region begins at 64.5 packets, the paper's at mu T / 3.
+
+    The region is 205 + B < 2^n + 2B, where 2^n is the power of two from 2B on. It holds from B =
+    64.5 on, where that power is 256.
+    """
+    results = (
+        _region_result("safe", 80, 80, 1),
+        _region_result("step", 66, 80, 1),
+        _region_result("lossy", 80, 50, 7),
+    )
+    figure = pictures(Experiment("barakat-fig5-6", results))[0]
+    exact, paper, safe, lossy = figure.lines
+    assert exact.x.min() == exact.y.min() == 64.5
+    assert paper.x.min() == 68.5  # the first half-integer above 205/3
+    assert dict(zip(paper.x, paper.y, strict=True))[80.0] == pytest.approx((PIPE + 80) / 4)
+    assert list(zip(safe.x, safe.y, strict=True)) == [(80, 80), (66, 80)]
+    assert list(zip(lossy.x, lossy.y, strict=True)) == [(80, 50)]

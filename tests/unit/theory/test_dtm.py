@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.connections import bottleneck, connection
-from support.dtm_rate import RATE
+from support.dtm_host import RATE
 
 from twoway.contract.network import START_NS
 from twoway.links.dtm import Channel

@@ -1,15 +1,24 @@
-"""Goodput over a flow's own sending time, and segments sent again."""
+"""Goodput over a flow's own time and by whole seconds; shares, dips, and segments sent again."""
 
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from packet_columns import packets
-from support.column_run import Ends, analysis_of
+from support.column_run import Ends, analysis_of, queue_view
+from support.queue_columns import queue_of
 
+from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.completion import completion_time
+from twoway.measure.metrics.fairness_by_second import fairness_by_second, jain_by_second
+from twoway.measure.metrics.goodput_by_second import goodput_by_second
 from twoway.measure.metrics.retransmissions import retransmissions
+from twoway.measure.metrics.share import convergence_time, share_least
 from twoway.measure.metrics.throughput import fairness, goodput
+from twoway.measure.metrics.throughput_dip import throughput_dip
+
+# Goodput over a flow's own sending time, and segments sent again.
 
 # Goodput over a flow's own sending time, on segments made by hand.
 
@@ -106,3 +115,132 @@ def test_copies_by_a_link_are_no_retransmissions() -> None:
     analysis = analysis_of(Ends(sent=sent, arrived=arrived), stop_ns=100)
     found = retransmissions.measure(analysis, analysis.connections["0"])
     assert tuple(found) == (1, 1 / 3, 1)
+
+
+# Goodput, shares and fairness of whole seconds, and the dip in any second.
+
+# Goodput, shares and fairness of whole seconds.
+
+S = 1_000_000_000
+KBIT = 125  # bytes of 1 kbit
+
+
+def sender(*kbit: int, start_s: float = 0, **fields: Any) -> Ends:
+    """Make a connection whose receiver gets given bytes, in one segment, in each second from 0."""
+    at = [int((second + 0.5) * S) for second, each in enumerate(kbit) if each]
+    sizes = [each * KBIT for each in kbit if each]
+    arrived = packets(
+        time_ns=at, seq=[sum(sizes[:row]) for row in range(len(sizes))], payload_bytes=sizes
+    )
+    return Ends(arrived=arrived, fields={"start_ns": int(start_s * S), **fields})
+
+
+def run_of(*connections: Ends, steady_s: float = 0, stop_s: float = 5) -> Analysis:
+    """Make a run of some connections."""
+    return analysis_of(*connections, steady_ns=int(steady_s * S), stop_ns=int(stop_s * S))
+
+
+def of(analysis: Analysis, estimator: Any) -> list[list[float]]:
+    """Return an estimator's values for each connection."""
+    return [[*estimator.measure(analysis, view)] for view in analysis.connections.values()]
+
+
+def test_goodput_of_the_worst_and_the_best_second() -> None:
+    """The extremes are over whole seconds of the steady window; a second without data has 0."""
+    analysis = run_of(sender(9, 4, 0, 6, 8), steady_s=0.5, stop_s=4.9)
+    assert of(analysis, goodput_by_second) == [[0, 6e-3]]
+
+
+def test_seconds_before_a_start_and_behind_an_end_do_not_count() -> None:
+    """A connection's seconds go from its start to its end, a transfer's to its last data."""
+    late = sender(0, 1, 5, 6, 7, start_s=1.5)
+    early = sender(3, 2, 1, 0, 0, stop_ns=2 * S)
+    done = sender(4, 5, 1, 0, 0, transfer_bytes=10 * KBIT)
+    analysis = run_of(late, early, done)
+    assert of(analysis, goodput_by_second) == [[5e-3, 7e-3], [2e-3, 3e-3], [4e-3, 5e-3]]
+
+
+def test_no_whole_second_has_no_value() -> None:
+    """Without a whole second goodputs, shares, convergence and fairness are undefined."""
+    analysis = run_of(sender(1), sender(1), stop_s=0.9)
+    for estimator in (goodput_by_second, share_least, convergence_time):
+        assert np.isnan(of(analysis, estimator)).all()
+    assert np.isnan(fairness_by_second.measure(analysis)).all()
+
+
+def test_the_least_share() -> None:
+    """A share is among the connections of one queue; without goodput it is undefined."""
+    opposite = sender(9, 9, 9, 9, directions=["back"], direction="back")
+    analysis = run_of(sender(1, 3, 0, 1), sender(3, 1, 0, 1), opposite, stop_s=4)
+    assert of(analysis, share_least) == [[0.25], [0.25], [1]]
+
+
+def test_convergence_from_the_latest_start() -> None:
+    """Convergence counts from the second sender's start to the first second of fair shares."""
+    analysis = run_of(sender(100, 100, 90, 56, 54), sender(0, 0, 10, 44, 46, start_s=1.5))
+    assert of(analysis, convergence_time) == [[2.5], [2.5]]
+
+
+@pytest.mark.parametrize(("more", "less", "time_s"), [(549, 451, 0), (551, 449, np.nan)])
+def test_fair_is_within_a_tenth(more: int, less: int, time_s: float) -> None:
+    """Shares of 0.549 and 0.451 are fair, 0.551 and 0.449 are not."""
+    analysis = run_of(sender(more), sender(less), stop_s=1)
+    np.testing.assert_allclose(of(analysis, convergence_time), [[time_s]] * 2, equal_nan=True)
+
+
+def test_alone_is_not_convergence() -> None:
+    """A connection alone in its queue has no time of convergence."""
+    opposite = sender(1, 1, directions=["back"], direction="back")
+    analysis = run_of(sender(1, 1), opposite, stop_s=2)
+    assert np.isnan(of(analysis, convergence_time)).all()
+
+
+def test_jain_by_second() -> None:
+    """Two connections that alternate have index 1/2 each second, though their means are equal."""
+    analysis = run_of(sender(8, 0, 8, 0, 1), sender(0, 8, 0, 8, 1))
+    assert jain_by_second(analysis.seconds).tolist() == [0.5, 0.5, 0.5, 0.5, 1]
+    assert fairness_by_second.measure(analysis) == (0.5, 0.5)
+
+
+def test_jain_needs_two_and_goodput() -> None:
+    """Seconds with fewer than two senders, or without goodput, have no index."""
+    analysis = run_of(sender(8, 3, 0, 8), sender(0, 1, 0, 8, start_s=1), stop_s=4, steady_s=1)
+    assert fairness_by_second.measure(analysis) == pytest.approx((0.9, 0.8))
+
+
+# The dip of a throughput in any second, by hand.
+
+
+def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = None) -> float:
+    """Return the dip of data sent at these times, in a steady window that begins at 7 s."""
+    sizes = frame_bytes or [104] * len(came_s)
+    came_ns = [7 * S + round(at * S) for at in came_s]
+    data = packets(time_ns=came_ns, payload_bytes=sizes, frame_bytes=sizes)
+    views = {"forward": queue_view(queue=queue_of(overhead_bytes=-4))}
+    steady_ns, stop_ns = 7 * S, round((7 + window_s) * S)
+    analysis = analysis_of(Ends(arrived=data), queues=views, steady_ns=steady_ns, stop_ns=stop_ns)
+    (found,) = throughput_dip.measure(analysis, analysis.connections["0"])
+    return found
+
+
+def test_the_worst_second() -> None:
+    """With 3, 1 and 2 segments in three seconds the dip is 1/2: one segment, against two."""
+    assert _dip([0, 0.5, 0.999999999, 1, 2, 2.9], 3) == pytest.approx(0.5, rel=1e-12)
+    assert _dip([0, 1], 2) == 0
+    assert _dip([0.1, 0.2], 2) == 1
+
+
+def test_sizes_are_those_on_the_link() -> None:
+    """A second of 200 bytes on the link and one of 100 make a dip of a third."""
+    assert _dip([0.5, 1.5], 2, [204, 104]) == pytest.approx(1 / 3, rel=1e-12)
+
+
+def test_a_rest_of_a_second_is_left_out() -> None:
+    """An incomplete last second of the window does not count, though it has no packets."""
+    assert _dip([0.5, 1.5], 2.9) == 0
+
+
+def test_too_short_or_nothing() -> None:
+    """A window of less than two seconds has no dip, and neither has a connection without data."""
+    assert math.isnan(_dip([0.5], 1.999))
+    assert math.isnan(_dip([], 5, []))
