@@ -217,10 +217,10 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
     if unseen := value(metrics, "unseen"):
         yield f"{percent(unseen)} of its payload is acknowledged but not in the capture:"
         yield "goodput, rates and losses are those of the rest."
-    evidence = [str(each) for each in at.get("evidence", ())]
+    placed_by = [str(each) for each in at.get("evidence", ())]
     if vantage == "unknown":
-        signs = "; ".join(_SIGNS[each] for each in evidence)
-        where = "contradict each other" if len(evidence) > 1 else "leave no end beside it"
+        signs = "; ".join(_SIGNS[each] for each in placed_by)
+        where = "contradict each other" if len(placed_by) > 1 else "leave no end beside it"
         yield "The capture's place on the path is unknown" + (
             f": its signs {where} ({signs})." if signs else "."
         )
@@ -228,7 +228,7 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
         trip = facts.get("round_trip", {}).get("value")
         beside = vantage != "in the middle" and trip is not None and trip < LAN_MS
         where = f"{vantage}, on that host or beside it, as on any LAN" if beside else vantage
-        signs = ", ".join(_SIGNS[each] for each in evidence) or "nothing tells its place"
+        signs = ", ".join(_SIGNS[each] for each in placed_by) or "nothing tells its place"
         yield f"The capture was made {where}: {signs}"
         yield f"(agreement of times {percent(at.get('confidence'))})."
 
