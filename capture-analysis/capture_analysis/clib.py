@@ -138,10 +138,7 @@ _PROTOTYPES = {
     "ca_tally_add": (None, [ctypes.c_void_p] * 2),
     "ca_symptoms_add": (None, [ctypes.c_void_p] * 2),
     "ca_standing_add": (None, [ctypes.c_void_p] * 2),
-    "ca_limits_add": (
-        ctypes.c_int64,
-        [*[ctypes.c_void_p] * 4, ctypes.c_bool, ctypes.c_void_p],
-    ),
+    "ca_limits_add": (ctypes.c_int64, [ctypes.c_void_p] * 5),
     "ca_receiving_add": (ctypes.c_int64, [ctypes.c_void_p] * 4),
     "ca_match_rows": (
         ctypes.c_size_t,

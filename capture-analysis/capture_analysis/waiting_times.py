@@ -6,7 +6,6 @@ import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.facts import NEAR
 from capture_analysis.facts.native_block import Chains
 from capture_analysis.facts.running_totals import LaneArray
 
@@ -24,32 +23,21 @@ PAUSE_NS = 1_000_000_000
 
 
 class WaitingTimes:
-    """Time by cause, of the directions near their sender or of the others.
+    """Time by cause, of the directions that were captured at a known place."""
 
-    Args:
-        near: True to take directions whose sender is near the tap, False to take the others.
-    """
-
-    def __init__(self, *, near: bool) -> None:
-        self._near = near
+    def __init__(self) -> None:
         self._kept, self._spent = LaneArray(np.maximum, -1, _KEPT), LaneArray(np.add, 0, _SPENT)
         self._coming = Chains()  # ACKs between tap and sender
 
-    def takes_any(self, block: Block) -> bool:
-        """Tell whether a block may have packets of these directions."""
-        at = block.facts.tap_at
-        return bool((at <= NEAR if self._near else at > NEAR).any())
-
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        if self.takes_any(block):
-            self._walk(block, None)
+        self._walk(block, None)
 
     def add_waits(self, block: Block) -> tuple[IntArray, IntArray]:
         """Take the next packets; return the time since the data before, and its main cause.
 
-        Returns: two columns of shape (n,); packets without data of these directions have a time
-            of -1.
+        Returns: two columns of shape (n,); packets other than data near their sender have a time of
+            -1.
         """
         ns, cause = np.full(len(block.packets), -1), np.zeros(len(block.packets), dtype=np.int64)
         self._walk(block, _Waited(ns.ctypes.data, cause.ctypes.data))
@@ -58,8 +46,8 @@ class WaitingTimes:
     def _walk(self, block: Block, waited: "_Waited | None") -> None:
         directions = block.native.directions
         kept, spent = self._kept.address(directions), self._spent.address(directions)
-        more = self._near, ctypes.byref(waited) if waited else None
-        self._coming.add(block.native, "ca_limits_add", kept, spent, len(block.packets), *more)
+        more = ctypes.byref(waited) if waited else None
+        self._coming.add(block.native, "ca_limits_add", kept, spent, len(block.packets), more)
 
     def merge(self, other: "WaitingTimes") -> None:
         """Add the times of other connections."""

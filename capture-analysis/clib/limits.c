@@ -42,7 +42,6 @@ struct walk {
 	const struct ca_facts *facts;
 	struct ca_all_coming *coming;
 	const struct ca_waited *waited;
-	bool near;			/* of the directions to take */
 	int64_t taken;
 };
 
@@ -66,12 +65,12 @@ static bool is_near(const struct ca_facts *facts, size_t direction)
 	return facts->tap_at[direction] <= NEAR;
 }
 
-/* Whether a direction is to be taken; one at an unknown place never is. */
+/* Whether a direction is to be taken; one at an unknown place is not. */
 static bool takes(const struct walk *walk, size_t direction)
 {
 	double tap_at = walk->facts->tap_at[direction];
 
-	return walk->near ? tap_at <= NEAR : tap_at > NEAR;
+	return tap_at == tap_at;
 }
 
 static int64_t in_flight(const struct ca_waits *kept)
@@ -298,8 +297,8 @@ static enum ca_cause cause_of_idle(const struct ca_facts *facts, size_t directio
 }
 
 /* Adds the time since the last data to its causes, and writes its length and main cause. */
-static void decide(struct walk *walk, size_t row, enum ca_cause wait, enum ca_cause idle, bool again,
-		   int64_t paused_ns, struct ca_spent *spent)
+static void decide(struct walk *walk, size_t row, bool near, enum ca_cause wait, enum ca_cause idle,
+		   bool again, int64_t paused_ns, struct ca_spent *spent)
 {
 	int64_t *open_ns = spent->open_ns, decided_ns[CAUSES] = { 0 }, whole_ns = 0;
 	enum ca_cause full = again ? CAUSE_RECOVERY : CAUSE_RECEIVER, main = CAUSE_APPLICATION;
@@ -321,7 +320,7 @@ static void decide(struct walk *walk, size_t row, enum ca_cause wait, enum ca_ca
 	}
 	for (size_t open = 0; open < OPENS; open++)
 		open_ns[open] = 0;
-	if (walk->waited) {
+	if (walk->waited && near) {
 		walk->waited->ns[row] = whole_ns;
 		walk->waited->cause[row] = main;
 	}
@@ -349,7 +348,7 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 
 		spent->timeouts += again && wait_ns >= TIMEOUT_NS;
 		spent->nagles += wait == CAUSE_NAGLE && spent->open_ns[OPEN_WAIT] > 0;
-		decide(walk, row, wait, idle, again,
+		decide(walk, row, near, wait, idle, again,
 		       idle == CAUSE_RECOVERY ? 0 : paused_since_ns(kept, direction, time_ns, idle_ns),
 		       spent);
 		kept->data_ns = time_ns;
@@ -368,10 +367,10 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 }
 
 int64_t ca_limits_add(const struct ca_block *block, struct ca_waits *directions,
-		      struct ca_all_coming *coming, struct ca_spent *spent, bool near,
+		      struct ca_all_coming *coming, struct ca_spent *spent,
 		      const struct ca_waited *waited)
 {
-	struct walk walk = { block, &block->facts, coming, waited, near, 0 };
+	struct walk walk = { block, &block->facts, coming, waited, 0 };
 
 	for (size_t row = 0; row < block->rows; row++) {
 		size_t other = block_acknowledged(block, row), own = other ^ 1;

@@ -86,11 +86,12 @@ struct ca_waited {
 };
 
 /*
- * Takes the directions of a block that were captured near their sender, or those that were not;
- * `directions` and `spent` have all its directions, and `waited` may be NULL. Returns the number of rows of `coming` taken, less those freed.
+ * Takes the directions of a block that were captured at a known place; `directions` and `spent` have
+ * all its directions, and `waited` may be NULL. Returns the number of rows of `coming` taken, less
+ * those freed.
  */
 CA_API int64_t ca_limits_add(const struct ca_block *block, struct ca_waits *directions,
-			     struct ca_all_coming *coming, struct ca_spent *spent, bool near,
+			     struct ca_all_coming *coming, struct ca_spent *spent,
 			     const struct ca_waited *waited);
 
 #endif

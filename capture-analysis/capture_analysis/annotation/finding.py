@@ -102,11 +102,11 @@ class Waiting:
     """Finds times without data of at least _IDLE round trips, with their main cause."""
 
     def __init__(self, notes: Notebook) -> None:
-        self._notes, self._times, self._sent = notes, WaitingTimes(near=True), Previous()
+        self._notes, self._times, self._sent = notes, WaitingTimes(), Previous()
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        if not self._times.takes_any(block):
+        if not (block.facts.tap_at <= NEAR).any():
             return
         idle_ns, cause = self._times.add_waits(block)
         facts, data = block.facts, View(block, np.flatnonzero(idle_ns >= 0))

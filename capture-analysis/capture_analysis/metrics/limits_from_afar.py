@@ -25,12 +25,11 @@ Vantage: beyond a tenth of the round trip from the data's sender, with packets o
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -42,7 +41,6 @@ from capture_analysis.waiting_times import (
     RECEIVER,
     RECOVERY,
     SHUT,
-    WaitingTimes,
 )
 
 NOT_FAR = "captured near the data's sender, or at an unknown place"
@@ -97,22 +95,11 @@ class LimitsFromAfar(FromOne):
         AFAR_PAUSE,
     )
 
-    def __init__(self) -> None:
-        self._times = WaitingTimes(near=False)
-
-    @override
-    def add(self, block: Block) -> None:
-        self._times.add(block)
-
-    @override
-    def merge(self, other: Self) -> None:
-        self._times.merge(other._times)
-
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] > NEAR:
             return dict.fromkeys(self.per_direction, NOT_FAR)
-        spent = self._times.by_cause(direction)
+        spent = tally.waits.by_cause(direction)
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]

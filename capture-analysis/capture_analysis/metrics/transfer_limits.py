@@ -41,13 +41,12 @@ needs the handshake with all of its options; a window of 0 needs no scale.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, OPTION_CUT, Facts
 from capture_analysis.one_capture.evidence import NO_PLACE
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -62,7 +61,6 @@ from capture_analysis.waiting_times import (
     RECEIVER,
     RECOVERY,
     SHUT,
-    WaitingTimes,
 )
 
 _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
@@ -161,23 +159,12 @@ class TransferLimits(FromOne):
         TIMEOUTS,
     )
 
-    def __init__(self) -> None:
-        self._times = WaitingTimes(near=True)
-
-    @override
-    def add(self, block: Block) -> None:
-        self._times.add(block)
-
-    @override
-    def merge(self, other: Self) -> None:
-        self._times.merge(other._times)
-
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
             why = NO_PLACE if np.isnan(facts.tap_at[direction]) else NOT_NEAR
             return dict.fromkeys(self.per_direction, why)
-        spent = self._times.by_cause(direction)
+        spent = tally.waits.by_cause(direction)
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
@@ -194,7 +181,7 @@ class TransferLimits(FromOne):
             LIMITED_ZERO_WINDOW: shares[SHUT],
             LIMITED_PAUSE: shares[PAUSE],
             LIMITED_NAGLE: shares[NAGLE],
-            NAGLE_WAITS: self._times.nagles(direction),
+            NAGLE_WAITS: tally.waits.nagles(direction),
             NAGLE_TIME: spent[NAGLE] / 1e9,
-            TIMEOUTS: self._times.timeouts(direction),
+            TIMEOUTS: tally.waits.timeouts(direction),
         }

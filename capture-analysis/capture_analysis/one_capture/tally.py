@@ -10,6 +10,7 @@ from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.symptoms import Symptoms
 from capture_analysis.tracking import Kind
+from capture_analysis.waiting_times import WaitingTimes
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000
@@ -69,6 +70,7 @@ class Tally:
             first_ns and the like are then those behind that step.
         acked_ns: time of the last packet that was the first to acknowledge data; -1 if none.
         shut: struct ca_shut in clib/tally.h: number of zero windows, their time, and the longest.
+        waits: the time of each direction by cause.
         lives: struct ca_life of each connection (connections.py).
     """
 
@@ -92,6 +94,7 @@ class Tally:
         self.acked_ns = LaneArray(np.maximum, -1)
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
+        self.waits = WaitingTimes()
         self.lives = LaneArray(np.add, 0, lives.NUMBERS)
         self._symptoms = LaneArray(np.add, 0, len(Symptoms._fields))
 
@@ -104,6 +107,7 @@ class Tally:
             self.lives.address(directions // 2),
         )
         block.native.add("ca_tally_add", _Tally(*sums))
+        self.waits.add(block)
         block.native.add("ca_symptoms_add", self._symptoms.address(directions))
 
     def symptoms(self, direction: int) -> Symptoms:

@@ -29,8 +29,8 @@ static const double PLACES[] = { 0, 0.5, 1, NAN };
 
 /* The functions' states. */
 struct kept {
-	struct ca_waits waits[2][DIRECTIONS];
-	struct ca_spent spent[2][DIRECTIONS];
+	struct ca_waits waits[DIRECTIONS];
+	struct ca_spent spent[DIRECTIONS];
 	struct ca_standing standing[DIRECTIONS];
 	int64_t kinds[DIRECTIONS][KINDS];
 	int64_t sums[SUMS][DIRECTIONS][2];
@@ -169,9 +169,7 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 		size_t left = block->rows - row;
 		struct ca_block rest = part(block, row, left < piece ? left : piece);
 
-		ca_limits_add(&rest, kept->waits[1], &coming, kept->spent[1], true, NULL);
-		kept->coming +=
-			ca_limits_add(&rest, kept->waits[0], &coming, kept->spent[0], false, NULL);
+		kept->coming += ca_limits_add(&rest, kept->waits, &coming, kept->spent, NULL);
 		kept->holes += ca_receiving_add(&rest, kept->receiving, &holes, kept->received);
 		ca_standing_add(&rest, kept->standing);
 		ca_symptoms_add(&rest, kept->symptoms);
@@ -221,8 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at < DIRECTIONS; at++) {
 		const struct ca_received *sums = &whole.received[at];
 
-		check_spent(&whole.spent[0][at]);
-		check_spent(&whole.spent[1][at]);
+		check_spent(&whole.spent[at]);
 		check(whole.shut[at].longest_ns <= whole.shut[at].ns);
 		check(whole.shut[at].ns <= whole.shut[at].whole_ns);
 

@@ -262,15 +262,14 @@ def test_causes_divide_all_of_the_time(
     tracked = Tracker().track(capture.whole, capture.flows)
     facts = measure(capture).facts
     block = Block(capture.whole, tracked, facts)
-    for near in (True, False):
-        times = WaitingTimes(near=near)
-        times.add(block)
-        for direction in (0, 1):
-            if near == bool(facts.tap_at[direction] <= 0.1) and facts.tap_at[direction] >= 0:
-                by_hand = times_by_cause(block, direction)
-                assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
-                    zip(CAUSES, by_hand, strict=True)
-                )
+    times = WaitingTimes()
+    times.add(block)
+    for direction in (0, 1):
+        if facts.tap_at[direction] >= 0:
+            by_hand = times_by_cause(block, direction)
+            assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
+                zip(CAUSES, by_hand, strict=True)
+            )
 
 
 def test_a_half_that_only_receives_keeps_no_packets() -> None:
@@ -281,7 +280,7 @@ def test_a_half_that_only_receives_keeps_no_packets() -> None:
     capture = script.captured()
     block = Block(capture.whole, Tracker().track(capture.whole, capture.flows), Facts.unknown(2))
     block.facts.tap_at[:] = 0, 1
-    times = WaitingTimes(near=False)
+    times = WaitingTimes()
     times.add(block)
     assert times._coming._taken <= 2
 
