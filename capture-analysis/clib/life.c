@@ -85,8 +85,9 @@ static void add_handshake(const struct ca_block *block, size_t row, struct ca_li
 	} else if (!(flags & FLAG_RST) && !(life->seen & LIFE_CONNECTED)) {
 		life->seen |= LIFE_CONNECTED;
 		if (life->seen & LIFE_SYN) {
-			life->connect_ns = minus(time_ns, life->syn_ns);
-			life->trip_ns = minus(time_ns, life->again_ns);
+			/* A clock may be set back meanwhile. */
+			life->connect_ns = most(minus(time_ns, life->syn_ns), 0);
+			life->trip_ns = most(minus(time_ns, life->again_ns), 0);
 		}
 	}
 }

@@ -238,6 +238,13 @@ def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, .
     assert (Connections(measured).words("end")[0] in ("refused", "no answer")) == any(counts[1:])
 
 
+def test_a_clock_that_is_set_back_in_the_handshake() -> None:
+    """A handshake in which a clock is set back takes no negative time."""
+    capture = asking().captured()
+    capture.whole.time_ns[:2] += 3_600_000_000_000
+    assert Connections(measure(capture)).numbers("connect")[0] == 0
+
+
 ECE, CWR, AE = 0x40, 0x80, 0x100
 ECT_0, CE = int(Mark.ECT_0), int(Mark.ECT_0 | Mark.ECT_1)
 
