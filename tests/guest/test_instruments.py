@@ -3,12 +3,16 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tshark_case
 import tshark_fields
 import tshark_tracking
 from capture_analysis import analyse
+from capture_analysis.one_capture.limit import CANNOT_TELL
 from corpus import Specimen
+from support.guest.branches.drawn import BRANCHES, draw, experiment
+from support.guest.limits_of_runs import judged, run
 from support.guest.verdicts_of_runs import told
 from support.running import SMALL, write_experiment
 from support.runs import carry_out
@@ -122,3 +126,16 @@ def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
 def test_a_verdict_alone_is_not_against_both(paper_run: Path) -> None:
     """ACKs that both captures show as compressed are "bunched" in one host's, not "spaced"."""
     assert list(told(paper_run)) == [("compressed", "bunched")] * 2
+
+
+@pytest.mark.long
+def test_captures_of_branches_tell_their_limits(guest: object, tmp_path: Path) -> None:
+    """Captures from three places name what the kernels waited for, in most branches of a run."""
+    assert guest
+    random = np.random.default_rng([1, 0])
+    branches = draw(random)
+    found = list(judged(run(experiment(branches, 1), tmp_path, "branches"), branches, random))
+    assert {each.kind for each in found} == set(BRANCHES)
+    named = [each for each in found if each.said != CANNOT_TELL]
+    assert len(named) > 0.75 * len(found)
+    assert sum(each.right for each in named) > 0.93 * len(named)
