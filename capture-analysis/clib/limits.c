@@ -215,12 +215,18 @@ static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_
 	hear(kept, acked, edge, time_ns);
 }
 
-/* Whether the sender reacts to the other end's data: it was silent, and then answers. */
+/*
+ * Whether the sender reacts to the other end's data: it was silent, and then answers. A tap near the
+ * sender of a LAN is as good as at it: the answer may come at once.
+ */
 static bool answers(const struct ca_facts *facts, size_t direction, const struct ca_waits *kept,
 		    int64_t time_ns)
 {
+	double loop = is_near(facts, direction) && facts->round_trip_ns[direction] < LAN_NS ?
+			      0 : loop_ns(facts, direction);
+
 	return kept->heard_ns >= 0 && kept->heard_ns >= kept->data_ns &&
-	       (double)minus(time_ns, kept->heard_ns) >= SOONER * loop_ns(facts, direction);
+	       (double)minus(time_ns, kept->heard_ns) >= SOONER * loop;
 }
 
 /* Whether the sender of data near the tap waited for a window, and not for its application. */

@@ -37,7 +37,9 @@ count: they acknowledge at once data that arrived before. A rate is also a guess
 acknowledged both came faster over all their time without pauses, which may be shorter than a
 window.
 
-Verdicts need a given or measured rate (compression_verdict); pictures accept a guess, too.
+Verdicts need a given or measured rate (compression_verdict); pictures accept a guess, too. So does
+the sentence on the limit if the delivery reached the guess within a twentieth (`rate_reached`), and
+a queue stood.
 
 Vantage: any.
 """
@@ -48,7 +50,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import Facts
+from capture_analysis.facts.facts import Evidence, Facts
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
@@ -62,6 +64,11 @@ DELIVERED_PEAK = Definition(
     "highest rate that the data's link delivered over at least five round trips and 0.1 s; less "
     "than the goodput of a shorter transfer",
 )
+RATE_REACHED = Definition(
+    "rate_reached", "Mbit/s", "a guess of the rate within a twentieth of the most that it delivered"
+)
+_REACHED = 0.05
+NOT_REACHED = "no guess of the rate that its delivery reached"
 
 
 class BottleneckRate(FromOne):
@@ -72,12 +79,15 @@ class BottleneckRate(FromOne):
     per_direction: ClassVar[Sequence[Definition]] = (
         BOTTLENECK_RATE,
         DELIVERED_PEAK,
+        RATE_REACHED,
     )
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        rate, most = (float(b[direction]) / 1e6 for b in (facts.rate_bit, facts.delivered_bit))
+        guessed = facts.rate_evidence[direction] == Evidence.GUESSED
         return {
-            BOTTLENECK_RATE: missing_rate(direction, facts)
-            or float(facts.rate_bit[direction]) / 1e6,
-            DELIVERED_PEAK: float(facts.delivered_bit[direction]) / 1e6,
+            BOTTLENECK_RATE: missing_rate(direction, facts) or rate,
+            DELIVERED_PEAK: most,
+            RATE_REACHED: rate if guessed and abs(most - rate) <= _REACHED * rate else NOT_REACHED,
         }

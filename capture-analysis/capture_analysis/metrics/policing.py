@@ -7,11 +7,13 @@ and again, and between the losses the data pass at its rate.
     loss_rate       = new data between the first of them and the last, over the time between them
     loss_rate_share = that rate over the direction's rate of all its time without pauses
 
-Units: 1 and Mbit/s. A policer is likely with ten losses or more, no standing queue
-(`standing_queue` below 0.1), no round trips that grow (`rtt_growth`), and a share near 1; the
-sentence on the limit then says it. Random losses on a radio link look the same if they are regular.
+Units: 1 and Mbit/s. The sentence on the limit names a policer with ten losses or more, a share near
+1 and no standing queue (`standing_queue` below 0.1), if these are too many for random losses. Near
+the sender: share lost * segments in flight^2 is above 6, with 2 % lost, and the 95th percentile of
+round trips is below 1.3 of the shortest. A window that halves at each random loss has 1.5, CUBIC's
+up to 3 (Mathis et al. 1997). From afar, where the window is not seen: 4 % are lost.
 
-Vantage: any with data and ACKs. Flach et al. 2016.
+Vantage: any with data and ACKs; best near the sender. Flach et al. 2016.
 """
 
 from collections.abc import Sequence

@@ -12,6 +12,7 @@ show a full link.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from capture_analysis.facts.facts import LAN_NS
 from capture_analysis.one_capture.trouble import Numbers, troubles
 
 # A link is full at this share of its rate.
@@ -19,10 +20,17 @@ FULL = 0.9
 CANNOT_TELL = "cannot tell"
 # A cause that holds for more of the time than this is the longest, whatever else is unknown.
 MOST_OF_IT = 0.5
+# A queue that stands for more of the time than this does not come from single answers.
+OFTEN = 0.3
 # Segments in flight; a receiver that delays ACKs answers to the second one at once.
 SEVERAL = 2
+LAN_MS = LAN_NS / 1e6
 # A peak of delivery below this share of the goodput says nothing of the link.
 SHORT = 0.5
+# A median round trip above this multiple of the shortest has a queue.
+QUEUED = 1.2
+# Round trips that correlate less than this with the flight are longer for small flights.
+SHRINKS = -0.3
 LINK, QUEUE = "link", "queue"
 # Each cause and the words for it, by the metric of its share.
 CAUSES = {
@@ -93,7 +101,7 @@ def queueing(values: Numbers) -> str:
     in flight the receiver delays ACKs, or sends them with its answers.
     """
     shortest, median = _number(values, "rtt_min"), _number(values, "rtt_median")
-    if shortest is None or median is None or not 0 < 1.2 * shortest < median:
+    if shortest is None or median is None or not 0 < QUEUED * shortest < median:
         return ""
     if _number(values, "zero_windows"):
         return ""
@@ -110,18 +118,45 @@ def queueing(values: Numbers) -> str:
 def _full_link(values: Numbers) -> Limit | None:
     rate = _number(values, "bottleneck_rate")
     shares = [_number(values, name) or 0.0 for name in ("efficiency", "link_share", "link_use")]
-    if rate is None or max(shares) < FULL:
+    share = max(shares)
+    if rate is None and _fills_a_queue(values):
+        rate, share = _number(values, "rate_reached"), _steady(values)
+    if rate is None or share < FULL:
         return None
-    text = f"The link is full: {_percent(max(shares))} of {_short(rate)} Mbit/s"
-    return Limit(LINK, max(shares), f"{text}{_paused(values)}.")
+    text = f"The link is full: {_percent(share)} of {_short(rate)} Mbit/s"
+    return Limit(LINK, share, f"{text}{_paused(values)}.")
+
+
+def _steady(values: Numbers) -> float:
+    """Return the share of a rate that was guessed, and reached; 0 without one."""
+    rate, mean = _number(values, "rate_reached"), _number(values, "throughput")
+    return min(mean / rate, 1.0) if rate and mean else 0.0
+
+
+def _fills_a_queue(values: Numbers) -> bool:
+    """Tell whether round trips grow with the flight near the sender: it fills the queue itself.
+
+    An answer of a few segments grows its round trips, too, and then the queue is empty for long.
+    """
+    shortest, median = _number(values, "rtt_min"), _number(values, "rtt_median")
+    grows, stands = (_number(values, name) or 0.0 for name in ("rtt_growth", "standing_queue"))
+    if not shortest or not median:
+        return False
+    return median > QUEUED * shortest and grows > MOST_OF_IT and stands > OFTEN
 
 
 def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
     """Tell whether data waits for a queue that is never empty, whoever fills it."""
     stands = _number(values, "standing_queue")
     cause = _longest_wait(values, causes).cause
+    # A queue that empties after a loss, and yet the link is busy, stands for less of the time.
+    busy = _steady(values) >= FULL and cause != "application"
+    least = MOST_OF_IT if busy else FULL
     # Seen from afar, a wait for a queue looks like an idle sender.
-    if stands is None or stands < FULL or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
+    if stands is None or stands < least or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
+        return None
+    # A receiver that answers late delays small flights most.
+    if (_number(values, "rtt_growth") or 0.0) < SHRINKS:
         return None
     delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"
     text = f"A queue stood for {_percent(stands)} of the time, on the way of the {delayed}"
@@ -150,8 +185,13 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
 
 
 def _seen(values: Numbers) -> bool:
-    """Tell whether a full link would show: by its rate, or by the queue."""
-    return any(_number(values, name) is not None for name in ("link_use", "standing_queue"))
+    """Tell whether a full link would show: by its rate, or by the queue.
+
+    On a LAN a queue may be shorter than a tick of time stamps, or before the tap.
+    """
+    trip = _number(values, "handshake_rtt")
+    shown = ("link_use",) if trip is not None and trip < LAN_MS else ("link_use", "standing_queue")
+    return any(_number(values, name) is not None for name in shown)
 
 
 def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:

@@ -1,11 +1,16 @@
 """Sentences on what besides its limit troubles a transfer, by evidence from several metrics."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 Numbers = Mapping[str, float | str | None]
 
 # A policer drops often, delays nothing, and lets data pass at a steady rate.
-_LOSSES, _STANDING, _STEADY = 10, 0.1, 0.15
+_LOSSES, _STANDING, _STEADY, _DELAYED = 10, 0.1, 0.15, 1.3
+# A window that halves at each random loss has 1.5 of share lost times window squared (Mathis et
+# al. 1997), CUBIC's up to 3; a policer drops many packets of one window. The least share near the
+# sender, and from afar, where the window is not seen.
+_DROPS, _LOST, _LOST_AFAR = 6, 0.02, 0.04
 # A stall of this length is named, whatever the transfer's limit.
 _STALL_S = 1.0
 # Of stall_cause, in metrics/stalls.py.
@@ -27,7 +32,7 @@ def troubles(values: Numbers) -> Iterator[str]:
     number = {name: float(each) for name, each in values.items() if isinstance(each, int | float)}
 
     def value(name: str) -> float:
-        return number.get(name, 0.0)
+        return number.get(name, math.nan)  # which no comparison takes for evidence
 
     for holds, sentence in _TROUBLES:
         if holds(value):
@@ -44,6 +49,15 @@ def _stalled(value: Value) -> str:
     return f"It stalled for {value('stall_longest'):.3g} s, {when}: {cause}."
 
 
+def _policed(value: Value) -> bool:
+    lost = value("loss_events") / max(value("segments"), 1)
+    drops = lost * value("in_flight_segments") ** 2
+    near = lost >= _LOST and drops > _DROPS and value("rtt_p95") < _DELAYED * value("rtt_min")
+    afar = value("afar_recovery") >= 0 and lost >= _LOST_AFAR
+    steady = abs(value("loss_rate_share") - 1) < _STEADY and value("loss_events") >= _LOSSES
+    return steady and (near or afar) and value("standing_queue") < _STANDING
+
+
 _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = (
     (
         lambda value: value("mtu_black_hole") > 0,
@@ -53,12 +67,7 @@ _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = 
         ),
     ),
     (
-        lambda value: (
-            value("loss_events") >= _LOSSES
-            and value("standing_queue") < _STANDING
-            and value("rtt_growth") < _STANDING
-            and abs(value("loss_rate_share") - 1) < _STEADY
-        ),
+        _policed,
         lambda value: (
             f"Losses come without a queue, at a steady {value('loss_rate'):.3g} Mbit/s, as a"
             " policer makes them."

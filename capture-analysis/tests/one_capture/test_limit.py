@@ -94,6 +94,49 @@ def test_link_used_by_all_is_full() -> None:
     assert limit_of(values).sentence == "The link is full: 95 % of 8.07 Mbit/s."
 
 
+REACHED: dict[str, Any] = {
+    **dict.fromkeys(("limited_congestion_window", "standing_queue"), 0.6),
+    "data_time": 20.0,
+    "rate_reached": 8.0,
+    "throughput": 7.4,
+    "rtt_growth": 0.6,
+    "rtt_min": 20.0,
+    "rtt_median": 30.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({}, LINK),
+        ({"throughput": 7.1}, "congestion window"),
+        ({"rate_reached": "no guess"}, "congestion window"),
+        ({"rtt_growth": 0.4}, QUEUE),
+        ({"rtt_median": 23.0}, QUEUE),
+        ({"rtt_growth": 0.4, "standing_queue": 0.4}, "congestion window"),
+        ({"rtt_growth": -0.4}, "congestion window"),
+        (
+            {"rtt_growth": 0.4, "limited_congestion_window": 0, "limited_application": 0.6},
+            "application",
+        ),
+    ],
+)
+def test_a_guess_that_the_delivery_reached(change: dict[str, Any], cause: str) -> None:
+    """A guessed rate counts if the delivery reached it and round trips grew with the flight.
+
+    If they do not grow, the queue is named, unless they shrink, as with a receiver that is late.
+    """
+    assert limit_of(REACHED | change).cause == cause
+
+
+def test_a_queue_on_a_lan_is_not_seen() -> None:
+    """On a LAN a full window is named only if the link's rate shows that the link is not full."""
+    values = {"afar_sender": 0.9, "data_time": 20.0, "standing_queue": 0.0, "handshake_rtt": 0.2}
+    assert limit_of(values).cause == CANNOT_TELL
+    assert limit_of(values | {"link_use": 0.1}).cause == "sender"
+    assert limit_of(values | {"handshake_rtt": 20.0}).cause == "sender"
+
+
 @pytest.mark.parametrize("cause", ["limited_congestion_window", "afar_sender"])
 def test_what_a_full_link_looks_like(cause: str) -> None:
     """A cause that a full link would also show is named only if a full link would be noticed."""

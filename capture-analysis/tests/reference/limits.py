@@ -141,7 +141,8 @@ class _Sender:
             self.peak, self.peak_at = flight, self.sent
 
     def heard(self, time_ns: int) -> bool:
-        soon = time_ns - self.heard_ns < 0.9 * self.loop_ns
+        loop_ns = 0 if self.near and self.round_trip_ns < 1e6 else self.loop_ns
+        soon = time_ns - self.heard_ns < 0.9 * loop_ns
         return 0 <= self.heard_ns >= self.data_ns and not soon
 
     def reason(self, time_ns: int) -> str:
