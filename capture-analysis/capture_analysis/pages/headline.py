@@ -6,6 +6,7 @@ from typing import Any
 from capture_analysis.facts.facts import LAN_NS
 from capture_analysis.metrics.compression_factor import BOUND_TOLERANCE
 from capture_analysis.metrics.compression_verdict import verdict_word
+from capture_analysis.metrics.congestion_control import CONTROLS
 from capture_analysis.one_capture.document import numbers
 from capture_analysis.one_capture.limit import limit_of, queueing
 from capture_analysis.one_capture.receiver import receiver_sentence
@@ -183,6 +184,10 @@ def _shares(metrics: Metrics) -> Iterator[str]:
         kinds = {what: value(metrics, f"retransmissions_{kind}") for kind, what in _SENT_AGAIN}
         why = ", ".join(f"{number(count)} {what}" for what, count in kinds.items() if count)
         yield f"Segments sent again: {number(again)}{f' ({why})' if why else ''}."
+    if control := value(metrics, "congestion_control"):
+        name = [*CONTROLS][int(control) - 1]
+        others = ", as do those of LP, YeAH and others at times" if name == "reno" else ""
+        yield f"Its window follows the rules of {name}{others}."
     if syns := value(metrics, "syns_again"):
         yield f"Packets of the handshake sent again: {number(syns)}."
 

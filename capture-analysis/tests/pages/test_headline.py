@@ -123,6 +123,13 @@ def test_limits_are_told() -> None:
     assert dict(told)["What limits the transfer?"] == "It cannot be told: not from here."
 
 
+def test_the_congestion_control_is_named() -> None:
+    """The rules of a window have their control's name; Reno's are also those of others."""
+    for number, named in ((1, "reno, as do those of LP"), (2, "cubic.")):
+        told = headline(metrics(limited_application=0.5, congestion_control=number), SENDER)
+        assert f"the rules of {named}" in dict(told)["What limits the transfer?"]
+
+
 @pytest.mark.parametrize("place", ["near the data receiver", "in the middle"])
 def test_the_next_step_is_named(place: str) -> None:
     """If a capture cannot tell a full congestion window from an idle sender, one that can is named.
