@@ -45,11 +45,32 @@ _REPRODUCIBLE = {
 }
 # Number of lines that make prints for 6.12 with our configuration: the length of the progress bar.
 _LINES_OF_A_BUILD = 1310
-# Large folders that this kernel does not need; the others are unpacked, because Kconfig reads all
-# of them.
-_NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
-# Large folders that are unpacked, because the series for upstream has patches to them.
-_NEVER_PATCHED = ("tools/testing/*", "Documentation/*.rst", "Documentation/*.yaml")
+# How tar unpacks an archive on all processors, by its suffix.
+_EVERY_PROCESSOR = {".xz": ("-I", "xz -T0")}
+# Half of the source: what no guest compiles. Kconfig files and Makefiles stay, because make reads
+# all of them, and so does what the series for upstream changes.
+_LEFT_OUT = (
+    *("arch/[!ux]*/*.[chS]", "arch/*.dts*", "samples/*.c", "sound/*.[chS]"),
+    *(
+        f"drivers/{each}/*.[chS]"
+        for each in (
+            *("accel", "bluetooth", "clk", "comedi", "crypto", "dma", "gpu", "hid", "hwmon", "iio"),
+            *("infiniband", "input", "isdn", "media", "mfd", "misc", "mmc", "mtd", "nvme", "phy"),
+            *("net/can", "net/dsa", "net/ethernet", "net/phy", "net/usb", "net/wan"),
+            *("net/wireless", "pinctrl", "platform", "power", "regulator", "s390", "scsi", "soc"),
+            *("spi", "staging", "target", "usb", "video"),
+        )
+    ),
+    *(
+        f"fs/{each}/*.[ch]"
+        for each in (
+            *("afs", "bcachefs", "btrfs", "ceph", "ext4", "f2fs", "gfs2", "jfs", "nfs", "nfsd"),
+            *("nls", "ntfs3", "ocfs2", "reiserfs", "smb", "ubifs", "udf", "xfs"),
+        )
+    ),
+    *("Documentation/[!av]*/*", "Documentation/admin-guide/*.rst", "tools/perf/*"),
+    "tools/testing/selftests/[!nu]*/*",
+)
 
 
 class BuildError(TwowayError):
@@ -66,7 +87,6 @@ class Recipe:
         target: make's target, the kernel's file.
         fragments: configurations under vm/, each on top of the earlier ones.
         patches: patterns of files under vm/, in order of application.
-        left_out: files of the source that are not unpacked.
     """
 
     name: str
@@ -74,7 +94,6 @@ class Recipe:
     target: str
     fragments: Sequence[str]
     patches: Sequence[str] = ()
-    left_out: Sequence[str] = (*_NEVER_BUILT, *_NEVER_PATCHED)
 
 
 def kernel_key(source: KernelSource, flavour: Flavour) -> str:
@@ -86,7 +105,7 @@ def kernel_key(source: KernelSource, flavour: Flavour) -> str:
 
 def recipe_of(flavour: Flavour) -> Recipe:
     """Return the recipe of a guest's kernel."""
-    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], _NEVER_BUILT)
+    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour])
 
 
 def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
@@ -104,14 +123,23 @@ def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: St
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     steps.begin(f"{recipe.name} kernel: unpack")
-    _unpack(source, tree, recipe.left_out)
+    unpack(source, tree)
     for patch in patches_for(recipe.patches, tree):
         call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
-    make_kernel(folder, recipe, steps)
+    headers = folder / "headers"
+    shutil.copytree(VM / "headers", headers)
+    make_kernel(folder, recipe, steps, headers / "cc")
+    shutil.rmtree(headers)
 
 
-def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
+def make_kernel(folder: Path, recipe: Recipe, steps: Steps, compiler: Path | None = None) -> None:
     """Configure and compile the changes in the folder `source`, into the folder `build`.
+
+    Args:
+        folder: the folder of both.
+        recipe: the kernel's recipe.
+        steps: shows progress.
+        compiler: a copy of vm/headers/cc for a new build, where nothing has compiled headers yet.
 
     Raises: BuildError with the end of the compiler's output.
     """
@@ -120,6 +148,8 @@ def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
     steps.begin(f"{recipe.name} kernel: configure")
     output.mkdir(exist_ok=True)
     make = ["make", "-C", str(tree), f"O={output}", f"ARCH={recipe.arch}", *_NOT_USED]
+    if compiler:
+        make.append(f"CC={compiler}")
     call([*make, "tinyconfig"])
     call(
         [
@@ -136,17 +166,21 @@ def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
     check_config(output / ".config", paths)
     jobs = len(os.sched_getaffinity(0))
     steps.begin(f"{recipe.name} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    if compiler:
+        call([*make, "mm/util.o", "net/socket.o"], on_line=steps.advance)
     call([*make, f"-j{jobs}", recipe.target, "modules"], on_line=steps.advance)
 
 
-def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
+def unpack(source: KernelSource, tree: Path) -> None:
+    """Copy a tree, or unpack a tarball without what no guest compiles, into a new folder."""
     assert source.path is not None
     if source.path.is_dir():
         shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         return
     tree.mkdir()
-    excluded = [f"--exclude=*/{pattern}" for pattern in unneeded]
-    call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
+    excluded = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
+    archive = [*_EVERY_PROCESSOR.get(source.path.suffix, ()), "-xf", str(source.path)]
+    call(["tar", *archive, "--strip-components=1", *excluded, "-C", str(tree)])
 
 
 def patches_for(patterns: Sequence[str], tree: Path) -> Iterator[Path]:

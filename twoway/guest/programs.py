@@ -28,11 +28,11 @@ RUNNER_SOURCES = [
         "prompt.py",
     )
 ]
-# The library that programs of the guest preload.
-_LIBRARY = VM / "guest/fork_server.c"
+# Libraries that programs of the guest preload.
+_LIBRARIES = [VM / "guest/fork_server.c", VM / "guest/times.c"]
 GUEST_SOURCES = [
     *GUEST_PROGRAMS,
-    _LIBRARY,
+    *_LIBRARIES,
     VM / "guest/endpoint.h",
     VM / "guest/plan_clock.h",
 ]
@@ -120,8 +120,9 @@ def build_programs(
         built.mkdir()
         for source in sources:
             call([*_COMPILE, "-static", "-o", str(built / source.stem), str(source), "-lm"])
-        library = built / f"{_LIBRARY.stem}.so"
-        call([*_COMPILE, "-shared", "-fPIC", "-o", str(library), str(_LIBRARY)])
+        for source in _LIBRARIES:
+            library = built / f"{source.stem}.so"
+            call([*_COMPILE, "-shared", "-fPIC", "-o", str(library), str(source)])
         shutil.copytree(KERNEL_MODULES, tree, ignore=_LEFT_OUT)
         if isinstance(modules, Mapping):
             for module, content in modules.items():

@@ -1,8 +1,10 @@
 """Building a guest: sources, releases of kernels, and their history."""
 
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 from support.running import ROOT
 from support.warm_command import twoway
 
-from twoway.guest.kernel import BuildError, check_config
+from twoway.guest.kernel import BuildError, check_config, unpack
 from twoway.guest.seals import contents
+from twoway.guest.source import KernelSource
+from twoway.paths import VM
 
 # The programs that build the guest.
 
@@ -149,3 +153,82 @@ def test_a_source_that_is_none(
     assert done.returncode == 2
     assert sentence.format(source=tmp_path / source) in done.stderr
     assert not list((tmp_path / "cache/twoway").glob("history/*"))
+
+
+TEXT = """
+#ifdef COMPILED_ONCE
+const char said[] = COMPILED_ONCE KBUILD_MODNAME pr_fmt("!");
+#else
+const char said[] = "alone, " KBUILD_MODNAME pr_fmt("!");
+#endif
+"""
+KBUILD = ("-D__KERNEL__", "-O2", '-DKBUILD_MODNAME="{name}"', "-c", "-o", "{name}.o")
+
+
+def _compile(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [each.format(name=name) for each in (*KBUILD, *words, f"{folder}/mm/{name}.c")]
+    return subprocess.run(
+        [folder / "headers/cc", *command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def precompiled(tmp_path: Path) -> Path:
+    """Make a source whose file mm/util.c has compiled the headers, as a build does at first."""
+    shutil.copytree(VM / "headers", tmp_path / "headers")
+    header = '#define pr_fmt(fmt) fmt\n#define COMPILED_ONCE "once, "\n'
+    (tmp_path / "headers/kernel.h").write_text(header)
+    (tmp_path / "mm").mkdir()
+    (tmp_path / "mm/own.h").write_text("#ifndef pr_fmt\n#define pr_fmt(fmt) fmt\n#endif\n")
+    (tmp_path / "mm/util.c").write_text("int util;\n")
+    assert _compile(tmp_path, "util").returncode == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "said"),
+    [
+        ('#include "own.h"', "-Imm", "once, file!"),
+        ('#include "own.h"\n#define AFTER 1', "-Imm", "once, file!"),
+        ('#define pr_fmt(fmt) " mine" fmt\n#include "own.h"', "-Imm", "once, file mine!"),
+        ('#define FOR_A_HEADER 1\n#include "own.h"', "-Imm", "alone, file!"),
+        ('#include "own.h"\n#warning "a word"', "-Imm", "alone, file!"),
+        ('#include "own.h"', "-fexceptions", "alone, file!"),
+        ('#include "own.h"', "-DMODULE", "alone, file!"),
+    ],
+)
+def test_headers_are_compiled_once_for_files_that_fit(
+    precompiled: Path, source: str, word: str, said: str
+) -> None:
+    """A file has the headers compiled once, with its own names, unless they would not fit it."""
+    (precompiled / "mm/file.c").write_text(f"{source}\n{TEXT}")
+    done = _compile(precompiled, "file", word)
+    assert done.returncode == 0
+    assert said.encode() + b"\0" in (precompiled / "file.o").read_bytes()
+    assert done.stderr.count("a word") == 2 * source.count("#warning")  # the message and its line
+
+
+def test_an_error_is_that_of_gcc(precompiled: Path) -> None:
+    """A file that does not compile fails with gcc's message, once."""
+    (precompiled / "mm/file.c").write_text("int file = unknown;\n")
+    done = _compile(precompiled, "file")
+    assert done.returncode == 1
+    assert done.stderr.count("error:") == 1
+
+
+def test_a_source_is_unpacked_without_what_no_guest_compiles(tmp_path: Path) -> None:
+    """Kconfig files and files of patches are unpacked, drivers for devices are not."""
+    patches = "\n".join(each.read_text() for each in VM.glob("patches/**/*.patch"))
+    wanted = {
+        *re.findall(r"^\+\+\+ b/(\S+)", patches, re.MULTILINE),
+        *re.findall(r"<((?:linux|net)/\S+)>", (VM / "headers/net.h").read_text()),
+        *("arch/arm/Kconfig", "drivers/gpu/drm/Kconfig", "drivers/net/veth.c", "fs/proc/base.c"),
+        "tools/testing/selftests/net/packetdrill/defaults.sh",
+    }
+    tarball = tmp_path / "linux.tar.xz"
+    with tarfile.open(tarball, "w:xz") as packed:
+        for name in (*wanted, "arch/arm/arm.c", "drivers/gpu/drm/i915/i915.c", "fs/xfs/xfs.h"):
+            packed.addfile(tarfile.TarInfo(f"linux/{name}"))
+    unpack(KernelSource(tarball, ""), tmp_path / "tree")
+    files = {p for p in (tmp_path / "tree").rglob("*") if p.is_file()}
+    assert {str(p.relative_to(tmp_path / "tree")) for p in files} == wanted
