@@ -40,6 +40,7 @@ COMMANDS = (
     "sweep",
     "papers",
     "score",
+    "packetdrill",
     "report",
     "figures",
     "export",

@@ -128,6 +128,7 @@ def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: St
         call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
     headers = folder / "headers"
     shutil.copytree(VM / "headers", headers)
+    (headers / "cc").chmod(0o755)  # a wheel does not keep it
     make_kernel(folder, recipe, steps, headers / "cc")
     shutil.rmtree(headers)
 

@@ -1,0 +1,89 @@
+"""Scripts of packetdrill in guests, with a program of ours in its place, and the real one."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from capture_analysis.reading.capture import read_capture
+from support.running import ROOT, twoway
+
+from twoway.guest.cache import Guest
+from twoway.runs.packetdrill import Trial, Verdict, find_binary, find_trials, run_trial
+
+
+@pytest.fixture(scope="module")
+def drill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile a program that speaks to TUN and waits for ticks as packetdrill does."""
+    program = tmp_path_factory.mktemp("drill") / "drill"
+    source = ROOT / "tests/support/guest/drill.c"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", program, source], check=True)
+    return program
+
+
+def _run(guest: Guest, drill: Path, folder: Path, word: str, tolerance_us: int = 4000) -> Verdict:
+    script = folder / f"{word}.pkt"
+    script.write_text(word + "\n")
+    trial = Trial(script, script.name, "ipv4")
+    return run_trial(trial, guest, drill, (f"--tolerance_usecs={tolerance_us}",))
+
+
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("send", ""),
+        ("hang", "it still ran after 180 s of its clock"),
+        ("fork", "it has more processes than a guest allows"),
+        ("fill", "it writes a file larger than a guest allows"),
+    ],
+)
+def test_a_script_ends(guest: Guest, drill: Path, tmp_path: Path, word: str, problem: str) -> None:
+    """A script that waits, forks or writes without end is ended, with a sentence."""
+    assert _run(guest, drill, tmp_path, word).problem == problem
+
+
+def test_a_millisecond_late_fails_at_a_tenth_of_it(
+    guest: Guest, drill: Path, tmp_path: Path
+) -> None:
+    """A failure has its line, both times, and the packet at the time of the event, each time."""
+    first, second = (_run(guest, drill, tmp_path, "send", 100) for _ in range(2))
+    assert first == second
+    assert first.line == 1
+    assert first.times_s == (0.1, 0.101001)
+    (tmp_path / "tun.pcap").write_bytes(first.capture)
+    packets, _ = read_capture(tmp_path / "tun.pcap", every_protocol=True)
+    assert len(packets) > 0
+
+
+def test_the_command_reports_in_three_formats(guest: Guest, drill: Path, tmp_path: Path) -> None:
+    """KTAP, JUnit and JSON have the same verdicts, and the same bytes in the second run."""
+    assert guest
+    for name in ("send", "hang"):
+        (tmp_path / f"{name}.pkt").write_text(f"{name}\n")
+    seen = []
+    for _ in range(2):
+        files = ("--json", tmp_path / "json", "--junit", tmp_path / "xml")
+        words = ("--packetdrill", drill, "--variant", "ipv4", "--results", tmp_path, *files)
+        done = twoway("packetdrill", tmp_path, *words)
+        assert done.returncode == 1
+        seen.append((done.stdout, *((tmp_path / each).read_text() for each in ("json", "xml"))))
+    assert seen[0] == seen[1]
+    ktap, document, xml = seen[0]
+    assert ktap.splitlines()[-1] == "# pass 1, fail 1"
+    assert "\nnot ok 1 hang.pkt ipv4\nok 2 send.pkt ipv4\n" in ktap
+    assert [each["pass"] for each in json.loads(document)["scripts"]] == [False, True]
+    assert 'tests="2" failures="1"' in xml
+    assert (tmp_path / "packetdrill/hang.pkt.ipv4.pcap").is_file()
+
+
+@pytest.mark.long
+def test_the_kernels_own_scripts_pass(guest: Guest) -> None:
+    """Each script of the kernel's selftests passes at 4 ms, over IPv4 and IPv6."""
+    if not shutil.which("packetdrill"):
+        pytest.skip("packetdrill is not on PATH: build it (docs/guides/packetdrill.md)")
+    scripts = guest.kernel.parent.parent / "source/tools/testing/selftests/net/packetdrill"
+    trials = list(find_trials([scripts], ["ipv4", "ipv6"]))
+    found = [run_trial(each, guest, find_binary(None), ()) for each in trials]
+    assert len(found) >= 24
+    assert [each for each in found if each.problem] == []

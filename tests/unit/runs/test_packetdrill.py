@@ -1,0 +1,85 @@
+"""Scripts of packetdrill, and its binary: found, refused and reported."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.warm_command import twoway
+
+from twoway.errors import UsageError
+from twoway.runs.packetdrill import VARIANTS, Verdict, find_binary, find_trials
+
+
+def test_a_name_says_for_which_addresses_a_script_is(tmp_path: Path) -> None:
+    """A script runs in each variant, one named v4 or v6 in those of its family."""
+    for name in ("a.pkt", "tcp/a-v4.pkt", "tcp/a-v6.pkt", "tcp/defaults.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("0 socket\n")
+    assert [trial.name for trial in find_trials([tmp_path], list(VARIANTS))] == [
+        *(f"a.pkt {variant}" for variant in VARIANTS),
+        *(f"tcp/a-v4.pkt {variant}" for variant in VARIANTS if variant != "ipv6"),
+        "tcp/a-v6.pkt ipv6",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x7fELF\0\xff", "it is not text"),
+        (b"a\0", "it is empty, too large, or not text"),
+        (b" \n", "it is empty, too large, or not text"),
+        (b"0" * (1 << 20) + b"0", "it is empty, too large, or not text"),
+    ],
+)
+def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    """A file that packetdrill cannot read as a script is named, with the reason."""
+    script = tmp_path / "a.pkt"
+    script.write_bytes(content)
+    with pytest.raises(UsageError, match=f"{script}: no script of packetdrill: {said}"):
+        list(find_trials([script], ["ipv4"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--packetdrill", "/nowhere"], "/nowhere: packetdrill cannot be read: No such file"),
+        (["--packetdrill", "/etc/passwd"], "/etc/passwd: no program for this machine"),
+        ([], "packetdrill is not on PATH, and --packetdrill names none"),
+        (["--tolerance", "5ms"], 'must be from 1us to 4ms, got "5ms"'),
+        (["--tolerance", "0us"], 'must be from 1us to 4ms, got "0us"'),
+        (["--percent", "101"], 'must be from 0 to 100, got "101"'),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    """A missing or foreign binary, and a tolerance out of range, end with a sentence and 2."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / "a.pkt").write_text("0 socket\n")
+    done = twoway("packetdrill", str(tmp_path), *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_static_binary_is_refused(tmp_path: Path) -> None:
+    """A binary without an interpreter cannot preload, a dynamic one is found by its real path."""
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    for name, words in (("static", ["-static"]), ("dynamic", [])):
+        subprocess.run(["cc", *words, "-o", name, "a.c"], cwd=tmp_path, check=True)
+    with pytest.raises(UsageError, match="linked statically"):
+        find_binary(tmp_path / "static")
+    (tmp_path / "link").symlink_to("dynamic")
+    assert find_binary(tmp_path / "link") == (tmp_path / "dynamic").resolve()
+
+
+def test_a_failure_has_both_times() -> None:
+    """The time that a script expects, and that of the event, are numbers of the document."""
+    problem = "timing error: expected outbound packet at 0.100000 sec but happened at 0.101001 sec"
+    assert Verdict("a.pkt ipv4", problem, 7).document() == {
+        "name": "a.pkt ipv4",
+        "pass": False,
+        "problem": problem,
+        "line": 7,
+        "expected_s": 0.1,
+        "seen_s": 0.101001,
+    }
