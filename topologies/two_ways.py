@@ -18,10 +18,10 @@ from mininet.topo import Topo
 class Router(LinuxRouter):
     """A router with one more route."""
 
-    def config(self, way: str = "", **parameters: Any) -> Any:
+    def config(self, route: str = "", **parameters: Any) -> Any:
         """Configure the node, then its route."""
         result = super().config(**parameters)
-        self.cmd(f"ip route add {way}")
+        self.cmd(f"ip route add {route}")
         return result
 
 
@@ -46,12 +46,12 @@ class TwoWays(Topo):
         for n in (1, 2):
             self.addHost(f"h{n}", ip=f"10.0.{n}.2/24", defaultRoute=f"via 10.0.{n}.1")
             other = f"10.0.{3 - n}.0/24 via 10.1.{n}.2"
-            self.addHost(f"r{n}", ip=None, cls=Router, way=other)
+            self.addHost(f"r{n}", ip=None, cls=Router, route=other)
             self.addLink(f"h{n}", f"r{n}", params2={"ip": f"10.0.{n}.1/24"})
         for n, middle in enumerate("ab", start=1):
             back = f"10.0.1.0/24 via 10.{n}.1.1"
             ahead = f"via 10.{n}.2.1"
-            self.addHost(middle, ip=None, cls=Router, way=back, defaultRoute=ahead)
+            self.addHost(middle, ip=None, cls=Router, route=back, defaultRoute=ahead)
             for end in (1, 2):
                 ips = ({"ip": f"10.{n}.{end}.{place}/24"} for place in (1, 2))
                 self.addLink(f"r{end}", middle, params1=next(ips), params2=next(ips))

@@ -7,6 +7,7 @@ each drop with the bucket.
 
 import math
 
+import numpy as np
 from capture_analysis.columns import BoolArray
 from capture_analysis.definition import Definition
 
@@ -60,4 +61,9 @@ def _refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
     if not policer:
         return None
     packets = view.passed.packets
-    return policer.bucket.refuses(packets.time_ns, packets.frame_bytes)
+    before = analysis.run.elements(view.queue).refuse(
+        packets.time_ns, packets.frame_bytes, counted=False
+    )
+    come, refused = np.flatnonzero(~before), np.zeros(len(before), dtype=np.bool_)
+    refused[come] = policer.bucket.refuses(packets.time_ns[come], packets.frame_bytes[come])
+    return refused

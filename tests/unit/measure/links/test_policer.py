@@ -1,6 +1,7 @@
 """The refusals of a policer, by hand."""
 
 import math
+from typing import Any
 
 from support.column_run import analysis_of, queue_view
 from support.queue_columns import passage_of, queue_of
@@ -45,13 +46,15 @@ def test_a_drop_at_a_full_queue_is_not_the_policers() -> None:
     assert shares == [(0.0,), (1 / 3,)]
 
 
-def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
-    """Check three frames at once and a bucket for two, with given fates."""
-    view = queue_view(passage_of([0, 0, 0], left_ns, frame_bytes=[1000] * 3))
+def _odd_drops(left_ns: list[int], counted: int, larger: int = 0, **link: Any) -> FidelityRow:
+    """Check frames at once and a bucket for two, with given fates; the first may be larger."""
+    sizes = [1000 + larger, *[1000] * (len(left_ns) - 1)]
+    view = queue_view(passage_of([0] * len(left_ns), left_ns, frame_bytes=sizes))
     kernel = {"dev": "r1-eth1", "kind": "clsact"}
     counts = {"before": [kernel | {"drops": 0}], "after": [kernel | {"drops": counted}]}
     documents = {f"qdisc/r1-{when}.json": count for when, count in counts.items()}
-    analysis = analysis_of(links={"forward": {"policer": POLICER}}, documents=documents)
+    links = {"forward": {"policer": POLICER, **link}}
+    analysis = analysis_of(links=links, documents=documents)
     (row,) = check(analysis, "forward", view, None)
     return row
 
@@ -81,3 +84,10 @@ def test_drops_are_checked_where_times_are_exact() -> None:
     analysis = analysis_of(links={"forward": {"policer": POLICER}})
     assert check(analysis, "forward", queue_view(), ClockError(analysis)) == []
     assert check(analysis_of(), "forward", queue_view(), None) == []
+
+
+def test_a_frame_above_the_mtu_takes_no_tokens() -> None:
+    """Packets above the MTU are dropped before the policer, whose bucket keeps two frames."""
+    mtu = {"bytes": 986, "icmp": True}
+    row = _odd_drops([-1, MS, 2 * MS, -1], 1, larger=1, mtu_bytes=mtu)
+    assert row.verdict is Verdict.PASS
