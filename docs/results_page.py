@@ -22,6 +22,7 @@ from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
 from twoway.paths import ROOT
 from twoway.report.claims import Sharpness
+from twoway.report.papers import find_paper
 from twoway.runs.points import load_point
 from twoway.runs.predicted import FILE, Row, read_predictions
 from twoway.theory.registry import tests_testbed
@@ -110,15 +111,17 @@ def _claims() -> list[str]:
     rows = _rows("claims.csv")
     assert {row["verdict"] for row in rows} <= set(_VERDICTS)
     forms = (f"{form} that agree" for form in FORMS)
-    table = ["## Claims by verdict", "", f"| paper | {' | '.join((*_VERDICTS, *forms))} |"]
-    table += ["|---" * (1 + len(_VERDICTS) + len(FORMS)) + "|"]
+    columns = ("paper", *_VERDICTS, *forms, "listed as untested")
+    table = ["## Claims by verdict", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    untested = {paper: len(find_paper(paper).untested) for paper in {r["paper"] for r in rows}}
+    untested["all"] = sum(untested.values())
     for paper in (*sorted({row["paper"] for row in rows}), "all"):
         found = [row for row in rows if paper in (row["paper"], "all")]
         cells = [str(sum(row["verdict"] == verdict for row in found)) for verdict in _VERDICTS]
         for form in FORMS:
             verdicts = [row["verdict"] for row in found if row["form"] == form]
             cells.append(f"{verdicts.count(_VERDICTS[0])} of {len(verdicts)}" if verdicts else "")
-        table.append(f"| {paper} | {' | '.join(cells)} |")
+        table.append(f"| {paper} | {' | '.join(cells)} | {untested[paper]} |")
     return [*table, ""]
 
 
