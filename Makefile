@@ -33,6 +33,7 @@ papers: setup ## every experiment of five papers, and the reproduction report in
 results: setup ## the same, and its numbers into docs/results (OF="EXPERIMENT..." for some)
 	@$(BIN)/twoway papers $(OF)
 	@$(BIN)/python docs/results_kept.py results/papers
+	@$(BIN)/python docs/results_noticed.py
 	@$(BIN)/python docs/results_page.py
 
 # A point of each paper that a clock on which work takes time can tell something of.

@@ -49,6 +49,7 @@ are runs with changes that were not committed.
 |---|---|
 | `summary.json` | machine, kernel, guests and revisions of the last full run |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
+| `noticed.csv` | how many predictions a small change of the setup refutes |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about, a line for each point |
 | `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |
@@ -94,6 +95,7 @@ def page() -> str:
         ),
         *_claims(),
         *_sharpness(),
+        *_noticed(),
         *_witness(),
         *_spread(),
         *_missed(),
@@ -177,6 +179,19 @@ def _as_row(each: Judged) -> PredictionRow:
 def _kept(found: Sequence[Judged]) -> str:
     kept = sum(each.verdict is Verdict.PASS for each in found)
     return f"{kept} of {len(found)}" if found else "none"
+
+
+def _noticed() -> list[str]:
+    rows = _rows("noticed.csv")
+    return [
+        "How many of the kept predictions a small change of the setup refutes, for theories that",
+        "are quick to compute again (`docs/results_noticed.py`):",
+        "",
+        f"| {' | '.join(rows[0])} |",
+        "|---" * len(rows[0]) + "|",
+        *(f"| {' | '.join(row.values())} |" for row in rows),
+        "",
+    ]
 
 
 def _witness() -> list[str]:

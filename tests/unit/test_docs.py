@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import results_kept
+import results_noticed
 import results_page
 import speed_page
 import yaml
@@ -162,6 +163,14 @@ def test_kept_claims_are_todays(tmp_path: Path) -> None:
     kept = (results_kept.RESULTS / "claims.csv").read_text(encoding="utf-8")
     assert (tmp_path / "claims.csv").read_text(encoding="utf-8") == kept
     assert "other run missing" not in kept
+
+
+def test_a_change_of_the_setup_is_noticed() -> None:
+    """A segment more refutes the worked example's five values, slower ACKs three, 1 ns none."""
+    point, theory = "kalampoukas-3.2@ack_bytes=40", "kalampoukas"
+    found = [e for e in results_page.judged() if e.said[:2] == (point, theory)]
+    counts = results_noticed.noticed(found)
+    assert [*counts.values()] == [len(found), 5, 3, 0]
 
 
 def test_a_kept_line_is_of_a_clean_revision(monkeypatch: pytest.MonkeyPatch) -> None:
