@@ -177,6 +177,20 @@ def test_losses_at_a_steady_rate() -> None:
     assert "policer" not in said(lossy(100, gap_us=MS))
 
 
+def test_an_answer_at_once_on_a_lan() -> None:
+    """A server on a LAN that answers within the round trip waits for questions, not for ACKs."""
+    script, now = Script(200, 0), START
+    for _ in range(40):
+        script.data(0, now, 400)
+        script.hears(1)
+        script.data(1, now + 10, 800)
+        script.hears(0)
+        now += 300
+    each = found(script, 1)
+    assert each.limited_application > 0.99
+    assert each.limited_nagle == 0
+
+
 def test_a_window_without_a_scale() -> None:
     """A window of 65,535 bytes carries at most 26 Mbit/s over a round trip of 20 ms."""
     each = found(asking())
