@@ -113,7 +113,8 @@ void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_lif
 
 	if (kind == KIND_COPY)
 		return;
-	if (life->last_ns && time_ns > life->last_ns) {
+	/* The difference of times of a file may be beyond 64 bits. */
+	if (life->last_ns && time_ns > life->last_ns && minus(time_ns, life->last_ns) > 0) {
 		life->time_ns = plus(life->time_ns, minus(time_ns, life->last_ns));
 		add_wait(life, wait_of(block, row, shut, life), minus(time_ns, life->last_ns));
 	}

@@ -106,13 +106,13 @@ static int64_t spend(const struct ca_facts *facts, size_t direction, struct ca_w
 	wait_ns = least(wait_ns, INT64_MAX - spent->whole_ns);
 	held_ns = least(held_ns, wait_ns);
 	spent->whole_ns += wait_ns;
-	if (open == OPEN_WAIT || open == OPEN_FULL) {
-		spent->open_ns[open + 1] += held_ns;
-		wait_ns -= held_ns;
-	}
 	spent->open_ns[open] += wait_ns;
+	if (open == OPEN_WAIT || open == OPEN_FULL) {
+		spent->open_ns[open] -= held_ns;
+		spent->open_ns[open + 1] += held_ns;
+	}
 	kept->last_ns = time_ns;
-	return wait_ns + held_ns;
+	return wait_ns;
 }
 
 /* The time for which a pure ACK was held on its path, less a tick of its time stamps. */
