@@ -93,7 +93,9 @@ def test_what_a_router_changes_fails_no_run(
 def test_routes_change_and_change_back(tmp_path: Path) -> None:
     """Each packet passes the queue to which the routes of its time lead, and its checks hold."""
     line = {"rate_mbit": 20, "delay_ms": 10, "queue_packets": 50}
-    directions = {f"{n}-{to}": {**line} for n in ("first", "second") for to in ("up", "down")}
+    directions: dict[str, dict[str, Any]] = {
+        f"{n}-{to}": {**line} for n in ("first", "second") for to in ("up", "down")
+    }
     directions["second-down"] |= {"rate_mbit": 8, "aqm": "fq_codel"}
     routes = [
         {"to": "h1", "via": via, "at_s": at} for via, at in (("b", 0.6), ("a", 1.2), ("b", 1.5))

@@ -88,7 +88,7 @@ class Verdict:
         name: the trial's name.
         problem: a sentence on why it failed; empty if it passed.
         line: number of the script's line that failed, if packetdrill names one.
-        said: the end of what packetdrill wrote on standard error.
+        said: the last lines that packetdrill wrote on standard error.
         capture: the packets of its TUN, of one that failed.
     """
 
@@ -117,7 +117,7 @@ class Verdict:
 def find_trials(places: Sequence[Path], variants: Sequence[str]) -> Iterator[Trial]:
     """List the scripts of files and folders, with the variants that their names allow.
 
-    Raises: UsageError for a place without a script, or a file that is none.
+    Raises: UsageError for a place without a script, or a file of another kind.
     """
     for place in places:
         if not place.exists():

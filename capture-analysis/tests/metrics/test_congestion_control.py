@@ -1,4 +1,4 @@
-"""Whose rules a window follows: windows by the rules of each control, and by none."""
+"""The metric names the control whose rules a window follows: windows by rule, and by none."""
 
 from collections.abc import Callable, Iterator
 
@@ -60,7 +60,7 @@ def _growing(window: float, gain: Callable[[int], float], most: float) -> Iterat
     ],
 )
 def test_rules_between_losses(least: float, gain: Callable[[int], float], control: str) -> None:
-    """What a loss leaves of a window, and what it gains in a round trip, tell the control."""
+    """The share of a window after a loss and its growth in a round trip tell the control."""
     most = 120 if control == "htcp" else 40
     windows, again = sawtooth(least * most / 40, gain, most)
     assert said(slots(windows, again)) == control

@@ -272,7 +272,7 @@ def test_causes_divide_all_of_the_time(
             )
 
 
-def test_a_half_that_only_receives_keeps_no_packets() -> None:
+def test_a_direction_that_only_receives_keeps_no_packets() -> None:
     """Data that acknowledge nothing new are not kept, however many there are."""
     script = Script(20 * MS, 20 * MS)
     for number in range(1000):

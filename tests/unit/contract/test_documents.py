@@ -161,7 +161,7 @@ def test_sizes_on_a_link() -> None:
 def test_published_schemas(name: str) -> None:
     """Each format has a schema that describes every field, and a page of the site made from it."""
     schema = json.loads(twoway("schema", name).stdout)
-    models = {name: schema, **schema["$defs"]}
+    models = {name: schema, **schema.get("$defs", {})}
     lacking = [
         f"{model}.{key}"
         for model, definition in models.items()

@@ -94,7 +94,10 @@ def test_nat_of_both_ends() -> None:
     behind = [replace(left(offered(seq=(5,), flow=2), 10)), left(offered(seq=(1, 2), flow=3), 10)]
     captures = [Keyed.of(each, ()) for each in (first, second, *behind)]
     number, turned, found = joined(
-        captures, (2 * each.flow for each in captures), table, ["10.0.1.2", "10.0.2.2"]
+        captures,
+        ((2 * each.flow).astype(np.uint32) for each in captures),
+        table,
+        ["10.0.1.2", "10.0.2.2"],
     )
     assert number.tolist() == [0, 1, 1, 0]
     assert not turned.any()
@@ -106,5 +109,7 @@ def test_connections_of_one_capture_stay_two() -> None:
     """Two connections with equal first packets at one place are not each other's translation."""
     table = flows(("10.0.1.2", 4001, "10.0.2.2", 80), ("10.0.1.2", 4002, "10.0.2.2", 80))
     both = packets(time_ns=[1, 2], flow=[0, 1], flags=[16, 16])
-    number, _, _ = joined([Keyed.of(both, ())], [2 * both.flow], table, ["10.0.1.2", "10.0.2.2"])
+    number, _, _ = joined(
+        [Keyed.of(both, ())], [(2 * both.flow).astype(np.uint32)], table, ["10.0.1.2", "10.0.2.2"]
+    )
     assert number.tolist() == [0, 1]
