@@ -25,12 +25,12 @@ def run_with(folder: Path, socket: dict[str, Any], **fields: Any) -> Path:
     return carry_out(write_experiment(folder, document), folder / "results")
 
 
-def goodput_mbit(run: Path) -> float:
-    """Measure the flow's goodput."""
+def goodput_mbit(run: Path, flow: str = "one") -> float:
+    """Measure a flow's goodput."""
     analyse_run(run, page=False)
     metrics = Metrics.read(run / "metrics.json")
     assert metrics.sound
-    value = metrics.metrics["goodput.one"].value
+    value = metrics.metrics[f"goodput.{flow}"].value
     assert value is not None
     return value
 
@@ -103,3 +103,21 @@ def test_tcs_own_words_are_reported(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "h1: " in done.stderr
     assert "fq_codel flows 70000': RTNETLINK answers: Invalid argument" in done.stderr
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_an_mtu_holds_in_its_direction_alone(tmp_path: Path, ip: int) -> None:
+    """A path's MTU cuts the segments of its direction; those of the other direction stay whole."""
+    line = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50}
+    directions = {"forward": {**line, "mtu_bytes": 1280}, "reverse": line}
+    flows = [{**FLOW, "ip": ip}, {**FLOW, "ip": ip, "name": "two", "from": "h2", "to": "h1"}]
+    fields = {"profile": {"directions": directions}, "flows": flows, "duration_s": 1}
+    document = LINUX | fields | {"warm_up_s": 0}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    assert goodput_mbit(run, "one") > 1
+    assert goodput_mbit(run, "two") > 1
+    largest = [
+        max(read_capture(run / f"pcap/{router}-eth1.pcap.zst")[0].frame_bytes)
+        for router in ("r1", "r2")
+    ]
+    assert largest == [14 + 1280, 14 + 1500]

@@ -109,13 +109,13 @@ class Point:
     own_modules: tuple[OwnModule, ...]
     files: Mapping[str, Mapping[str, PlannedFile]]
 
-    def mtu_of(self, interface: Interface) -> int:
-        """Return an interface's MTU: its link's own, or the experiment's."""
+    def mtu_of(self, interface: Interface) -> int | None:
+        """Return the MTU of the link into which an interface sends, if it has its own."""
         for name, queues in self.graph.queues.items():
             mtu = self.profile.directions[name].elements.find(Mtu)
             if mtu and mtu.icmp and interface in queues:
                 return mtu.bytes
-        return self.experiment.stack.mtu_bytes
+        return None
 
 
 def find_experiment(name: str) -> Path:

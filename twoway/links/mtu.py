@@ -1,7 +1,8 @@
 """A link's own MTU: what is larger never reaches its queue.
 
-The router's interface has the MTU, so Linux drops a larger packet and tells its sender by ICMP. In
-a black hole the interface keeps the experiment's MTU, and police drops what is larger in silence.
+The router's routes over the link have the MTU, so Linux drops a larger packet and tells its sender
+by ICMP; as the interface's own it would hold in the other direction, too. In a black hole no route
+has it, and police drops what is larger in silence.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ _LEAST_BYTES = {4: 68, 6: 1280}  # RFC 791; RFC 8200, section 5
 
 
 class Mtu(BeforeQueue):
-    """The MTU of the interface that sends into a link."""
+    """The MTU of the routes over the interface that sends into a link."""
 
     FIELD: ClassVar = "mtu_bytes"
     TITLE: ClassVar = "A link's MTU"

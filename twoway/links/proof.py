@@ -7,7 +7,6 @@ from twoway.links.delay import ChangingDelay
 from twoway.links.dtm import Channel
 from twoway.links.element import Link
 from twoway.links.impairments import Impairments
-from twoway.links.mtu import Mtu
 from twoway.links.policer import Policer
 
 
@@ -22,12 +21,6 @@ def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
 
 def _of_link(link: Link) -> Iterator[tuple[str, str]]:
     elements, manager = link.elements, link.manager
-    mtu = elements.find(Mtu)
-    if mtu and mtu.icmp:
-        yield (
-            "that larger packets of the other direction arrive",
-            "Linux's interface with the MTU refuses them on their way in, too",
-        )
     channel, impairments = elements.find(Channel), elements.find(Impairments)
     if manager and elements.has(Policer):
         yield (

@@ -25,6 +25,7 @@ from twoway.contract.plan import (
     Step,
     TimedCommand,
 )
+from twoway.description.addresses import network_in_ipv6
 from twoway.description.congestion import CONTROLS, Control, parameters_in_kernel
 from twoway.description.graph import Graph
 from twoway.description.point import Point
@@ -176,7 +177,8 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     for interface in graph.of(node):
         if ip == 4:
             length = point.experiment.settings_of(node).txqueuelen
-            size = (point.mtu_of(interface), length)
+            of_link = None if node in graph.routers else point.mtu_of(interface)
+            size = (of_link or point.experiment.stack.mtu_bytes, length)
             lines.append(personality.link_command(stack, interface, *size))
             links += personality.link_readback(stack, interface, *size)
         if interface.address:
@@ -191,6 +193,8 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
         lines += personality.route_commands(stack, routes, ip, accepts)
         show = "route show default" if [*routes] == ["default"] else "route show"
         wanted["route"] = (show, personality.route_readback(stack, routes, ip, accepts))
+    if node in graph.routers:
+        lines += _routes_with_mtu(point, node, ip)
     version = ("-6",) if ip == 6 else ()
     return Check(
         node=node,
@@ -201,6 +205,23 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
             for name, (_, expect) in wanted.items()
         ),
     )
+
+
+def _routes_with_mtu(point: Point, node: str, ip: IpVersion) -> Iterable[str]:
+    """Give a router's routes over an interface the MTU of its link.
+
+    As the interface's own it would also refuse larger packets on their way in.
+    """
+    for interface in point.graph.of(node):
+        if (mtu := point.mtu_of(interface)) is None or interface.address is None:
+            continue
+        network = interface.address.network
+        own = f"scope link src {interface.ip}" if ip == 4 else "metric 256"
+        goal = network if ip == 4 else network_in_ipv6(network)
+        yield f"route replace {goal} dev {interface.name} proto kernel {own} mtu lock {mtu}"
+        for command in point.graph.commands[node]:
+            if isinstance(command, Route) and command.gateway in network:
+                yield f"{command.line(ip)} mtu lock {mtu}"
 
 
 def _accepts_with(point: Point, node: str) -> str | None:
@@ -308,7 +329,7 @@ def route_changes(point: Point) -> tuple[TimedCommand, ...]:
     found = [
         TimedCommand(
             node=node,
-            run=("ip", "route", "replace", goal, "via", gateway, "dev", out.name),
+            run=("ip", "route", "replace", goal, "via", gateway, "dev", out.name, *mtu),
             at_ns=START_NS + at_ns,
             by_ns=START_NS + at_ns + CHANGE_NS,
         )
@@ -317,6 +338,8 @@ def route_changes(point: Point) -> tuple[TimedCommand, ...]:
             node, router.routes, ipv6=point.experiment.has_ipv6
         )
         for goal, (out, gateway) in gates.items()
+        for bytes_ in (point.mtu_of(out),)
+        for mtu in (("mtu", "lock", str(bytes_)) if bytes_ else (),)
     ]
     return tuple(sorted(found, key=lambda each: each.at_ns))
 

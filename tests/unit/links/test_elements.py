@@ -116,7 +116,6 @@ SCHEDULE = {"delay_ms": None, "delay": {"schedule": [[0, 20]]}}
         ({}, []),
         ({"aqm": "codel", "rate_mbit": None, "rate": {"schedule": [[0, 8]]}}, []),
         (POLICER, []),
-        ({"mtu_bytes": 1280}, ["that larger packets of the other direction arrive (down)"]),
         (POLICER | {"aqm": "codel"}, ["the share that the policer dropped (down)"]),
         (
             {"aqm": "codel", "rate_mbit": None, "dtm": {"rate": {"count": "accepted"}}},

@@ -22,23 +22,22 @@ def with_mtu(mtu_bytes: Any, stack: dict[str, Any] | None = None, **fields: Any)
 
 
 @pytest.mark.parametrize(
-    ("mtu_bytes", "at_queue", "police"),
-    [(1432, 1432, []), ({"bytes": 1432, "icmp": False}, 1500, ["police mtu 1446"])],
+    ("mtu_bytes", "of_routes", "police"),
+    [
+        (1432, {"10.0.0.0/24", "default"}, []),
+        ({"bytes": 1432, "icmp": False}, set(), ["police mtu 1446"]),
+    ],
 )
-def test_the_interface_before_the_link(
-    tmp_path: Path, mtu_bytes: Any, at_queue: int, police: list[str]
+def test_the_routes_over_the_link(
+    tmp_path: Path, mtu_bytes: Any, of_routes: set[str], police: list[str]
 ) -> None:
-    """Only the interface that sends into the direction has its MTU, or drops larger frames."""
+    """Only routes over the interface that sends into the direction have its MTU, or it polices."""
     plan = planned(tmp_path, with_mtu(mtu_bytes))
     steps = [step for step in plan.setup if isinstance(step, Check)]
     lines = [line for step in steps for line in step.stdin]
-    mtus = {
-        line.split()[3]: int(line.split()[5])
-        for line in lines
-        if line.startswith("link") and " mtu " in line
-    }
-    assert mtus.pop("r1-eth1") == at_queue
-    assert {*mtus.values()} == {1500}
+    links = [line.split() for line in lines if line.startswith("link") and " mtu " in line]
+    assert {words[5] for words in links} == {"1500"}
+    assert {line.split()[2] for line in lines if line.endswith("mtu lock 1432")} == of_routes
     assert [line.split("action ")[1][:15] for line in lines if "action" in line] == police
 
 
