@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from twoway.guest.cache import Guest, find_guest
+from twoway.guest.cache import Guest
 
 PATIENCE_S = 300
 MACHINE = (
@@ -124,11 +124,6 @@ def test_timers_are_exact_for_a_process(
 @pytest.mark.parametrize("clock", EXACT)
 def test_time_moves_as_the_kernel_sees_it(guest: Guest, tmp_path: Path, clock: str) -> None:
     """The series' KUnit cases pass: timers inside a step, softirqs, and polled clocks."""
-    if guest.flavour == "guest":  # it has no KUnit
-        wide = find_guest("wide")
-        if wide is None:
-            pytest.skip("the kernel wide is not built: `twoway build --kernel wide` does it")
-        guest = wide
     console = boot(guest, tmp_path, f"{CLOCKS[clock]} kunit.enable=1")
     assert "ended\n" in console
     assert re.search(r"^ok \d+ time-travel$", re.sub(r"(?m)^\[.*?\] ", "", console), re.MULTILINE)

@@ -9,8 +9,17 @@ import pytest
 from capture_analysis.reading.capture import read_capture
 from support.running import ROOT, twoway
 
-from twoway.guest.cache import Guest
+from twoway.guest.cache import Guest, find_guest
 from twoway.runs.packetdrill import Trial, Verdict, find_binary, find_trials, run_trial
+
+
+@pytest.fixture(scope="module")
+def guest() -> Guest:
+    """The wide guest, which has TUN."""
+    found = find_guest("wide")
+    if found is None:
+        pytest.skip("the kernel wide is not built: `twoway build --kernel wide` does it")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,7 @@ def _kernel_side(experiment: Path) -> tuple[Any, ...]:
     document = yaml.load(experiment.read_text(), yaml.CSafeLoader)  # each worker loads them all
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
     more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
-    return document["topology"]["name"], document["profile"].partition("-")[0], kinds, more
+    return document["topology"]["name"], str(document["profile"]).partition("-")[0], kinds, more
 
 
 def _representatives() -> list[Path]:

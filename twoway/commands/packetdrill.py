@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.runs.packetdrill import VARIANTS, find_binary, find_trials, run_trial
 
     trials = list(find_trials(args.places, args.variant or list(VARIANTS)))
-    binary, guest = find_binary(args.packetdrill), built_guest(kernel_named(args.kernel))
+    binary, guest = find_binary(args.packetdrill), built_guest(kernel_named(args.kernel or "wide"))
     kept = results_folder(args) / "packetdrill"
     limits = (f"--tolerance_usecs={args.tolerance}", f"--tolerance_percent={args.percent}")
     task = partial(run_trial, guest=guest, binary=binary, tolerance=limits)

@@ -42,7 +42,7 @@ _MOST_KIB, _MOST_PROBLEMS = 128, 50
 # Names of effects that other tools have, and the sentence on them.
 _NOT_HERE = {
     **dict.fromkeys(
-        ("mptcp", "gre", "vxlan", "wireguard", "bond", "ecmp", "netfilter"),
+        ("mptcp", "gre", "vxlan", "wireguard", "tun", "bond", "ecmp", "netfilter", "syn_cookies"),
         "the guest's kernel has none",
     ),
     **dict.fromkeys(

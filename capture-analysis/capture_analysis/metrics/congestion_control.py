@@ -4,7 +4,7 @@ The flight is the window, if data always waits. Its largest value in each shorte
 
     window_losses   = losses that are repaired, those within two round trips as one
     window_decrease = median over them of the flight after the repair, over that before the loss
-    window_growth   = median over the times between losses of the segments that it gains in a
+    window_gain     = median over the times between losses of the segments that it gains in a
                       round trip, in the middle third of each
     congestion_control = the first row of the table that all of this fits
 
@@ -78,7 +78,7 @@ WINDOW_DECREASE = Definition(
     "window_decrease", "1", "median flight after a repair, over that before the loss", "RFC 5681"
 )
 WINDOW_GROWTH = Definition(
-    "window_growth", "1", "median gain of segments in a round trip between losses", "RFC 5681"
+    "window_gain", "1", "median gain of segments in a round trip between losses", "RFC 5681"
 )
 
 

@@ -128,7 +128,7 @@ def files() -> Iterator[Hostile]:
     lies = struct.pack("<II5II", 6, 32, 0, 0, 0, HUGE, HUGE, 32)
     yield Hostile("block smaller than its packet", lambda: _blocks(lies), 10, "contradict")
     stray = struct.pack("<II5II", 6, 32, 77, 0, 0, 0, 0, 32)
-    yield Hostile("block of no interface", lambda: _blocks(stray), 10, "contradict")
+    yield Hostile("block of no interface", lambda: _blocks(stray), 10, "no block before them")
     yield Hostile("thousand tags", lambda: _frames(_tags(1000)), 10, "contradict")
     yield Hostile(
         "thousand extension headers", lambda: _frames(_extensions(1000)), 10, "contradict"

@@ -149,7 +149,9 @@ def _load(path: Path) -> dict[str, Any]:
 def _senders(name: str) -> tuple[Sender, Sender]:
     """Return the two nodes of an experiment, from its file and its profile."""
     experiment = _load(experiment_files()[name])
-    directions = _load(PROFILES / f"{experiment['profile']}.yml")["directions"]
+    profile = experiment["profile"]
+    profile = profile if isinstance(profile, dict) else _load(PROFILES / f"{profile}.yml")
+    directions = profile["directions"]
     mtu = experiment["stack"]["mtu_bytes"]
     senders = []
     for flow, direction in zip(experiment["flows"], ("forward", "reverse"), strict=True):
