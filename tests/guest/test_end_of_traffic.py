@@ -1,4 +1,4 @@
-"""What is left when traffic ends: packets in queues, and connections without an answer."""
+"""When traffic ends, packets stay in queues, and connections without an answer."""
 
 import json
 from pathlib import Path

@@ -107,19 +107,12 @@ def asked_metrics(given: Sequence[str]) -> "tuple[list[str], dict[str, Derived]]
 
     Raises: UsageError if a formula does not follow the grammar of expressions.
     """
-    from twoway.contract.expression import Derived, ExpressionError, read_expression
+    from twoway.contract.expression import ExpressionError, read_asked
 
-    names, derived = [], {}
-    for each in given:
-        name, equals, formula = (part.strip() for part in each.partition("="))
-        names.append(name)
-        if equals:
-            try:
-                read_expression(formula)
-            except ExpressionError as error:
-                raise UsageError(f"--metric: {name:.80}: {error}") from error
-            derived[name] = Derived(formula=formula)
-    return names, derived
+    try:
+        return read_asked(given)
+    except ExpressionError as error:
+        raise UsageError(f"--metric: {error}") from error
 
 
 def _refuse_unknown(

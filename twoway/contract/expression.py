@@ -398,3 +398,21 @@ def with_derived(
             found[name] = Metric(value=None, unit="1")
             reasons[name] = str(reason)
     return found, reasons
+
+
+def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:
+    """Read metrics that a user asks for: names, and those given as NAME=FORMULA.
+
+    Raises: ExpressionError, with the name, if a formula does not follow the grammar.
+    """
+    names, derived = [], {}
+    for each in given:
+        name, equals, formula = (part.strip() for part in each.partition("="))
+        names.append(name)
+        if equals:
+            try:
+                read_expression(formula)
+            except ExpressionError as error:
+                raise ExpressionError(f"{name:.80}: {error}") from error
+            derived[name] = Derived(formula=formula)
+    return names, derived

@@ -23,7 +23,7 @@ from pydantic import Field
 from twoway.backends.backend import Backend
 from twoway.backends.own_modules import CompileError
 from twoway.backends.registry import backend_for
-from twoway.contract.expression import Derived, ExpressionError, read_expression, with_derived
+from twoway.contract.expression import ExpressionError, read_asked, with_derived
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import Metrics
 from twoway.contract.model import Model, Positive, read_json
@@ -224,10 +224,12 @@ def _read(job: Job) -> Evaluation:
 
 def _evaluated(job: Job, asked: Evaluation) -> dict[str, Any]:
     """Find or make the run of a request, and return its metrics."""
-    derived = _formulas(job, asked)
+    try:
+        names, derived = read_asked(asked.metrics)
+    except ExpressionError as error:
+        raise SpecError([f"{job.name}: metrics: {error}"]) from error
     point = _point(job, asked)
     known = {*point.metrics, *derived}
-    names = [each.partition("=")[0].strip() for each in asked.metrics]
     if missing := [name for name in names if name not in known]:
         raise SpecError(
             [f"{job.name}: metrics: {missing[0]:.80}: no such metric{meant(missing[0], known)}"]
@@ -263,20 +265,6 @@ def _measured(point: Point, backend: Backend) -> Metrics:
         folder = run_experiment(point, backend, Path(scratch))
         with in_a_sentence(point.id, AnalysisError):
             return compute(Analysis(folder)).model_copy(update={"analysis": revision()})
-
-
-def _formulas(job: Job, asked: Evaluation) -> dict[str, Derived]:
-    """Read the formulas among a request's metrics."""
-    found = {}
-    for each in asked.metrics:
-        name, equals, formula = (part.strip() for part in each.partition("="))
-        if equals:
-            try:
-                read_expression(formula)
-            except ExpressionError as error:
-                raise SpecError([f"{job.name}: metrics: {name:.80}: {error}"]) from error
-            found[name] = Derived(formula=formula)
-    return found
 
 
 def _point(job: Job, asked: Evaluation) -> Point:

@@ -1,4 +1,4 @@
-"""What `twoway evaluate` answers to a request that no run can follow."""
+"""`twoway evaluate` answers a request that no run can follow with a sentence."""
 
 import json
 from typing import Any
