@@ -67,13 +67,13 @@ def main() -> int:
     """Build ns-3's program, and print a line for each network and kind of run."""
     print(f"{machine()}, medians of {ROUNDS} (least to most)")
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
-        program = built(SOURCE, Path(scratch))
+        program = compile_program(SOURCE, Path(scratch))
         for network in NETWORKS:
             _compare(network, program, Path(scratch))
     return 0
 
 
-def built(source: Path, folder: Path) -> Path:
+def compile_program(source: Path, folder: Path) -> Path:
     """Compile a program of ns-3's libraries into a folder; return its path."""
     program = folder / source.stem
     libraries = [f"-lns3-{name}" for name in MODULES]

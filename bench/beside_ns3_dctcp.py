@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from beside_ns3 import built
+from beside_ns3 import compile_program
 from machine import machine
 from timed_runs import ROOT, experiment_of
 
@@ -45,7 +45,7 @@ def main() -> int:
         folder = Path(scratch)
         for acks in ("delayed", "every-segment"):
             _twoway(folder, acks)
-        program = built(SOURCE, folder)
+        program = compile_program(SOURCE, folder)
         for name, words in STEPS.items():
             times = (f"--seconds={SECONDS}", f"--from={FROM_S}")
             wall_s, most_mb, said = _timed([str(program), *times, *words])

@@ -83,7 +83,7 @@ def one_line_a_part(svg: str) -> str:
     return _WITHIN.sub("><", _POINTS.sub(lambda points: " ".join(points[0].split()), svg))
 
 
-def drawn(draw: Drawing, size: tuple[float, float]) -> bytes:
+def draw_svg(draw: Drawing, size: tuple[float, float]) -> bytes:
     """Draw a picture as an SVG."""
     return follow_scheme(*(_drawn_in(look, draw, size) for look in ("light", "dark")))
 
@@ -134,7 +134,7 @@ def queue_acks_progress(run: Path) -> bytes:
         for axes in (counted, progress):
             axes.legend(frameon=False, fontsize=8, loc="upper left")
 
-    return drawn(draw, (8, 5))
+    return draw_svg(draw, (8, 5))
 
 
 def _line(figure: Figure, name: str) -> Line:
@@ -153,7 +153,7 @@ def answer(run: Path) -> bytes:
         axes.set(xlabel="time, s", ylabel="goodput, Mbit/s", ylim=(0, None))
         axes.legend(frameon=False, loc="center left")
 
-    return drawn(draw, (8, 2.8))
+    return draw_svg(draw, (8, 2.8))
 
 
 def terminal(command: str, printed: str) -> bytes:
@@ -192,7 +192,7 @@ def architecture() -> bytes:
         for y, row in enumerate(joined[1:]):
             _box(axes, (0, last + y, 2), row, line)
 
-    return drawn(draw, (8, 5.2))
+    return draw_svg(draw, (8, 5.2))
 
 
 def _box(axes: Axes, at: tuple[float, float, float], row: str, colour: str) -> None:
@@ -235,7 +235,7 @@ def bars(finding: Bars) -> bytes:
         axes.invert_yaxis()
         axes.tick_params(left=False)
 
-    return drawn(draw, (5.4, 0.8 + 0.32 * len(values)))
+    return draw_svg(draw, (5.4, 0.8 + 0.32 * len(values)))
 
 
 def run_of(experiment: str, folder: Path) -> tuple[Path, str]:

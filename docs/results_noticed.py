@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from results_kept import RESULTS
-from results_page import Judged, judged
+from results_page import Judged, judge_kept_numbers
 
 from twoway.contract.judge import Verdict, judge
 from twoway.description.predictions import setup_of
@@ -47,7 +47,7 @@ _CHANGES: dict[str, Callable[[Setup], Setup]] = {
 }
 
 
-def noticed(found: Sequence[Judged]) -> Counter[str]:
+def count_noticed(found: Sequence[Judged]) -> Counter[str]:
     """Count a point's predictions of one theory: those that hold, and those that notice a change.
 
     Args:
@@ -74,12 +74,12 @@ def _holds(each: Judged, values: dict[str, float]) -> bool:
 
 def _write() -> None:
     points: dict[tuple[str, str], list[Judged]] = {}
-    for each in judged():
+    for each in judge_kept_numbers():
         if each.said.theory in _THEORIES:
             points.setdefault((each.said.theory, each.said.point), []).append(each)
     counts = {theory: Counter[str]() for theory in _THEORIES}
     for (theory, _), found in points.items():
-        counts[theory] += noticed(found)
+        counts[theory] += count_noticed(found)
     with (RESULTS / "noticed.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(("theory", "kept", *_CHANGES))

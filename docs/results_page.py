@@ -16,7 +16,7 @@ from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
 from twoway.contract.statements import FORMS
 from twoway.contract.verdicts import PredictionRow
-from twoway.description.matrix import full_name, points, without
+from twoway.description.matrix import drop_axis, full_name, points
 from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
@@ -144,7 +144,7 @@ def _sharpness() -> list[str]:
         "|---" * len(columns) + "|",
     ]
     rows: dict[str, list[Judged]] = {}
-    for each in (*judged(), *testbed_checks()):
+    for each in (*judge_kept_numbers(), *testbed_checks()):
         rows.setdefault(paper_of(each.said.point), []).append(each)
     for paper, found in sorted(rows.items()):
         ours = [each for each in found if not each.of_testbed]
@@ -245,7 +245,7 @@ def _spread() -> list[str]:
         for point in points(experiment.matrix):
             for _, finding, metric in said_at(point, experiment.findings):
                 if finding.over is not None:
-                    key = full_name(name, without(finding.over, point)), metric
+                    key = full_name(name, drop_axis(finding.over, point)), metric
                     found = numbers[full_name(name, point)][metric]
                     assert found is not None, (name, point)
                     by_point.setdefault(key, []).append(found)
@@ -270,7 +270,7 @@ def _median_interval(values: list[float]) -> tuple[float, float]:
 
 
 @cache
-def judged() -> list[Judged]:
+def judge_kept_numbers() -> list[Judged]:
     """Compare the predicted values with the kept numbers; those about the testbed are left out."""
     return [each for each in _all_judged() if not each.of_testbed]
 
@@ -299,8 +299,8 @@ def _digits(number: float | None) -> str:
 
 
 def _missed() -> list[str]:
-    missed = [each for each in judged() if each.verdict is not Verdict.PASS]
-    kept = len(judged()) - len(missed)
+    missed = [each for each in judge_kept_numbers() if each.verdict is not Verdict.PASS]
+    kept = len(judge_kept_numbers()) - len(missed)
     lines = ["## Predictions", "", f"{kept} predicted values came out, {len(missed)} did not:", ""]
     lines += [
         "| point | metric | predicted | measured | what is known of the reason |",

@@ -92,7 +92,7 @@ def card_tables(suite: str) -> str:
     return "\n\n".join("\n".join(["```text", *lines, "```"]) for lines in tables if lines)
 
 
-def switched(card: Card, at: str, was: str = "cubic") -> str:
+def format_numbers(card: Card, at: str, was: str = "cubic") -> str:
     """Format the numbers of a card at one point as Markdown, a line for each situation.
 
     What is a tenth better than with the column `was` is bold, what is a tenth worse is struck out.

@@ -34,7 +34,7 @@ from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.description.point import point_names
 from twoway.errors import RunError, SpecError, UsageError
 from twoway.manifest import Manifest, read_manifest
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import results as usual_results
 from twoway.report.flow_table import flow_table, sweep_table
 from twoway.report.statistics import difference, spread
@@ -152,7 +152,8 @@ class Run:
         figures = {each.id: each for each in all_figures(self._analysis, self.measured)}
         if name not in figures:
             raise UsageError(
-                f"{name}: no such figure{meant(name, figures)}", f"there are {', '.join(figures)}"
+                f"{name}: no such figure{suggest(name, figures)}",
+                f"there are {', '.join(figures)}",
             )
         return draw(figures[name])
 
@@ -193,7 +194,7 @@ class Sweep:
         known = dict.fromkeys(name for _, measured in rows.values() for name in measured.metrics)
         if missing := [name for name in metrics if name not in known]:
             raise UsageError(
-                f"{missing[0]}: no such metric{meant(missing[0], known)}",
+                f"{missing[0]}: no such metric{suggest(missing[0], known)}",
                 f"there are {', '.join(known)}",
             )
         return points_table(rows, (*metrics, *formulas) if metrics else ())

@@ -40,7 +40,7 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
     shown.quiet = quiet
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
     """Ask whether the closest of the known names is meant; return nothing if none is close.
 
     A name is close if at most a third of its letters differ, if it has all words of the other, or

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import peers
 from machine import machine
-from opening import opening
+from opening import open_page
 from processes import ProgramFailedError, run
 
 HERE = Path(__file__).parent
@@ -99,7 +99,7 @@ def report(scene: Scene) -> None:
     page = next(target.rglob("*.html"))
     print(f"{'report, start-up included':<46} {done.seconds:8.2f} s")
     print(f"{'its page':<46} {page.stat().st_size / 1e6:8.2f} MB")
-    opened = [opening(page) for _ in range(3)]
+    opened = [open_page(page) for _ in range(3)]
     for name, what in (
         ("load", "to open it in Chromium, until the load event"),
         ("first_plot", "until the first plot is painted"),

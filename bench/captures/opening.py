@@ -46,7 +46,7 @@ class Opening:
     every_plot: float
 
 
-def opening(page: Path) -> Opening:
+def open_page(page: Path) -> Opening:
     """Open a page that has plots in a new browser.
 
     The start of the browser does not count.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.extras import missing
+from capture_analysis.extras import explain_missing
 from capture_analysis.printable import only_printable
 
 # Name and help; each is a module of capture_analysis.commands.
@@ -86,7 +86,7 @@ def _main(words: list[str]) -> int:
         sys.stderr.write(f"capture-analysis: {name}: not enough memory\n")
         return 2
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"capture-analysis: {name}: {missing(error)}\n")
+        sys.stderr.write(f"capture-analysis: {name}: {explain_missing(error)}\n")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -278,7 +278,7 @@ def concatenate(parts: Sequence[Packets]) -> Packets:
     return Packets(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Packets)))
 
 
-def compacted(
+def compact_chunks(
     chunks: Iterable[Packets], change: Callable[[Packets], Packets] = lambda packets: packets
 ) -> Packets:
     """Append the packets of chunks that may be overwritten, in as little memory as they take.

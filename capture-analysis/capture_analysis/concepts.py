@@ -52,17 +52,17 @@ class Concept:
     def definitions(self) -> list[Definition]:
         """List the definitions that the estimators return, each once."""
         estimators: tuple[Estimated, ...] = (*self.from_one, *self.from_pair)
-        return list(dict.fromkeys(each for made in estimators for each in defined(made)))
+        return list(dict.fromkeys(each for made in estimators for each in definitions_of(made)))
 
 
 def captures_for(definition: Definition) -> str:
     """Write from how many captures a quantity is estimated: one, two, or both."""
-    one = any(definition in defined(made) for made in all_from_one())
-    two = any(definition in defined(made) for made in all_from_pair())
+    one = any(definition in definitions_of(made) for made in all_from_one())
+    two = any(definition in definitions_of(made) for made in all_from_pair())
     return "both" if one and two else "one" if one else "two"
 
 
-def defined(estimator: Estimated) -> Iterator[Definition]:
+def definitions_of(estimator: Estimated) -> Iterator[Definition]:
     """Yield the definitions of the quantities that an estimator returns."""
     for scope in ("per_direction", "per_path_direction", "per_pair", "per_capture"):
         yield from getattr(estimator, scope, ())

@@ -4,7 +4,7 @@
 EXTRAS = {"pyarrow": "parquet", "matplotlib": "figures", "distributed": "cluster"}
 
 
-def missing(error: ModuleNotFoundError) -> str:
+def explain_missing(error: ModuleNotFoundError) -> str:
     """Write which package of an extra is missing, and how to install it.
 
     Raises: ModuleNotFoundError, unchanged, if the package belongs to no extra.

@@ -16,7 +16,7 @@ from twoway.errors import SpecError
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.report.judging import judged
+from twoway.report.judging import judge_statements
 from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 
@@ -147,7 +147,7 @@ def judge_kept(name: str) -> tuple[Verdicts, str]:
     """Judge a run of an experiment, found or made by `kept`; return the kernel's release."""
     with kept(name) as folder:
         found = compute(Analysis(folder))
-        return judged(read_manifest(folder), found, lambda _run: None), found.kernel
+        return judge_statements(read_manifest(folder), found, lambda _run: None), found.kernel
 
 
 def metrics(folder: Path) -> dict[str, Any]:

@@ -168,8 +168,8 @@ def test_kept_claims_are_todays(tmp_path: Path) -> None:
 def test_a_change_of_the_setup_is_noticed() -> None:
     """A segment more refutes the worked example's five values, slower ACKs three, 1 ns none."""
     point, theory = "kalampoukas-3.2@ack_bytes=40", "kalampoukas"
-    found = [e for e in results_page.judged() if e.said[:2] == (point, theory)]
-    counts = results_noticed.noticed(found)
+    found = [e for e in results_page.judge_kept_numbers() if e.said[:2] == (point, theory)]
+    counts = results_noticed.count_noticed(found)
     assert [*counts.values()] == [len(found), 5, 3, 0]
 
 

@@ -174,7 +174,11 @@ def test_ten_findings_have_a_picture_and_three_sentences() -> None:
 
 def test_missed_predictions_are_counted() -> None:
     """The page counts the predicted values that did not come out, with points and experiments."""
-    missed = [each.said.point for each in results_page.judged() if each.verdict is not Verdict.PASS]
+    missed = [
+        each.said.point
+        for each in results_page.judge_kept_numbers()
+        if each.verdict is not Verdict.PASS
+    ]
     points = set(missed)
     experiments = {point.partition("@")[0] for point in points}
     assert (

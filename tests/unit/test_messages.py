@@ -10,7 +10,7 @@ from support.running import ROOT
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
-from twoway.messages import meant
+from twoway.messages import suggest
 
 # Errors as a Python program sees them, and names that may be meant.
 
@@ -50,7 +50,7 @@ FIELDS += ["ack_queue", "up_bytes"]
 )
 def test_only_close_names_are_suggested(name: str, known: list[str], found: str) -> None:
     """A name with more than a third of other letters is not suggested, unless it has all words."""
-    assert meant(name, known) == (f'; did you mean "{found}"?' if found else "")
+    assert suggest(name, known) == (f'; did you mean "{found}"?' if found else "")
 
 
 # The errors that twoway raises, as a Python program sees them.

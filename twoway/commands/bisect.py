@@ -10,7 +10,7 @@ from twoway.commands.options import (
     add_experiment,
     add_options,
     results_folder,
-    shown,
+    shorten_path,
 )
 from twoway.messages import say
 
@@ -59,5 +59,5 @@ def run(args: argparse.Namespace) -> int:
     if found.bad:
         folders, page = [found.good, found.bad], args.results / "comparison.html"
         write_comparison_page(compare_runs(folders), folders, page)
-        tell(f"a good run and the commit's own: {shown(page)}")
+        tell(f"a good run and the commit's own: {shorten_path(page)}")
     return 0

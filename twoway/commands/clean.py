@@ -2,7 +2,7 @@
 
 import argparse
 
-from twoway.commands.options import RESULTS, add_options, at_least_one, shown
+from twoway.commands.options import RESULTS, add_options, at_least_one, shorten_path
 from twoway.messages import say
 
 HELP = (
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     found += old_kernels() if args.kernels else ()
     sizes = disk_bytes([run for run, _ in found])
     for (run, why), size in zip(found, sizes, strict=True):
-        print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
+        print(f"{shorten_path(run)}  {size / 1e6:.1f} MB  {why}")
         if args.yes:
             remove(run)
     done = "removed" if args.yes else "nothing is removed without --yes"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import JSON, RESULTS, add_options, shown
+from twoway.commands.options import JSON, RESULTS, add_options, shorten_path
 from twoway.errors import UsageError, in_a_sentence
 from twoway.messages import say
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         print(document.json_text())
     else:
         print(*_lines(document), sep="\n")
-    say(f"all of it: --json, or the page {shown(page)}", markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return SAME if document.same else DIFFERENT
 
 

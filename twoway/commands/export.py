@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from twoway.commands.options import FORMAT, RESULTS, RUN, add_options, shown
+from twoway.commands.options import FORMAT, RESULTS, RUN, add_options, shorten_path
 from twoway.commands.reporting import named_run
 from twoway.contract.writing import chown_like_parent
 
@@ -31,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
 
     path = export_run(named_run(args), args.format, args.to)
     chown_like_parent(path)
-    print(shown(path))
+    print(shorten_path(path))
     return 0

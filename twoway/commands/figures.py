@@ -6,7 +6,7 @@ import sys
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import METRIC, RESULTS, add_options, shown
+from twoway.commands.options import METRIC, RESULTS, add_options, shorten_path
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 
@@ -85,5 +85,5 @@ def run(args: argparse.Namespace) -> int:
         raise TwowayError(str(error), f"the run is in {first}") from error
     chown_like_parent(folder)
     for path in paths:
-        print(shown(path))
+        print(shorten_path(path))
     return 0

@@ -268,7 +268,7 @@ def complain(text: str, hint: str = "") -> None:
         print(f"\nhint: {cut(hint)}", file=sys.stderr)
 
 
-def shown(path: Path) -> Path:
+def shorten_path(path: Path) -> Path:
     """Shorten a path for display: relative to the current folder if below it."""
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -12,7 +12,7 @@ from twoway.commands.options import (
     add_experiments,
     add_options,
     all_ids,
-    shown,
+    shorten_path,
 )
 from twoway.commands.sweeping import judge_points, named_points, run_all
 from twoway.contract.writing import chown_like_parent, make_folder
@@ -75,5 +75,5 @@ def run(args: argparse.Namespace) -> int:
         if paper["testbed_checks"]:
             kept += f"; {paper['testbed_checks_kept']} of {paper['testbed_checks']} testbed checks"
         say(f"{paper['title']}: {claims}{kept}", markup=False)
-    say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
+    say(f"report: {shorten_path(args.results / 'papers/index.html')}", markup=False)
     return status

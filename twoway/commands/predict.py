@@ -2,7 +2,7 @@
 
 import argparse
 
-from twoway.commands.options import add_experiments, all_ids, complain, shown
+from twoway.commands.options import add_experiments, all_ids, complain, shorten_path
 from twoway.messages import say
 
 HELP = "write predicted values beside an experiment's file, to commit before the first run"
@@ -24,10 +24,10 @@ def run(args: argparse.Namespace) -> int:
     names = args.experiments or all_ids()
     if not args.check:
         for path in dict.fromkeys(filter(None, map(predicted.write, names))):
-            say(str(shown(path)), markup=False)
+            say(str(shorten_path(path)), markup=False)
         return 0
     stale = [name for name in names if not predicted.is_up_to_date(name)]
     for name in stale:
-        where = shown(predicted.predictions_file(name))
+        where = shorten_path(predicted.predictions_file(name))
         complain(f"{where}: differs from today's predictions of {name}", _HINT.format(name))
     return 1 if stale else 0

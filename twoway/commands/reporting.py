@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import shown
+from twoway.commands.options import shorten_path
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import CommandEndedError, TwowayError
 from twoway.messages import console, say
@@ -31,12 +31,14 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     except KeyboardInterrupt as error:
-        hint = f"the run is whole: `twoway report {shown(folder)}` completes it"
+        hint = f"the run is whole: `twoway report {shorten_path(folder)}` completes it"
         raise CommandEndedError(error, hint) from error
     except OSError as error:
         if not out_of_space(error):
             raise
-        hint = f"make room: the run is whole, and `twoway report {shown(folder)}` completes it"
+        hint = (
+            f"make room: the run is whole, and `twoway report {shorten_path(folder)}` completes it"
+        )
         raise TwowayError(f"{folder}: {error.strerror}", hint) from error
     finally:
         chown_like_parent(folder)
@@ -55,7 +57,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         say(line, markup=False)
     if not as_json:
         _print_flows(folder)
-    say(f"report: {shown(folder)}/report.html", markup=False)
+    say(f"report: {shorten_path(folder)}/report.html", markup=False)
     return document.exit_code
 
 
@@ -67,19 +69,19 @@ def named_run(args: argparse.Namespace) -> Path:
 
 
 def _print_verdicts(document: "Verdicts") -> None:
-    from twoway.contract.judge import Verdict, marked
+    from twoway.contract.judge import Verdict, mark_verdict
     from twoway.contract.verdicts import row_in_words
 
     misses = document.misses
     for row in document.rows:
-        say(marked(row.verdict, row_in_words(row)), wrong=row in misses)
+        say(mark_verdict(row.verdict, row_in_words(row)), wrong=row in misses)
     doubtful = [check for check in document.fidelity if check.verdict is not Verdict.PASS]
     for check in doubtful[:MOST_CHECKS]:
-        say(marked(check.verdict, row_in_words(check)), wrong=check in misses)
+        say(mark_verdict(check.verdict, row_in_words(check)), wrong=check in misses)
     if len(doubtful) > MOST_CHECKS:
         say(f"     and {len(doubtful) - MOST_CHECKS} more fidelity checks", markup=False)
     if not doubtful:
-        say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
+        say(mark_verdict(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
     if doubtful or document.rows:  # otherwise the line above says all
         say(document.headline, markup=False, wrong=bool(misses))
 

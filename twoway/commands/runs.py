@@ -4,7 +4,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from twoway.commands.options import JSON, RESULTS, add_options, shown
+from twoway.commands.options import JSON, RESULTS, add_options, shorten_path
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import in_a_sentence
 from twoway.messages import say
@@ -39,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
     for run in [] if args.json else found:
         print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
     if not found:
-        say(f"{shown(args.results)}: no finished runs; `twoway run` makes one", markup=False)
+        say(f"{shorten_path(args.results)}: no finished runs; `twoway run` makes one", markup=False)
         return 0
     page = args.results / "index.html"
     write_runs_page(found, page)
     chown_like_parent(page)
-    say(f"page: {shown(page)}", markup=False)
+    say(f"page: {shorten_path(page)}", markup=False)
     return 0

@@ -15,12 +15,12 @@ from twoway.commands.options import (
     SEEDS,
     add_options,
     results_folder,
-    shown,
+    shorten_path,
 )
 from twoway.commands.sweeping import run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.errors import UsageError
-from twoway.messages import console, meant, say
+from twoway.messages import console, say, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     for each in outcomes:
         if not each.good:
             say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
-    say(f"report: {shown(into / 'index.html')}", markup=False)
+    say(f"report: {shorten_path(into / 'index.html')}", markup=False)
     return GOOD if all(each.good for each in outcomes) else BAD
 
 
@@ -218,6 +218,6 @@ def _refuse_unknown_metrics(suite: "LoadedSuite") -> None:
             if each.metric not in known:
                 raise UsageError(
                     f"suite {suite.name}: rows.{name}.shows: {each.metric:.80}: no such metric"
-                    f"{meant(each.metric, known)}",
+                    f"{suggest(each.metric, known)}",
                     f"there are {', '.join(known)}",
                 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import RESULTS, add_options, shown
+from twoway.commands.options import RESULTS, add_options, shorten_path
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if to.suffix != SUFFIX:
         raise UsageError(f"--to: must end in {SUFFIX}, got {to}")
     share_runs(page, folders, to, captures=args.captures)
-    say(f"{shown(to)}: {to.stat().st_size / 1e6:.1f} MB", markup=False)
+    say(f"{shorten_path(to)}: {to.stat().st_size / 1e6:.1f} MB", markup=False)
     return 0
 
 

@@ -20,7 +20,7 @@ from twoway.commands.options import (
     WATCH,
     add_experiments,
     add_options,
-    shown,
+    shorten_path,
 )
 from twoway.commands.sweeping import asked_metrics, judge_points, named_points, run_all
 from twoway.contract.writing import chown_like_parent
@@ -124,14 +124,14 @@ class _Pages:
 
 def _name(pages: Sequence[Path]) -> None:
     for page in pages:
-        say(f"report: {shown(page)}", markup=False)
+        say(f"report: {shorten_path(page)}", markup=False)
 
 
 def _print_results(
     args: argparse.Namespace, outcomes: "list[Outcome]", experiments: "list[Experiment]"
 ) -> None:
     """Print what each sweep answers; the flows of each point if it is asked for nothing."""
-    from twoway.report.flow_table import aligned
+    from twoway.report.flow_table import align_columns
     from twoway.report.sweep_answer import (
         MOST_ROWS,
         answer_of,
@@ -148,9 +148,11 @@ def _print_results(
             continue
         answer = answer_of(derive(experiment, derived), asked)
         for table in answer_tables(answer):
-            print(*aligned(table[: MOST_ROWS + 1], left=len(answer.axes)), sep="\n")
+            print(*align_columns(table[: MOST_ROWS + 1], left=len(answer.axes)), sep="\n")
             if (more := len(table) - 1 - MOST_ROWS) > 0:
-                print(f"and {more} more rows, in {shown(args.results / experiment.id / PAGE)}")
+                print(
+                    f"and {more} more rows, in {shorten_path(args.results / experiment.id / PAGE)}"
+                )
         print(*answer.sentences, *answer.doubts, sep="\n")
     _print_flows(outcomes, silent)
 

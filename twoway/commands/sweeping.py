@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import all_ids, results_folder, run_again, shown
+from twoway.commands.options import all_ids, results_folder, run_again, shorten_path
 from twoway.errors import UsageError
-from twoway.messages import console, meant, say
+from twoway.messages import console, say, suggest
 
 if TYPE_CHECKING:
     from twoway.contract.expression import Derived
@@ -77,7 +77,7 @@ def run_all(
     done: list[Outcome] = []
     if not console().is_terminal:
         crew_size = f"workers of {args.scheduler}" if args.scheduler else f"{args.workers} at once"
-        say(f"{len(points)} points, {crew_size}, into {shown(results)}", markup=False)
+        say(f"{len(points)} points, {crew_size}, into {shorten_path(results)}", markup=False)
 
     def ended(name: str, outcome: "Outcome") -> None:
         bar.show(_line(outcome), waiting.pop(name, 0), kept=outcome.kept)
@@ -132,20 +132,20 @@ def _refuse_unknown(
     known = {**families, **names, **derived}
     if missing := [name for name in asked if name not in known]:
         raise UsageError(
-            f"--metric: {missing[0]:.80}: no such metric{meant(missing[0], known)}",
+            f"--metric: {missing[0]:.80}: no such metric{suggest(missing[0], known)}",
             f"there are {', '.join(families)}",
         )
 
 
 def judge_points(args: argparse.Namespace, outcomes: "list[Outcome]") -> int:
     """Print contradicted predictions, failed points and how to rerun them; return the exit code."""
-    from twoway.contract.judge import Verdict, marked
+    from twoway.contract.judge import Verdict, mark_verdict
     from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE, points_in_words
 
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in outcomes:
         for line in outcome.contradicted:
-            say(marked(Verdict.CONTRADICTED, f"{outcome.id}: {line}"))
+            say(mark_verdict(Verdict.CONTRADICTED, f"{outcome.id}: {line}"))
     for outcome in bad:
         say(_line(outcome), wrong=True)
         for line in (*outcome.missed, run_again(args, outcome.name)):
@@ -159,13 +159,13 @@ def judge_points(args: argparse.Namespace, outcomes: "list[Outcome]") -> int:
 
 def _line(outcome: "Outcome") -> str:
     """Format a point's outcome as a line for people."""
-    from twoway.contract.judge import Verdict, marked
+    from twoway.contract.judge import Verdict, mark_verdict
 
     if outcome.error:
-        return marked(Verdict.FAIL, f"{outcome.id}: {outcome.error}")
+        return mark_verdict(Verdict.FAIL, f"{outcome.id}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.good:
         verdict = Verdict.CONTRADICTED if outcome.contradicted else Verdict.PASS
-        return marked(verdict, f"{outcome.id} ({time})")
+        return mark_verdict(verdict, f"{outcome.id} ({time})")
     verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
-    return marked(verdict, f"{outcome.id}: {outcome.headline} ({time})")
+    return mark_verdict(verdict, f"{outcome.id}: {outcome.headline} ({time})")

@@ -12,7 +12,7 @@ from twoway.commands.options import (
     WORKERS,
     add_options,
     at_least_one,
-    shown,
+    shorten_path,
 )
 from twoway.commands.reporting import named_run
 from twoway.messages import say
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Run a run's experiment once more for each event, and print the events by their effect."""
     from twoway.backends.registry import backend_for, find_backend
     from twoway.manifest import read_manifest
-    from twoway.report.flow_table import aligned
+    from twoway.report.flow_table import align_columns
     from twoway.report.pages import write_why_page
     from twoway.runs.points import load_point
     from twoway.sweeps.why import ask
@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
             value = event.problem or "undefined" if event.value is None else f"{event.value:.4g}"
             effect = "" if event.effect is None else f"{event.effect:+.3g}"
             rows.append((event.when, event.text, value, effect))
-        print(*aligned(rows, left=2), sep="\n")
+        print(*align_columns(rows, left=2), sep="\n")
     for sentence in answer.sentences:
         say(sentence, markup=False)
-    say(f"all of it: --json, or the page {shown(page)}", markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0
 
 

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from twoway.contract.metrics import Metric
 from twoway.contract.model import Record
-from twoway.messages import meant
+from twoway.messages import suggest
 
 # The longest expression, characters; also bounds the depth of its brackets.
 LONGEST = 200
@@ -209,7 +209,7 @@ class Expression:
             elif "*" not in name or name.partition(".")[0] not in families:
                 spaces = "; a minus and a product of metrics have spaces around the sign"
                 hint = spaces if re.search(r"[\w*][-*][A-Za-z0-9]", name) else ""
-                yield f'no metric or axis "{name:.80}"{meant(name, [*metrics, *axes])}{hint}'
+                yield f'no metric or axis "{name:.80}"{suggest(name, [*metrics, *axes])}{hint}'
 
     def metric(self, metrics: Mapping[str, Metric], point: Mapping[str, Any]) -> Metric:
         """Compute the expression at a point, with the error that its parts' errors allow.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def below(folder: Path, path: str) -> Path:
+def find_below(folder: Path, path: str) -> Path:
     """Find a file or folder by its path from a folder; follow links inside that folder alone.
 
     Raises: OSError if it is missing; ValueError with a phrase if it is elsewhere or private.
@@ -46,7 +46,7 @@ def files_below(folder: Path, path: str, *patterns: str) -> Iterator[tuple[str, 
     Raises: OSError or ValueError with a phrase if a file is missing, elsewhere, private or no plain
         file.
     """
-    start = below(folder, path)
+    start = find_below(folder, path)
     matching = {file for pattern in patterns for file in start.glob(pattern)}
     for file in sorted(matching) if start.is_dir() else [start]:
         resolved = file.resolve(strict=True)

@@ -76,7 +76,7 @@ def judge(said: Bounds, measured: float | None, error: float | None = 0.0) -> Ve
     return Verdict.PASS if passes else Verdict.CANNOT_TELL
 
 
-def marked(verdict: Verdict, text: str) -> str:
+def mark_verdict(verdict: Verdict, text: str) -> str:
     """Put a coloured verdict in front of a line, as rich's markup."""
     return f"[{_COLOURS.get(verdict, 'yellow')}]{verdict.value:<4}[/] {escape(text)}"
 

@@ -42,7 +42,7 @@ class NoTopologyError(Exception):
     """An error for the author of a file that is no topology."""
 
 
-def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any]:
+def describe_topology(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any]:
     """Load a topology's file and list its nodes, links, commands and places."""
     module_spec = importlib.util.spec_from_file_location(f"topologies.{name}", path)
     assert module_spec is not None
@@ -163,7 +163,7 @@ def main() -> None:
     os.dup2(2, 1)  # standard output is for the answer; the topology's prints go to standard error
     path, name, parameters = sys.argv[1:]
     try:
-        document = described(path, name, json.loads(parameters))
+        document = describe_topology(path, name, json.loads(parameters))
         answer = json.dumps(document, separators=(",", ":"))  # twoway reads a mebibyte
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from twoway.contract.model import Model, Name
 from twoway.description.matrix import Matrix
-from twoway.messages import meant
+from twoway.messages import suggest
 
 
 class Scatter(Model):
@@ -37,6 +37,6 @@ def figure_problems(
     for index, figure in enumerate(figures):
         for field, metric in (("y", figure.y), ("x", figure.x)):
             if metric not in metrics:
-                yield f'figures.{index}.{field}: no metric "{metric}"{meant(metric, metrics)}'
+                yield f'figures.{index}.{field}: no metric "{metric}"{suggest(metric, metrics)}'
         if figure.for_each is not None and figure.for_each not in matrix:
             yield f'figures.{index}.for_each: no axis "{figure.for_each}" in matrix'

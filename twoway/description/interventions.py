@@ -12,7 +12,7 @@ from twoway.description.stack import RouterSettings
 from twoway.description.sysctls import Sysctls
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
-from twoway.messages import meant
+from twoway.messages import suggest
 
 
 class PacketName(Model):
@@ -140,7 +140,7 @@ def route_problems(routers: Mapping[str, RouterSettings], of: Surroundings) -> I
 
 def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:
     if named.flow and named.flow not in of.connections:
-        guess, known = meant(named.flow, of.connections), ", ".join(of.connections)
+        guess, known = suggest(named.flow, of.connections), ", ".join(of.connections)
         yield f'.flow: no connection "{named.flow}"{guess}; there are {known}'
         return
     queue = queue_of(named, of.connections, of.graph)

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.files_below import below
-from twoway.description.parsing import shown
-from twoway.messages import meant
+from twoway.contract.files_below import find_below
+from twoway.description.parsing import show_text
+from twoway.messages import suggest
 
 _MOST_BYTES, _MOST_ROWS = 1 << 24, 100_000
 _TIMES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -53,7 +53,7 @@ def with_table(direction: str, fields: Mapping[str, Any], folder: Path) -> dict[
     """
     name = fields["table"]
     try:
-        found = _schedules(name, below(folder, name), direction)
+        found = _schedules(name, find_below(folder, name), direction)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f": {name}: {reason}") from error
@@ -104,7 +104,7 @@ def _of_parquet(path: Path) -> Iterator[Row]:
             raise ValueError(f"more than {_MOST_ROWS} rows")
         yield from enumerate(file.read().to_pylist(), 1)
     except pa.ArrowException as error:
-        raise ValueError(f"no Parquet: {shown(str(error), 100)}") from error
+        raise ValueError(f"no Parquet: {show_text(str(error), 100)}") from error
 
 
 def _of_theaterq(lines: Sequence[tuple[int, Sequence[str]]]) -> list[Step]:
@@ -137,8 +137,8 @@ def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
         for name in row:
             if name != "direction" and name not in _COLUMNS:
                 units = ", ".join(f"{name}_{unit}" for unit in _UNITS.get(name, ()))
-                others = f"; write its unit: {units}" if units else meant(name, _COLUMNS)
-                raise ValueError(f"column {shown(repr(name))}: unknown{others}")
+                others = f"; write its unit: {units}" if units else suggest(name, _COLUMNS)
+                raise ValueError(f"column {show_text(repr(name))}: unknown{others}")
         what = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
         for each in ("time", *what):
             if what.count(each) != 1:
@@ -165,7 +165,7 @@ def _whole(where: str, cell: Any, factor: int) -> int:
     except InvalidOperation:
         value = Decimal(-1)
     if not value.is_finite() or value < 0:
-        raise ValueError(f"{where}: must be a number of 0 or more, got {shown(repr(cell))}")
+        raise ValueError(f"{where}: must be a number of 0 or more, got {show_text(repr(cell))}")
     if value != int(value):
         raise ValueError(f"{where}: is finer than ns, bit/s or a millionth of a %, got {cell}")
     return int(value)

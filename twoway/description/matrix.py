@@ -93,7 +93,7 @@ def point_name(point: AxisValues) -> str:
     return ",".join(f"{axis}={label(value)}" for axis, value in point.items())
 
 
-def without(axis: str, point: AxisValues) -> AxisValues:
+def drop_axis(axis: str, point: AxisValues) -> AxisValues:
     """Return a point's values without that of one axis."""
     return {name: value for name, value in point.items() if name != axis}
 
@@ -192,7 +192,7 @@ def changes(matrix: Matrix, point: AxisValues) -> dict[str, Value]:
     return found
 
 
-def changed(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
+def set_values(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """Set a point's values in an experiment's document.
 
     Values of the profile are not set here.

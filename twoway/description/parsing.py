@@ -119,6 +119,6 @@ def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     return count
 
 
-def shown(text: str, most: int = 80) -> str:
+def show_text(text: str, most: int = 80) -> str:
     """Cut a text from a file for a message, and make it printable."""
     return printable(cut(text, most))

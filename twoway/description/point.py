@@ -31,7 +31,7 @@ from twoway.description.matrix import (
     points,
 )
 from twoway.description.own_modules import OwnModule
-from twoway.description.parsing import shown
+from twoway.description.parsing import show_text
 from twoway.description.placement import (
     gso_problems,
     own_qdisc_problems,
@@ -56,7 +56,7 @@ from twoway.links.dtm import Channel
 from twoway.links.interface import Interface
 from twoway.links.mtu import Mtu
 from twoway.manifest import SEED
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import experiment_files, shown_path
 
 # Names with another meaning in the results folder.
@@ -130,7 +130,7 @@ def find_experiment(name: str) -> Path:
     files = {} if "/" in name else experiment_files(glob.escape(name))
     if name not in files:
         raise SpecError(
-            [f"{name}: no such experiment{meant(name, experiment_files())}"],
+            [f"{name}: no such experiment{suggest(name, experiment_files())}"],
             "`twoway list` shows all",
         )
     return files[name]
@@ -383,19 +383,20 @@ def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
     """List hosts in a document that the topology does not have, and flows from a host to itself."""
     known = ", ".join(graph.hosts)
     problems = [
-        f'{where}: no host "{shown(host)}"; the topology has {known}'
+        f'{where}: no host "{show_text(host)}"; the topology has {known}'
         for where, host in _hosts(document)
         if host not in graph.hosts
     ]
     own = document.get("routers")
     problems += [
-        f'routers.{name}: no router "{shown(name)}"; the topology has {", ".join(graph.routers)}'
+        f'routers.{name}: no router "{show_text(name)}"; the topology has '
+        f"{', '.join(graph.routers)}"
         for name in (own if isinstance(own, dict) else ())
         if name not in graph.routers
     ]
     for kind in ("flows", "datagrams"):
         problems += [
-            f'{kind}.{n}.to: "{shown(each["to"])}" is also where the flow starts'
+            f'{kind}.{n}.to: "{show_text(each["to"])}" is also where the flow starts'
             for n, each in _entries(document, kind)
             if isinstance(each.get("to"), str) and each["to"] == each.get("from")
         ]

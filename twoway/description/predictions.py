@@ -10,9 +10,9 @@ from twoway.description.matrix import AxisValues
 from twoway.description.statements import Computed, Predicted, full_run, said_at
 from twoway.errors import SpecError
 from twoway.links.element import Link
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.theory.network import Bottleneck, Setup
-from twoway.theory.registry import known_theories, predict, printed, tests_testbed
+from twoway.theory.registry import known_theories, predict, printed_values, tests_testbed
 
 
 def predictions_at(
@@ -81,7 +81,7 @@ def metric_problems(experiment: Experiment, point: AxisValues, known: list[str])
     for kind, statements in experiment.statements.items():
         for index, statement, metric in said_at(point, statements):
             if metric not in known:
-                yield f'{kind}.{index}.metric: no metric "{metric}"{meant(metric, known)}'
+                yield f'{kind}.{index}.metric: no metric "{metric}"{suggest(metric, known)}'
             if isinstance(statement, Predicted):
                 earlier = first.setdefault((metric, statement.theory), index)
                 if earlier != index:
@@ -110,7 +110,7 @@ def _check_known(where: str, theory: str) -> None:
 def _computed(where: str, theory: str, setup: Setup) -> Computed:
     _check_known(where, theory)
     try:
-        return predict(theory, setup), printed(theory, setup)
+        return predict(theory, setup), printed_values(theory, setup)
     except ValueError as error:
         raise SpecError([f"{where}: theory: {theory}: {error}"]) from error
 

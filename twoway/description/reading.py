@@ -21,19 +21,19 @@ from twoway.description.link_tables import with_table
 from twoway.description.matrix import (
     AxisValues,
     Value,
-    changed,
     changed_profile,
     changes,
     point_name,
+    set_values,
 )
 from twoway.description.own_modules import OwnModule, read_own_modules
-from twoway.description.parsing import parse, shown
+from twoway.description.parsing import parse, show_text
 from twoway.description.programs import read_files
-from twoway.description.repetitions import at_matrix, repeated
+from twoway.description.repetitions import at_matrix, set_seed
 from twoway.description.rules import experiment_problems, profile_problems
 from twoway.errors import SpecError
 from twoway.manifest import SEED
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import shown_path
 
 # Limits of a file's size, and of the number of problems printed for one file.
@@ -100,7 +100,7 @@ class ExperimentSource:
 
         Raises: SpecError with every problem found.
         """
-        return validated(self.where, self.document, Experiment)
+        return validate_document(self.where, self.document, Experiment)
 
     def own_modules(self, experiment: Experiment) -> tuple[OwnModule, ...]:
         """Read the kernel modules that the experiment brings along.
@@ -154,15 +154,15 @@ def load_experiment(source: ExperimentSource, point: AxisValues | None = None) -
         where = f"{source.where}: point {point_name(point)}"
         try:
             values = changes(experiment.matrix, at_matrix(experiment, point))
-            document = changed(document, values)
+            document = set_values(document, values)
         except SpecError as error:
             raise SpecError([f"{where}: {problem}" for problem in error.problems]) from error
-        experiment = validated(where, document, Experiment)
+        experiment = validate_document(where, document, Experiment)
         problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
     if problems:
         raise SpecError([f"{source.where}: {problem}" for problem in problems])
     if point and SEED in point and SEED not in matrix:
-        return repeated(experiment, int(str(point[SEED])))
+        return set_seed(experiment, int(str(point[SEED])))
     return experiment
 
 
@@ -180,12 +180,12 @@ def axis_problems(
     wrong: dict[str, str] = {}
     for each, value in values.items():
         try:
-            changed(given, {each: value})
+            set_values(given, {each: value})
             changed_profile(profile, {each: value})
         except SpecError as error:
             wrong[each] = str(error)
     sound = {each: value for each, value in values.items() if each not in wrong}
-    wrong |= _unknown_paths(changed(given, sound), Experiment, sound)
+    wrong |= _unknown_paths(set_values(given, sound), Experiment, sound)
     wrong |= _unknown_paths(changed_profile(profile, sound), Profile, sound)
     return [
         f"{source.where}: matrix.{name}.set.{index}: {wrong[each]}"
@@ -243,7 +243,7 @@ def checked_profile(source: ProfileSource, values: Mapping[str, Value]) -> Profi
     Raises: SpecError with every problem of the fields.
     """
     document = _with_tables(source, changed_profile(source.document, values))
-    profile = validated(source.where, document, Profile)
+    profile = validate_document(source.where, document, Profile)
     profile, problems = _with_files(profile, source.folder)
     problems = [f"{source.where}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
@@ -335,14 +335,14 @@ def document_of(path: Path, text: str) -> dict[str, Any]:
         document = _parsed(text)
     except yaml.YAMLError as error:
         raise SpecError(
-            [f"{path}: not YAML: {shown(' '.join(str(error).split()), 300)}"]
+            [f"{path}: not YAML: {show_text(' '.join(str(error).split()), 300)}"]
         ) from error
     if not isinstance(document, dict):
         raise SpecError([f"{path}: must be a mapping of fields, got {type(document).__name__}"])
     return document
 
 
-def validated(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
+def validate_document(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
     """Validate the content of a file.
 
     Args:
@@ -378,14 +378,14 @@ def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]
         for index, pair in enumerate(zip(given, valid, strict=False)):
             yield from _taken_for_numbers(*pair, f"{where}.{index}")
     elif isinstance(given, bool | str) and type(valid) in (int, float):
-        yield f"{where}: must be a number, got {shown(repr(given))}"
+        yield f"{where}: must be a number, got {show_text(repr(given))}"
 
 
 def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
     """List problems, one sentence for each place; a union counts as one place."""
     found: dict[str, list[ErrorDetails]] = {}
     for detail in details:
-        parts = (shown(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
+        parts = (show_text(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
         found.setdefault(".".join(parts), []).append(detail)
     return [f"{where}{_complaint(group, model)}" for where, group in found.items()]
 
@@ -405,14 +405,14 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
             given = first["input"]
             why = _NOT_HERE.get(given) if isinstance(given, str) else None
             lacks = f"; {why} (docs/limits.md)" if why else ""
-            return f": {said}, got {shown(repr(given))}{lacks}"
+            return f": {said}, got {show_text(repr(given))}{lacks}"
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
     """Suggest the known field closest to an unknown one, or the place where it belongs."""
     if detail["loc"][:-1] == ("topology",):
-        name = shown(str(detail["loc"][-1]))
-        value = shown(repr(detail["input"]), 20)
+        name = show_text(str(detail["loc"][-1]))
+        value = show_text(repr(detail["input"]), 20)
         return f"; a topology's own fields go under parameters: {{{name}: {value}}}"
     if detail["loc"] == ("link",):
         return "; a link is a file that `profile` names: `twoway new` writes one"
@@ -420,8 +420,8 @@ def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return f"; {_NOT_HERE[name]} (docs/limits.md)"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
-    unknown = shown(str(detail["loc"][-1]))
-    return meant(unknown, sorted(known - {unknown}))
+    unknown = show_text(str(detail["loc"][-1]))
+    return suggest(unknown, sorted(known - {unknown}))
 
 
 def _collect_fields(schema: Any, known: set[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.files_below import below
+from twoway.contract.files_below import find_below
 from twoway.description.matrix import changes, points
 from twoway.description.reading import (
     ExperimentSource,
@@ -15,7 +15,7 @@ from twoway.description.reading import (
 )
 from twoway.errors import SpecError
 from twoway.links.rate import Rate
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import EXPERIMENTS, PROFILES, SUITES, TOPOLOGIES, shown_path
 
 
@@ -32,7 +32,7 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     if not path.is_file():
         known = sorted(each.stem for each in PROFILES.glob("*.yml"))
         raise SpecError(
-            [f"{shown_path(path)}: no such profile{meant(name, known)}"],
+            [f"{shown_path(path)}: no such profile{suggest(name, known)}"],
             f"existing profiles: {', '.join(known)}",
         )
     return path
@@ -98,8 +98,8 @@ def named_texts(source: ExperimentSource) -> Iterator[tuple[str, str]]:
             raise SpecError(problems, error.hint) from error
         rates = [each.elements.find(Rate) for each in directions.values()]
         if profile.folder == source.file.parent:
-            named += [below(profile.folder, r.mahimahi) for r in rates if r and r.mahimahi]
-            named += [below(profile.folder, d.table) for d in directions.values() if d.table]
+            named += [find_below(profile.folder, r.mahimahi) for r in rates if r and r.mahimahi]
+            named += [find_below(profile.folder, d.table) for d in directions.values() if d.table]
         texts = ((path, path.read_text("utf-8", "backslashreplace")) for path in named if path)
         yield from ((path.name, text) for path, text in texts)
         for module in source.own_modules(experiment):

@@ -73,7 +73,7 @@ def at_matrix(experiment: Experiment, point: AxisValues) -> AxisValues:
     return {axis: value for axis, value in point.items() if axis in experiment.matrix}
 
 
-def repeated(experiment: Experiment, seed: int) -> Experiment:
+def set_seed(experiment: Experiment, seed: int) -> Experiment:
     """Set the seed of a repetition in an experiment."""
     return experiment.model_copy(update={SEED: seed, "seeds": experiment.seeds or seed})
 

@@ -35,7 +35,7 @@ from twoway.links.aqm import ActiveQueue
 from twoway.links.element import Link
 from twoway.links.queue import TcQueue
 from twoway.links.stages import stage_problems
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.theory.registry import known_theories, tests_testbed
 
 # Each connection has two processes in the guest, and two of 25 000 ports.
@@ -217,7 +217,7 @@ def _ip_problems(experiment: Experiment) -> list[str]:
 
 
 def _unknown(name: str, controls: Mapping[str, Control]) -> str:
-    others = meant(name, controls) or f"; there are {', '.join(controls)}"
+    others = suggest(name, controls) or f"; there are {', '.join(controls)}"
     return f"no control {name!r}{others}"
 
 

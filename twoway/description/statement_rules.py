@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from twoway.contract.statements import label
 from twoway.description.experiment import Experiment
-from twoway.description.matrix import AxisValues, matches, point_name, points, without
+from twoway.description.matrix import AxisValues, drop_axis, matches, point_name, points
 from twoway.description.statements import (
     At,
     Claimed,
@@ -136,7 +136,7 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
         yield problem
         return
     if isinstance(finding.measured, dict):
-        known = {point_name(without(finding.over, p) if finding.over else p) for p in here}
+        known = {point_name(drop_axis(finding.over, p) if finding.over else p) for p in here}
         for name in finding.measured.keys() - known:
             yield f".measured.{name}: no such point, or not one of `at`"
         if missing := sorted(known - finding.measured.keys()):

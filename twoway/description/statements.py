@@ -20,7 +20,7 @@ from twoway.contract.statements import (
     Prediction,
     label,
 )
-from twoway.description.matrix import AxisValues, Label, Matrix, matches, point_name, without
+from twoway.description.matrix import AxisValues, Label, Matrix, drop_axis, matches, point_name
 
 At = dict[Name, Label | list[Label]]
 # A run to compare with: an experiment's id, with "@" and the point's name for a sweep.
@@ -285,7 +285,7 @@ class Found(Statement):
             return self.measured
         if self.over is None:
             return cast("Result", self.measured.get(point_name(point)))
-        drawn = self.measured[point_name(without(self.over, point))]
+        drawn = self.measured[point_name(drop_axis(self.over, point))]
         assert isinstance(drawn, list)
         return drawn[[*matrix[self.over].to].index(point[self.over])]
 

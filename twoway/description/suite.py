@@ -23,11 +23,11 @@ from twoway.description.reading import (
     document_of,
     load_experiment,
     text_of,
-    validated,
+    validate_document,
 )
 from twoway.description.referred import named_texts
 from twoway.errors import SpecError, UsageError
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import SUITES, experiment_files, shown_path
 
 # Fields with statements, which are about the suite's own columns only.
@@ -71,7 +71,7 @@ def load_suite(name: str) -> LoadedSuite:
     if not path.is_file():
         names = suite_names()
         raise UsageError(
-            f"{name:.80}: no such suite{meant(name, names)}", f"there are {', '.join(names)}"
+            f"{name:.80}: no such suite{suggest(name, names)}", f"there are {', '.join(names)}"
         )
     said, rows = _read(path, text_of(path))
     if problems := _harm_problems(said):
@@ -127,7 +127,9 @@ def find_row(name: str) -> ExperimentSource | None:
         where = f"{shown_path(path)}: rows.{row:.80}"
         if row in said.rows:
             raise SpecError([f"{where}: has no experiment: {said.rows[row].cannot}"])
-        raise SpecError([f"{where}: no such row{meant(row, rows)}"], f"there are {', '.join(rows)}")
+        raise SpecError(
+            [f"{where}: no such row{suggest(row, rows)}"], f"there are {', '.join(rows)}"
+        )
     return rows[row]
 
 
@@ -149,7 +151,7 @@ def _read(path: Path, text: str) -> tuple[Suite, dict[str, ExperimentSource]]:
     where, document = shown_path(path), document_of(path, text)
     if document.get("schema") == 1:
         raise SpecError([f"{where}: schema: must be 2, got 1"], _ONE_FILE)
-    said = validated(where, document, Suite)
+    said = validate_document(where, document, Suite)
     if problems := [
         f"{where}: rows.{row}: needs `shows` or `cannot`, one of both"
         for row, each in said.rows.items()
@@ -170,20 +172,20 @@ def _read(path: Path, text: str) -> tuple[Suite, dict[str, ExperimentSource]]:
 
 def _fields(said: Suite, different: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a row's experiment; the columns are the values of its axis `control`."""
-    fields: dict[str, Any] = merged({"schema": 1, **said.base}, different)
+    fields: dict[str, Any] = merge_patch({"schema": 1, **said.base}, different)
     matrix = fields.get("matrix")
     if isinstance(matrix, dict) and isinstance(axis := matrix.get(AXIS), dict):
         fields["matrix"] = {**matrix, AXIS: {"to": said.columns, **axis}}
     return fields
 
 
-def merged(document: Any, patch: Any) -> Any:
+def merge_patch(document: Any, patch: Any) -> Any:
     """Change a document by a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, Mapping):
         return patch
     found = dict(document) if isinstance(document, Mapping) else {}
     for key, value in patch.items():
-        found[key] = merged(found.get(key), value)
+        found[key] = merge_patch(found.get(key), value)
         if value is None:
             del found[key]
     return found
@@ -237,7 +239,7 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
     if plus:
         if variant not in _VARIANTS:
             raise UsageError(
-                f"{name:.80}+{variant:.80}: no such stack or kernel{meant(variant, _VARIANTS)}",
+                f"{name:.80}+{variant:.80}: no such stack or kernel{suggest(variant, _VARIANTS)}",
                 f"there are {', '.join(_VARIANTS)}",
             )
         control, module = control_of(name)
@@ -251,7 +253,7 @@ def control_of(name: str) -> tuple[str, OwnModule | None]:
             raise UsageError(f"{name}: needs {field}", f"as {name}30, with {field} 30")
         if name not in CONTROLS and not parameter_of(name):
             raise UsageError(
-                f"{name:.80}: no such congestion control{meant(name, CONTROLS)}",
+                f"{name:.80}: no such congestion control{suggest(name, CONTROLS)}",
                 f"there are {', '.join(CONTROLS)}; a C file of your own ends in .c",
             )
         return name, None
@@ -302,7 +304,7 @@ def with_control(document: Mapping[str, Any], column: str, *, own: bool) -> dict
     """
     control, _, variant = column.partition("+")
     fields = {key: value for key, value in document.items() if key not in _SAID}
-    fields = merged(fields, _VARIANTS.get(variant, {}))
+    fields = merge_patch(fields, _VARIANTS.get(variant, {}))
     if is_quic(control) and not own:
         return with_quic(fields, AXIS, column)
     axis = fields["matrix"][AXIS]

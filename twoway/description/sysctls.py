@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from twoway.contract.model import text
-from twoway.messages import meant
+from twoway.messages import suggest
 
 _NAME = r"^net\.[a-z0-9_-]+(\.[A-Za-z0-9_-]+)+$"
 SysctlName = Annotated[str, text(_NAME, "a name that begins with net., with dots", most=128)]
@@ -61,7 +61,7 @@ def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[st
                 yield f"{where}: one value holds for the whole kernel: stack.sysctls has it"
             continue
         if listed not in known:
-            guess = meant(listed, known)
+            guess = suggest(listed, known)
             yield f"{where}: no namespace of the guest's kernel has it{guess}"
             continue
         numbers = known[listed]

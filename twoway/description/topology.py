@@ -30,7 +30,7 @@ from twoway.description.routing import node_routes
 from twoway.description.switching import joining_problems
 from twoway.errors import SpecError
 from twoway.links.interface import Interface
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import cache, shown_path
 
 # The program that loads a topology: its path outside of the sandbox, and inside.
@@ -91,7 +91,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.py"))
         raise SpecError(
-            [f"{shown_path(path)}: no such topology{meant(path.stem, known)}"],
+            [f"{shown_path(path)}: no such topology{suggest(path.stem, known)}"],
             f"existing topologies: {', '.join(known)}",
         )
     return _load(path, path.read_bytes(), json.dumps(dict(parameters)))

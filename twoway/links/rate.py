@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
-from twoway.contract.files_below import below
+from twoway.contract.files_below import find_below
 from twoway.contract.model import Model
 from twoway.links.element import Link, RateShaper
 from twoway.links.interface import Interface
@@ -151,7 +151,7 @@ class Rate(RateShaper):
         if self.opportunities:
             raise ValueError(f".mahimahi: {self.mahimahi}: opportunities are given as well")
         try:
-            found = _read(below(folder, self.mahimahi))
+            found = _read(find_below(folder, self.mahimahi))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ValueError(f".mahimahi: {self.mahimahi}: {reason}") from error

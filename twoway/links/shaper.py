@@ -95,7 +95,7 @@ def sizes_on_link(framing: Framing) -> tuple[str, ...]:
     return tuple(f"{words} overhead {framing.overhead_bytes}".split())
 
 
-def outside(shaper: Shaper, framing: Framing, inside: tuple[str, ...]) -> Shaper:
+def wrap_queue(shaper: Shaper, framing: Framing, inside: tuple[str, ...]) -> Shaper:
     """Put a queue inside one of our shapers, and count cells."""
     return replace(shaper, sizes=sizes_on_link(framing), inner=(*shaper.inner, *inside))
 

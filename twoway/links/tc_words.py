@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from twoway.contract.model import Model
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import VM
 
 # The first line, and those of the tree inside.
@@ -102,7 +102,7 @@ class TcWords(Model):
             there = kernel_has("CLS" if what == "filter" else "SCH")
             if kind not in there:
                 noun = "filter" if what == "filter" else "qdisc"
-                others = meant(kind, there) or f"; it has {', '.join(there)}"
+                others = suggest(kind, there) or f"; it has {', '.join(there)}"
                 return f"the guest's kernel has no {noun} {kind}{others}"
         return ""
 

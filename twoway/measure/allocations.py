@@ -22,7 +22,7 @@ from twoway.theory.dtm import (
     counted_bit,
     decision_ns,
     half_corridor_bit,
-    moved,
+    move_estimate,
     slots_for,
 )
 
@@ -214,7 +214,8 @@ class Followed:
         """Take a sample's rate, bit/s, and whether a drop holds the estimate or the slots."""
         self._held = held
         low, high = (
-            moved(now, new, self._rate) for now, new in zip(self.estimate, rate, strict=True)
+            move_estimate(now, new, self._rate)
+            for now, new in zip(self.estimate, rate, strict=True)
         )
         if held.surely and not self._holds_slots:
             low = max(low, self.estimate.low)

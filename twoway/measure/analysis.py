@@ -28,14 +28,14 @@ from twoway.measure.medium import Holds, latest_ns, medium_of, replay
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import (
     Passage,
+    end_transmissions,
     kernel_counts,
     occupancy,
     passage,
     service_error_ns,
     still_queued,
-    transmitted,
 )
-from twoway.measure.routers_own import in_order, made_by_router, reached
+from twoway.measure.routers_own import in_order, made_by_router, mark_arrivals
 from twoway.measure.run_folder import WHEN, Run
 from twoway.measure.seconds import Seconds, by_second
 from twoway.measure.travel import Hop, Travel, Travels, follow
@@ -216,7 +216,7 @@ class Analysis:
         if made is None:
             return decided
         drops = self.run.counted_drops(queue, "root")
-        here = reached(queue, decided, refused(), made, drops)
+        here = mark_arrivals(queue, decided, refused(), made, drops)
         self.stopped[queue.direction] = int((~here).sum())
         return decided if here.all() else decided.where(np.flatnonzero(here))
 
@@ -232,7 +232,7 @@ class Analysis:
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run
         table = run.elements(queue).table
-        passed = transmitted(queue, seen)
+        passed = end_transmissions(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         if slots:
             late_ns = partial(channel.service_error_ns, queue, slots, passed)

@@ -10,7 +10,7 @@ def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
     return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
 
 
-def within(checked: FidelityRow, error: float, most: float, why: str) -> FidelityRow:
+def withhold_pass(checked: FidelityRow, error: float, most: float, why: str) -> FidelityRow:
     """Withhold a pass from a check whose own error is larger than the experiment allows.
 
     Args:

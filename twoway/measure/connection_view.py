@@ -25,7 +25,7 @@ _Found = TypeVar("_Found")
 _Compute = Callable[["ConnectionView"], _Found]
 
 
-def remembered(compute: "_Compute[_Found]") -> "_Compute[_Found]":
+def once_per_connection(compute: "_Compute[_Found]") -> "_Compute[_Found]":
     """Compute a property once, unless another connection is measured meanwhile."""
 
     @wraps(compute)
@@ -76,7 +76,7 @@ class ConnectionView:
         return self.arrived.where(~rejected) if rejected.any() else self.arrived
 
     @property
-    @remembered
+    @once_per_connection
     def rejected(self) -> BoolArray:
         """Marks of the packets in `arrived` that the sink rejected for an old time stamp."""
         arrived, sink = self.arrived, self.connection.sink_interface
@@ -91,19 +91,19 @@ class ConnectionView:
         return rejected_as_old(*both)
 
     @property
-    @remembered
+    @once_per_connection
     def segments_in(self) -> Packets:
         """The segments that the data's sink took."""
         return self.taken.data()
 
     @property
-    @remembered
+    @once_per_connection
     def brought(self) -> IntArray:
         """Bytes of each of `segments_in` that no earlier one brought."""
         return throughput.new_payload(self.segments_in)
 
     @property
-    @remembered
+    @once_per_connection
     def completed_ns(self) -> int | None:
         """Arrival of a transfer's last byte; None if it is unlimited, or not complete."""
         size, data = self.connection.transfer_bytes, self.segments_in
@@ -116,7 +116,7 @@ class ConnectionView:
         return int(data.time_ns[last])
 
     @property
-    @remembered
+    @once_per_connection
     def sending_ns(self) -> tuple[int, int]:
         """Start and end of the connection's own sending time in the steady window.
 
@@ -172,12 +172,12 @@ class ConnectionView:
         return len(self.acks.sent_ns) + self.acks_lost
 
     @property
-    @remembered
+    @once_per_connection
     def _matched(self) -> tuple[AckTimes, int]:
         return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
 
     @property
-    @remembered
+    @once_per_connection
     def round_trips(self) -> RoundTrips:
         """The round trips of its data."""
         return round_trips(self.sent.data(), self.acks_in)
@@ -190,7 +190,7 @@ class ConnectionView:
         return occupancy(passed, rows[passed.is_data[rows]])
 
     @property
-    @remembered
+    @once_per_connection
     def window(self) -> Occupancy:
         """The connection's flight over time, in full segments."""
         data, acks = self.sent.data(), self.acks_in

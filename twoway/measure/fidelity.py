@@ -145,7 +145,7 @@ def _service_times(
         row = checks.row(
             f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns
         )
-        return [checks.within(row, off_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)]
+        return [checks.withhold_pass(row, off_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)]
     left_ns = view.passed.left_ns[view.passed.departures]
     found_ns = view.error_ns[left_ns < analysis.run.stop_ns]
     if holding:
@@ -197,7 +197,7 @@ def _kernel_queue(
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
     row = checks.row(what, worst, bound, bool(len(rows)) and worst == 0)
     return (
-        checks.within(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
+        checks.withhold_pass(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
         if error
         else row
     )

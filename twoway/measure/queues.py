@@ -251,7 +251,7 @@ def lost_between(before: Packets, after: Packets) -> BoolArray:
     return times_after(before, after) < 0
 
 
-def repeated(packets: Packets) -> BoolArray:
+def mark_copies(packets: Packets) -> BoolArray:
     """Mark the packets that look like another of the same capture; shape (n,)."""
     _, kind, count = np.unique(packets.key(), return_inverse=True, return_counts=True)
     return np.asarray(count[kind] > 1)
@@ -267,7 +267,7 @@ def times_after(before: Packets, after: Packets) -> IntArray:
     return np.where(place < 0, -1, time_ns)
 
 
-def transmitted(queue: Queue, seen: Passage) -> Passage:
+def end_transmissions(queue: Queue, seen: Passage) -> Passage:
     """Set `left_ns` to the ends of transmissions.
 
     A managed queue releases a packet, and the captures see it, when its transmission starts
@@ -280,7 +280,7 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
     return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
 
 
-def lingering(queue: Queue, seen: Passage) -> Passage:
+def leave_latest(queue: Queue, seen: Passage) -> Passage:
     """Let each packet that a managed queue dropped leave as late as possible.
 
     CoDel drops packets at the head of the queue, which no capture shows. The drop is at the latest
@@ -309,7 +309,7 @@ def kernel_counts(
         length: a function that computes the queue's length, which is the count of other queues.
     """
     if queue.is_managed:
-        return occupancy(seen), occupancy(lingering(queue, seen))
+        return occupancy(seen), occupancy(leave_latest(queue, seen))
     return length(), length()
 
 
@@ -329,7 +329,7 @@ def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occ
     return Occupancy(*queue_length(arrived, np.sort(left, kind="stable")))
 
 
-def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
+def merge_times(*sorted_ns: IntArray | list[int]) -> IntArray:
     """Merge sorted times into one sorted array in which each occurs once.
 
     A stable sort of sorted runs takes a tenth of `np.unique`'s time.

@@ -36,11 +36,11 @@ def round_trips(data: Packets, acks: Packets) -> RoundTrips:
     if not len(data):
         return RoundTrips(*[np.zeros(0, dtype=np.int64)] * 3)
     origin = int(data.seq[0])
-    begin = unwrapped(data.seq, origin)
+    begin = unwrap_numbers(data.seq, origin)
     highest = np.maximum.accumulate(begin + data.payload_bytes)
     is_new = highest > np.concatenate(([0], highest[:-1]))
     # The last ACK also covers the FIN after all data.
-    acked = np.maximum.accumulate(np.clip(unwrapped(acks.ack, origin), 0, highest[-1]))
+    acked = np.maximum.accumulate(np.clip(unwrap_numbers(acks.ack, origin), 0, highest[-1]))
     before = np.concatenate(([0], acked))[:-1]
     newest = np.searchsorted(highest[is_new], acked, "right") - 1
     again = np.sort(begin[~is_new])
@@ -58,7 +58,7 @@ def spread_ms(rtt_ns: IntArray) -> list[float]:
     return [float(ms) for ms in np.quantile(rtt_ns / 1e6, (0, 0.5, 0.95, 0.99))]
 
 
-def unwrapped(numbers: IntArray, origin: int) -> IntArray:
+def unwrap_numbers(numbers: IntArray, origin: int) -> IntArray:
     """Continue 32-bit sequence numbers without end, from an origin; shape (n,)."""
     steps: IntArray = np.asarray(np.diff(numbers.astype(np.int64), prepend=origin), dtype=np.int64)
     return ((steps + (1 << 31)) % (1 << 32) - (1 << 31)).cumsum()

@@ -52,7 +52,7 @@ def in_order(queue: Queue, entering: Packets, leaving: Packets) -> Passage | Non
     return Passage(replace(entering, frame_bytes=size), fate, entering.payload_bytes > 0)
 
 
-def reached(
+def mark_arrivals(
     queue: Queue, seen: Passage, refused: BoolArray, made: Packets, kernel_drops: int
 ) -> BoolArray:
     """Mark the packets that reached the queue or that an element of its link dropped before it.

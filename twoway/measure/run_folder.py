@@ -38,7 +38,7 @@ from twoway.manifest import (
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 from twoway.measure.tables import read_numbers
-from twoway.measure.translated import joined, without_checksums
+from twoway.measure.translated import join_connections, without_checksums
 
 _Kind = TypeVar("_Kind")
 
@@ -206,7 +206,9 @@ class Run:
         hosts = [address for address, _ in self._host_addresses]
         captures = list(read.values())
         directions = map(numbers_of, captures)
-        number, turned, self._joined = joined(captures, directions, self._common.table, hosts)
+        number, turned, self._joined = join_connections(
+            captures, directions, self._common.table, hosts
+        )
         for name, packets in read.items():
             flow, exchanged = self._numbers[name]
             self._numbers[name] = number[flow], exchanged ^ turned[flow]

@@ -6,7 +6,7 @@ from capture_analysis.two_captures.queue_levels import transmission_starts
 from numpy.typing import NDArray
 
 from twoway.contract.network import Queue
-from twoway.measure.queues import Passage, merged
+from twoway.measure.queues import Passage, merge_times
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def new_payload(data: Packets) -> IntArray:
         return data.payload_bytes
     # All bytes between two neighbouring edges are in the same segments; the first of these brought
     # them.
-    edges = merged(first, end)
+    edges = merge_times(first, end)
     begin, stop = np.searchsorted(edges, first), np.searchsorted(edges, end)
     rows = np.arange(len(data))
     bringer = np.full(len(edges), len(data))

@@ -23,7 +23,7 @@ def without_checksums(packets: Packets) -> Packets:
     return replace(packets, seq=packets.seq * tcp, ack=packets.ack * tcp)
 
 
-def joined(
+def join_connections(
     captures: Sequence[Packets],
     directions: Iterable[NDArray[np.uint32]],
     table: FlowTable,

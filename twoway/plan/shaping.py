@@ -15,7 +15,7 @@ from twoway.links.dtm import Channel
 from twoway.links.element import BeforeQueue, Delay
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
-from twoway.links.shaper import Shaper, outside
+from twoway.links.shaper import Shaper, wrap_queue
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -88,7 +88,7 @@ def _queue(profile: Profile, graph: Graph, interface: Interface, direction: Dire
     manager = direction.manager
     if shaper := _own_shaper(profile, graph, interface, direction):
         inside = manager.inside(interface.name, direction) if manager else ()
-        return outside(shaper, direction, inside)
+        return wrap_queue(shaper, direction, inside)
     if manager:
         return manager.shaper(interface, direction)
     limit = direction.queue_packets

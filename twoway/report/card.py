@@ -23,7 +23,7 @@ from twoway.contract.verdicts import fails
 from twoway.errors import UsageError
 from twoway.manifest import SEED
 from twoway.measure.metrics.fairness_by_second import JAIN_LEAST, JAIN_MEDIAN
-from twoway.report.flow_table import aligned
+from twoway.report.flow_table import align_columns
 from twoway.report.results import Experiment, Result
 
 CARD = "card.json"
@@ -108,7 +108,7 @@ class Line(Record):
         )
         found = {
             control: self.cells[control].model_copy(
-                update={"standing": standing(value, best, self.better, self.worst)}
+                update={"standing": compare_with_best(value, best, self.better, self.worst)}
             )
             for control, value in sound.items()
         }
@@ -358,7 +358,7 @@ def _worst(metric: str, results: Sequence[Result]) -> float:
     return 1 / (len(manifest.connections) + sum(bool(each.udp_port) for each in manifest.programs))
 
 
-def standing(
+def compare_with_best(
     value: float, best: float, better: Better, worst: float = 0
 ) -> Literal["near", "between", "poor"]:
     """Compare a number with the best of its row, or with its target.
@@ -414,7 +414,7 @@ def card_table(card: Card) -> list[str]:
             title = f"{line.situation(card.suite)}: no run shows it"
         aim = line.aim if line.metric else ""
         rows.append((title, aim, *(number(cell.value) for cell in line.cells.values())))
-    return aligned(rows)
+    return align_columns(rows)
 
 
 def printed_table(card: Card) -> list[str]:
@@ -432,4 +432,4 @@ def printed_table(card: Card) -> list[str]:
         for control, cell in line.cells.items()
         for said in cell.said
     ]
-    return aligned([("", "", "here", "in print", "", ""), *rows]) if rows else []
+    return align_columns([("", "", "here", "in print", "", ""), *rows]) if rows else []

@@ -12,7 +12,7 @@ from pydantic import Field
 from twoway.contract.model import Document, Record
 from twoway.errors import UsageError
 from twoway.report.card import Card, Line
-from twoway.report.flow_table import aligned
+from twoway.report.flow_table import align_columns
 
 # Rows that are printed; --json has all.
 _MOST_ROWS = 40
@@ -131,7 +131,7 @@ def comparison_table(found: CardComparison) -> list[str]:
         )
         for each in found.cells[:_MOST_ROWS]
     ]
-    lines = aligned([("cells that differ", "", "first", "second", ""), *rows]) if rows else []
+    lines = align_columns([("cells that differ", "", "first", "second", ""), *rows]) if rows else []
     if more := len(found.cells) - len(rows):
         lines.append(f"... and {more} more: --json has all")
     for which, columns in zip(("first", "second"), found.alone, strict=True):

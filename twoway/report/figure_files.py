@@ -12,7 +12,7 @@ from twoway.errors import UsageError, in_a_sentence
 from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
 from twoway.report.paper_text import latex_figure, latex_table, markdown_table
@@ -63,7 +63,7 @@ def run_figures(experiment: Experiment, names: Sequence[str], how: Print) -> lis
     for name in set(names) - {*kinds}:
         if name not in found:
             raise UsageError(
-                f"--figure: {name:.80}: no such figure{meant(name, found)}",
+                f"--figure: {name:.80}: no such figure{suggest(name, found)}",
                 f"there are {', '.join(found)}, time:SERIES and cdf:SERIES",
             )
     figures = [each for each in found.values() if each.id in names or not names]

@@ -22,7 +22,7 @@ from twoway.measure.metrics.programs import RUN_TIME
 from twoway.measure.metrics.queue_length import QUEUE_P95
 from twoway.report.connections import shown_names, summary
 from twoway.report.flow_groups import as_groups, with_groups
-from twoway.report.repetitions import summarised
+from twoway.report.repetitions import summarise_runs
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "rtt p50", "rtt p95, ms")
@@ -46,14 +46,14 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
         rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
-        lines += aligned([_UDP_TITLES, *rows])
+        lines += align_columns([_UDP_TITLES, *rows])
     if manifest.programs:
         rows = [(each.name, *_of(each.name, metrics, _PROGRAM)) for each in manifest.programs]
-        lines += aligned([_PROGRAM_TITLES, *rows])
+        lines += align_columns([_PROGRAM_TITLES, *rows])
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
         shown = metrics.found[:MOST_FOUND]
-        lines += aligned([titles, *(row for each in shown for row in _directions(each))])
+        lines += align_columns([titles, *(row for each in shown for row in _directions(each))])
         if more := len(metrics.found) - len(shown):
             lines.append(f"and {more} more, in the report")
     return lines
@@ -64,7 +64,7 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
     rows = [(each.name, *_row(each, metrics)) for each in connections]
-    return aligned(_without_empty([("flow", *_TITLES), *rows])) if rows else []
+    return align_columns(_without_empty([("flow", *_TITLES), *rows])) if rows else []
 
 
 def _without_empty(rows: list[Row]) -> list[Row]:
@@ -103,7 +103,12 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
         titles, rows = (*titles, "goodput".ljust(_BAR_CELLS)), _with_bars(rows)
     titled = ((("flow", *titles), rows), (_UDP_TITLES, udp), (_PROGRAM_TITLES, programs))
     tables = ((("point", *titles), found) for titles, found in titled)
-    return [line for titles, found in tables if found for line in aligned([titles, *found], left=2)]
+    return [
+        line
+        for titles, found in tables
+        if found
+        for line in align_columns([titles, *found], left=2)
+    ]
 
 
 def _with_bars(rows: Sequence[Row]) -> list[Row]:
@@ -134,7 +139,7 @@ def _summarised(
         if len(group) == 1:
             yield f"{point}, 1 seed", group[0][1], group[0][2]
             continue
-        quantiles = summarised([each for _, _, each in group])
+        quantiles = summarise_runs([each for _, _, each in group])
         for word in ("least", "median", "most"):
             yield f"{point}, {word} of {len(group)}", group[0][1], quantiles[word]
 
@@ -174,7 +179,7 @@ def _value(metric: Metric | None, scale: int = 1) -> str:
     return "-" if metric is None or metric.value is None else f"{metric.value * scale:.4g}"
 
 
-def aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
+def align_columns(rows: Sequence[Row], left: int = 1) -> list[str]:
     """Align columns: the first ones to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -32,7 +32,7 @@ _ABSENT = Metric(value=None, unit="1")
 _MAX_LISTED_DIFFERENCES = 6  # parameters listed for a pair of runs
 
 
-def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
+def judge_statements(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
     """Judge all statements about a run.
 
     Args:
@@ -83,7 +83,7 @@ def judge_run(folder: Path, measured: tuple[Manifest, Metrics] | None = None) ->
         same_seed = _newest(results / repeated_name(run, manifest), manifest)
         return same_seed or _newest(results / run, manifest)
 
-    return judged(manifest, metrics, cache(elsewhere))
+    return judge_statements(manifest, metrics, cache(elsewhere))
 
 
 def repeated_name(run: str, here: Manifest) -> str:

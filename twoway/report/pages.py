@@ -42,7 +42,7 @@ _MOST_PICTURES = 24
 
 def prepare() -> None:
     """Load and compile everything that every report needs, ahead of time."""
-    page_template.prepared(_REPORT, _PACKAGE, _FILTERS)
+    page_template.compile_template(_REPORT, _PACKAGE, _FILTERS)
 
 
 def page_of(run: Path) -> Path:

@@ -157,7 +157,7 @@ def paper_figures(
     return found
 
 
-def named(where: str) -> set[str]:
+def named_figures(where: str) -> set[str]:
     """List the figures and tables that a claim's `where` names, such as "figure 3.3"."""
     found = set()
     for kind, first, word, last in _NAMED.findall(where):
@@ -198,7 +198,7 @@ def _wants(asked: Redrawn, said: Said[ClaimRow] | Said[PredictionRow]) -> bool:
 def _is_about(asked: Redrawn, claim: Claim) -> bool:
     """Tell whether a claim names the figure or is drawn in it."""
     figure = " ".join(asked.name.split()[:2])
-    return figure in named(claim.where) or any(_wants(asked, said) for said in claim.rows)
+    return figure in named_figures(claim.where) or any(_wants(asked, said) for said in claim.rows)
 
 
 def _titled(

@@ -13,9 +13,9 @@ from twoway.contract.statements import label
 from twoway.errors import UsageError, in_a_sentence
 from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.report.curves import longest_axis, measured_curves
-from twoway.report.repetitions import grouped
+from twoway.report.repetitions import group_runs
 from twoway.report.results import Experiment, Result
 from twoway.report.series import named_series
 
@@ -87,7 +87,7 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
     axis = longest_axis(experiment)
     places = list(dict.fromkeys(label(each.point[axis]) for each in experiment.results))
     groups: dict[str, list[tuple[int, FloatArray]]] = {}
-    for runs in grouped(experiment.results).values():
+    for runs in group_runs(experiment.results).values():
         place = places.index(label(runs[0].point[axis]))
         values = _values(runs, name)[1]
         groups.setdefault(_others(experiment, runs[0], axis), []).append((place, values))
@@ -127,7 +127,7 @@ def _map(experiment: Experiment, name: str) -> Figure:
     across, up = axes
     xs, ys = experiment.axes[across], experiment.axes[up]
     cells = []
-    for runs in grouped(experiment.results).values():
+    for runs in group_runs(experiment.results).values():
         point = runs[0].point
         if len(values := _values(runs, name)[1]):
             at = (xs.index(label(point[across])), ys.index(label(point[up])))
@@ -157,7 +157,7 @@ KINDS: Mapping[str, Callable[[Experiment, str], Figure]] = {
 def _points(experiment: Experiment) -> dict[str, list[Result]]:
     """Group runs by what distinguishes their points."""
     found: dict[str, list[Result]] = {}
-    for runs in grouped(experiment.results).values():
+    for runs in group_runs(experiment.results).values():
         found[_others(experiment, runs[0], "") or experiment.id] = runs
     return found
 
@@ -185,7 +185,7 @@ def _values(runs: Sequence[Result], name: str) -> tuple[str, FloatArray]:
         known = runs[0].metrics.metrics
         families = dict.fromkeys(each.partition(".")[0] for each in known)
         raise UsageError(
-            f"--figure: {name:.80}: no such metric{meant(name, [*families, *known])}",
+            f"--figure: {name:.80}: no such metric{suggest(name, [*families, *known])}",
             f"there are {', '.join(families)}",
         )
     return found[0].unit, np.array([each.value for each in found if each.value is not None], float)

@@ -55,7 +55,7 @@ def without_seed(manifest: Manifest) -> str:
     return name if manifest.repetition is None else name[: name.rindex(f"{SEED}=") - 1]
 
 
-def grouped(results: Iterable[Result]) -> dict[str, list[Result]]:
+def group_runs(results: Iterable[Result]) -> dict[str, list[Result]]:
     """Group runs by their points, each with all of its repetitions."""
     found: dict[str, list[Result]] = {}
     for each in results:
@@ -63,7 +63,7 @@ def grouped(results: Iterable[Result]) -> dict[str, list[Result]]:
     return found
 
 
-def summarised(runs: Sequence[Metrics]) -> dict[str, Metrics]:
+def summarise_runs(runs: Sequence[Metrics]) -> dict[str, Metrics]:
     """Summarise repetitions as metrics, by the names of quantiles from "least" to "most"."""
     found = {
         name: spread(each.metrics[name].value for each in runs if name in each.metrics)
@@ -82,10 +82,10 @@ def _chosen(run: Metrics, spreads: Mapping[str, Spread | None], field: str) -> M
 
 def statements(results: Iterable[Result]) -> Iterator[Over]:
     """Count, for each statement, the repetitions of each point for which it holds."""
-    for point, runs in grouped(results).items():
+    for point, runs in group_runs(results).items():
         if runs[0].manifest.repetition is not None:
             for rows in zip(*(each.verdicts.rows for each in runs), strict=False):
-                words = held([row.verdict for row in rows])
+                words = write_held([row.verdict for row in rows])
                 holds = all(row.verdict in _HOLDS for row in rows)
                 yield Over(point, _said(rows[0]), words, holds)
 
@@ -94,7 +94,7 @@ def _said(row: Row) -> str:
     return f"{row.metric} {in_words(row)}"
 
 
-def held(verdicts: Sequence[Verdict]) -> str:
+def write_held(verdicts: Sequence[Verdict]) -> str:
     """Write for how many repetitions a statement holds, and whether the spread decides it."""
     holds = sum(each in _HOLDS for each in verdicts)
     fails = sum(each in _FAILS for each in verdicts)

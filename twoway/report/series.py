@@ -14,7 +14,7 @@ from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metrics.fairness_by_second import jain_by_second
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.report.figures import goodput_edges_ns, goodput_mbit
 
 
@@ -100,7 +100,7 @@ class Tabulated(NamedTuple):
     values: FloatArray | IntArray
 
 
-def tabulated(run: RunSeries) -> Iterator[Tabulated]:
+def list_quantities(run: RunSeries) -> Iterator[Tabulated]:
     """List each quantity of each connection."""
     start_ns = run.manifest.clock.start_ns
     for series in run.connections:
@@ -133,12 +133,12 @@ def named_series(analysis: Analysis, name: str) -> tuple[str, FloatArray, FloatA
     if name in by_second:
         return ("1" if name == "jain_index" else "Mbit/s", *by_second[name])
     known = [*by_second, *(f"queue.{queue}" for queue in analysis.queues)]
-    for row in tabulated(run_series(analysis)):
+    for row in list_quantities(run_series(analysis)):
         known.append(f"{row.quantity}.{row.connection}")
         if known[-1] == name:
             return row.unit, row.time_s, row.values
     raise UsageError(
-        f"{name:.80}: no such series{meant(name, known)}", f"there are {', '.join(known)}"
+        f"{name:.80}: no such series{suggest(name, known)}", f"there are {', '.join(known)}"
     )
 
 

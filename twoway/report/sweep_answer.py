@@ -10,7 +10,7 @@ from twoway.contract.statements import label
 from twoway.manifest import SEED
 from twoway.report.curves import axis_names, is_logarithmic, longest_axis, position
 from twoway.report.flow_groups import metrics_of
-from twoway.report.repetitions import grouped
+from twoway.report.repetitions import group_runs
 from twoway.report.results import Experiment, Result
 from twoway.report.statistics import Spread, difference, spread
 
@@ -58,7 +58,7 @@ def answer_of(experiment: Experiment, asked: Sequence[str]) -> Answer:
     metrics = [m for wanted in asked for m in _found(experiment, wanted)]
     units = {name: metric.unit for name, metric in metrics}
     axes = tuple(axis for axis in experiment.axes if not (experiment.repeated and axis == SEED))
-    points = list(grouped(experiment.results).values())
+    points = list(group_runs(experiment.results).values())
     rows = tuple(
         (
             tuple(label(runs[0].point[axis]) for axis in axes),

@@ -14,7 +14,7 @@ from twoway.report.curves import curves, measured_curves, scatters
 from twoway.report.flow_groups import with_groups
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
-from twoway.report.repetitions import grouped, statements
+from twoway.report.repetitions import group_runs, statements
 from twoway.report.results import Experiment, Result
 from twoway.report.statistics import Spread, spread
 from twoway.report.sweep_answer import answer_of, answer_tables
@@ -133,7 +133,7 @@ def _spreads(experiment: Experiment, names: Sequence[str]) -> list[tuple[str, st
         return []
     return [
         (point, name, found)
-        for point, runs in grouped(experiment.results).items()
+        for point, runs in group_runs(experiment.results).items()
         for name in names
         if (found := spread(m.value for r in runs if (m := r.metrics.metrics.get(name))))
     ]

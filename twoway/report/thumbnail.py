@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 from capture_analysis.pictures.palette import COLOURS
-from capture_analysis.pictures.thinning import thinned
+from capture_analysis.pictures.thinning import thin_line
 from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 280, 150
@@ -36,7 +36,7 @@ def _finite(line: Line) -> Line:
 
 
 def _thin(line: Line) -> Line:
-    return thinned(line, _WIDTH, _HEIGHT, small=_WIDTH)
+    return thin_line(line, _WIDTH, _HEIGHT, small=_WIDTH)
 
 
 def _heights(line: Line) -> list[FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from twoway.backends.backend import Backend
-from twoway.contract.judge import Verdict, marked
+from twoway.contract.judge import Verdict, mark_verdict
 from twoway.contract.network import ETHERNET_BYTES, START_NS
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.description.point import make_point
@@ -126,4 +126,4 @@ def _show(row: dict[str, Any]) -> None:
         f"{row['timer_lateness_worst_ns']} ns at most"
     )
     verdict = Verdict.PASS if row["pass"] else Verdict.FAIL
-    say(marked(verdict, text), wrong=not row["pass"])
+    say(mark_verdict(verdict, text), wrong=not row["pass"])

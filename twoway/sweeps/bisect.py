@@ -17,7 +17,7 @@ from twoway.guest.kernel import BuildError
 from twoway.progress import Steps
 from twoway.report.comparing import compare
 from twoway.runs.run import kept_run, run_watched
-from twoway.sweeps.sweep import measured
+from twoway.sweeps.sweep import measure_run
 
 # Possible differences of two runs, the most important first; "end": one of them did not end well.
 Sign = Literal["end", "verdicts", "metrics", "packets"]
@@ -150,7 +150,7 @@ class Search:
             folder = kept_run(point, backend, self._results)
             try:
                 folder = folder or run_watched(point, backend, self._results)
-                self._ran[commit] = Ran(folder, measured(folder))
+                self._ran[commit] = Ran(folder, measure_run(folder))
             except DiskFullError:
                 raise
             except (RunError, AnalysisError) as error:

@@ -33,7 +33,7 @@ from twoway.description.experiment import MOST_SEEDS
 from twoway.description.matrix import Value, find_points
 from twoway.description.own_modules import OwnModule
 from twoway.description.point import Point, find_source, make_point
-from twoway.description.reading import ExperimentSource, load_experiment, validated
+from twoway.description.reading import ExperimentSource, load_experiment, validate_document
 from twoway.description.suite import control_of, with_control
 from twoway.errors import DiskFullError, RunError, SpecError, TwowayError, UsageError, in_a_sentence
 from twoway.manifest import SEED
@@ -41,7 +41,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.registry import metric_names
 from twoway.measure.revision import revision
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.paths import cache as cache_folder
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
@@ -219,7 +219,7 @@ def _read(job: Job) -> Evaluation:
         raise SpecError([f"{job.name}: not JSON: {error}"]) from error
     if not isinstance(fields, dict):
         raise SpecError([f"{job.name}: must be a JSON object, got {type(fields).__name__}"])
-    return validated(job.name, fields, Evaluation)
+    return validate_document(job.name, fields, Evaluation)
 
 
 def _evaluated(job: Job, asked: Evaluation) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _evaluated(job: Job, asked: Evaluation) -> dict[str, Any]:
     known = {*point.metrics, *derived}
     if missing := [name for name in names if name not in known]:
         raise SpecError(
-            [f"{job.name}: metrics: {missing[0]:.80}: no such metric{meant(missing[0], known)}"]
+            [f"{job.name}: metrics: {missing[0]:.80}: no such metric{suggest(missing[0], known)}"]
         )
     backend = backend_for(point, job.backend)
     key = identity(point, backend)

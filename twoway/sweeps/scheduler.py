@@ -33,7 +33,7 @@ from twoway.paths import PACKAGE, VM
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity_parts
 from twoway.runs.run import run_experiment
-from twoway.sweeps.sweep import Crew, measured, run_point
+from twoway.sweeps.sweep import Crew, measure_run, run_point
 from twoway.sweeps.workers import give_back_memory
 
 # Dask's settings, and the files in --certificates, with the names of the Ansible role `workers`.
@@ -241,7 +241,7 @@ def run_here(point: Point, backend_name: str, wanted: Mapping[str, str]) -> Sent
             if differing := _differing(wanted, wanted_there(point, backend)):
                 return Sent(error=_another(differing), unfit=_worker().address)
             with in_a_sentence(point.id, AnalysisError):
-                measured(run_experiment(point, backend, results))
+                measure_run(run_experiment(point, backend, results))
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:

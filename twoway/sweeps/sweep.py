@@ -160,7 +160,7 @@ def run_point(
             folder = kept_run(point, backend, results, without_if=_is_analysed)
             kept = folder is not None
             folder = folder or run(point, backend, results)
-            verdicts = measured(folder)
+            verdicts = measure_run(folder)
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
@@ -176,7 +176,7 @@ def _refuse_full_disk(name: str, error: Exception) -> None:
         raise DiskFullError(f"{name}: {error}") from error
 
 
-def measured(folder: Path) -> Verdicts:
+def measure_run(folder: Path) -> Verdicts:
     """Measure and judge a run; only judge it if its metrics and report are up to date."""
     if _is_analysed(folder):
         return rejudge(folder)

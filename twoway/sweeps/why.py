@@ -23,7 +23,7 @@ from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute_one
 from twoway.measure.queue_view import QueueView
-from twoway.messages import meant
+from twoway.messages import suggest
 from twoway.progress import Steps
 from twoway.report.comparing import relative
 from twoway.runs.identity import identity
@@ -185,7 +185,7 @@ def ask(
     measured = compute_one(analysis, name)
     if measured is None or measured.value is None:
         what = "has no value in this run" if measured else "no such metric"
-        guess = "" if measured else meant(name, point.metrics)
+        guess = "" if measured else suggest(name, point.metrics)
         raise UsageError(f"--metric: {name:.80}: {what}{guess}", "the run's page lists its metrics")
     found, elsewhere = losses(analysis)
     found.sort(key=lambda e: (e.place, e.time_s))

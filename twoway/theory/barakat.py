@@ -31,7 +31,7 @@ class Node:
     buffer_packets: float
 
 
-def slowing(nodes: Sequence[Node], main: Node) -> list[Node]:
+def slow_nodes(nodes: Sequence[Node], main: Node) -> list[Node]:
     """Select the nodes in which bursts can queue, in order.
 
     These are the nodes before the main one that are each slower than all before them, below 2 mu
@@ -52,7 +52,7 @@ def filling_bursts(nodes: Sequence[Node], main: Node) -> list[float]:
     S_1 .. S_n of the nodes, then S of the main bottleneck.
 
     Args:
-        nodes: nodes before the main bottleneck, as `slowing` returns them.
+        nodes: nodes before the main bottleneck, as `slow_nodes` returns them.
         main: the main bottleneck.
 
     Raises: ValueError if rates do not fall from 2 mu to mu.

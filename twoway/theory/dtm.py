@@ -76,7 +76,7 @@ def decision_ns(at_ns: int, channel: Channel) -> int:
     return at_ns // change_ns * change_ns
 
 
-def moved(estimate: int, new: int, rate: Rate) -> int:
+def move_estimate(estimate: int, new: int, rate: Rate) -> int:
     """Move an estimate towards a sample's rate; the result grows with both.
 
     Intervals therefore stay intervals. The formula is the first half of the paper's algorithm.
@@ -126,7 +126,7 @@ class Allocator:
         """
         holds_slots = self._rate.hold == "slots"
         if new >= self.estimate or not hold or holds_slots:
-            self.estimate = moved(self.estimate, new, self._rate)
+            self.estimate = move_estimate(self.estimate, new, self._rate)
         now = counted_bit(self.estimate, self._rate)
         if not self._lower <= now <= self._upper and not (hold and holds_slots):
             self._decide_within(at_ns, now)

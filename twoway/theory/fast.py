@@ -143,7 +143,7 @@ def persistent_congestion(
     return equilibrium(settled, capacity_bit)
 
 
-def bunched(
+def correct_for_bunches(
     settled: Equilibrium,
     flows: Sequence[Flow],
     capacity_bit: tuple[float, float],

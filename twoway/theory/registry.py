@@ -71,10 +71,10 @@ def tests_testbed(theory: str, metric: str) -> bool:
     return metric.partition(".")[0] in getattr(find_theory(theory), "TESTBED", ())
 
 
-def printed(theory: str, setup: Setup) -> dict[str, float]:
+def printed_values(theory: str, setup: Setup) -> dict[str, float]:
     """Compute the paper's own formulas, by metric name, if a theory has them.
 
     Raises: ValueError as `predict`.
     """
-    forms: dict[str, float] = getattr(find_theory(theory), "printed", lambda _: {})(setup)
+    forms: dict[str, float] = getattr(find_theory(theory), "printed_values", lambda _: {})(setup)
     return forms

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from capture_analysis.annotation.copying import copied
+from capture_analysis.annotation.copying import copy_capture
 from capture_analysis.annotation.finding import Finder
 from capture_analysis.annotation.notes import Notes
 from capture_analysis.errors import AnalysisError
@@ -37,7 +37,7 @@ def annotate(
     capture = _noted(path, given, notes)
     with ByteSource(path) as source, written_whole(target) as aside, aside.open("wb") as file:
         try:
-            frames = copied(source, notes.by_frame(), file)
+            frames = copy_capture(source, notes.by_frame(), file)
         except AnalysisError as error:
             raise AnalysisError(f"{path}: {error}") from error
     warnings = capture.warnings

@@ -65,7 +65,7 @@ class Copier(Protocol):
         """Copy whole records from the front; return the output, and the number of bytes taken."""
 
 
-def copied(source: ByteSource, comments: Comments, target: BinaryIO) -> int:
+def copy_capture(source: ByteSource, comments: Comments, target: BinaryIO) -> int:
     """Copy a capture; return its number of frames.
 
     Raises: AnalysisError, without the file's name, if the source cannot be read.

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 
 from capture_analysis.annotation.annotate import annotate
-from capture_analysis.commands.measuring import add_options, given
+from capture_analysis.commands.measuring import add_options, read_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.path
     stem = path.name.split(".")[0] or path.name.strip(".")
     target = arguments.output or Path(f"{stem}-annotated.pcapng")
-    frames, comments, warnings = annotate(path, target, given(arguments))
+    frames, comments, warnings = annotate(path, target, read_settings(arguments))
     for warning in warnings:
         sys.stderr.write(f"capture-analysis: {path}: {warning}\n")
     sys.stdout.write(f"{target}: {frames} frames, {comments} comments\n")

@@ -23,13 +23,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from capture_analysis.commands.measuring import add_options, flow_count, given
+from capture_analysis.commands.measuring import add_options, flow_count, read_settings
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import COMPRESSION_VERDICT, verdict_word
 from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN
-from capture_analysis.one_capture.connection_filter import column_of, matching
+from capture_analysis.one_capture.connection_filter import column_of, select_connections
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import (
     connections_in_order,
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: AnalysisError if there is no TCP packet.
     """
-    measured = measure(Capture(arguments.path, inside=arguments.inside), given(arguments))
+    measured = measure(Capture(arguments.path, inside=arguments.inside), read_settings(arguments))
     document(measured, 0)  # raises if there is no TCP packet
     connections = Connections(measured)
     order = np.array(connections_in_order(measured))
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         column_of(connections, arguments.sort)
         order = connections.by(arguments.sort)
     if arguments.where:
-        order = order[matching(connections, arguments.where)[order]]
+        order = order[select_connections(connections, arguments.where)[order]]
     listed = order[: arguments.top].tolist()
     rows = (row(measured, connections, number) for number in listed)
     sys.stdout.write(table([HEADINGS, *rows]))

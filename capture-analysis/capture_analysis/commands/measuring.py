@@ -46,7 +46,7 @@ def add_second(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given(arguments: argparse.Namespace) -> Given:
+def read_settings(arguments: argparse.Namespace) -> Given:
     """Return the user's settings for the capture."""
     return Given(arguments.rate_mbit, arguments.ack_rate_mbit, inside=arguments.inside)
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, given
+from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, read_settings
 from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _print_each(_of_folder(arguments))
     from capture_analysis import scale
 
-    measured = scale.measure_file(path, given(arguments), arguments.workers)
+    measured = scale.measure_file(path, read_settings(arguments), arguments.workers)
     found = document(measured, arguments.flows)
     sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
     for text in found["warnings"]:
@@ -87,7 +87,7 @@ def _of_folder(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     captures = scale.captures_in(arguments.path)
     with scale.dask(arguments.workers, arguments.scheduler) as executor:
         yield from scale.analyse_all(
-            captures, executor, arguments.workers, given(arguments), arguments.flows
+            captures, executor, arguments.workers, read_settings(arguments), arguments.flows
         )
 
 

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, add_second, given, has_rates
+from capture_analysis.commands.measuring import add_options, add_second, has_rates, read_settings
 from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.capture_figures import NAMES
 from capture_analysis.pictures.pair_pictures import FIGURES
@@ -58,6 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
         plot_pair(paths, what, arguments.output, inside=arguments.inside)
     else:
         what = arguments.what or next(iter(NAMES))
-        plot(arguments.path, what, arguments.output, arguments.flow, given(arguments))
+        plot(arguments.path, what, arguments.output, arguments.flow, read_settings(arguments))
     sys.stdout.write(f"{arguments.output}\n")
     return 0

@@ -10,7 +10,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, add_second, given, has_rates
+from capture_analysis.commands.measuring import add_options, add_second, has_rates, read_settings
 from capture_analysis.errors import AnalysisError
 from capture_analysis.pages import capture_report
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         page = capture_report.report(
             arguments.path,
             arguments.output,
-            given(arguments),
+            read_settings(arguments),
             command,
             drawn=arguments.figures,
         )

@@ -13,7 +13,7 @@ from capture_analysis.facts.facts import (
     Facts,
     FloatArray,
     RateSource,
-    opposite,
+    swap_directions,
 )
 from capture_analysis.facts.gap_modes import TRAIN_GAPS, Modes, modes
 
@@ -175,13 +175,13 @@ class _Choice:
         """Remove guesses that are out of proportion to the delivery."""
         most_bit = np.where(self._shared_bit > 0, _MOST_UNUSED * self._shared_bit, np.inf)
         beyond = (facts.rate_bit > most_bit) & (facts.rate_evidence == Evidence.GUESSED)
-        copied = opposite(beyond) & (facts.rate_source == RateSource.OPPOSITE)
+        copied = swap_directions(beyond) & (facts.rate_source == RateSource.OPPOSITE)
         return facts.without_rates(beyond | copied)
 
     def opposite_if_unknown(self, facts: Facts) -> Facts:
         """Guess the opposite link's rate for a link that carried no more than that."""
         guess = np.isnan(facts.rate_bit) & (MOST_UTILISATION * facts.ack_rate_bit >= self._own_bit)
-        rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
+        rate_bit = np.where(guess, swap_directions(facts.rate_bit), facts.rate_bit)
         source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)
         evidence = np.where(guess, Evidence.GUESSED, facts.rate_evidence)
         return replace(facts, rate_bit=rate_bit, rate_source=source, rate_evidence=evidence)

@@ -16,7 +16,7 @@ from capture_analysis.facts.facts import (
     Facts,
     FloatArray,
     RateSource,
-    opposite,
+    swap_directions,
 )
 from capture_analysis.facts.paths import Sides, one_pair, path_numbers
 from capture_analysis.facts.shared_links import shared_links
@@ -70,7 +70,7 @@ class FactFinder:
         rated = bottleneck_rates(head, _ticks(head, facts), one_pair(flows))
         # A tool cut these frames and changed their sizes: a rate by them is no link's.
         cut = facts.segment_frame_bytes < facts.segment_bytes
-        self.facts = self._with_given(rated.without_rates(cut | opposite(cut)))
+        self.facts = self._with_given(rated.without_rates(cut | swap_directions(cut)))
 
     def cover(self, flows: FlowTable) -> Facts:
         """Return the facts of all connections so far.

@@ -210,7 +210,7 @@ class Facts:
     @cached_property
     def ack_rate_bit(self) -> FloatArray:
         """Rate of the bottleneck that each direction's ACKs pass."""
-        return opposite(self.rate_bit)
+        return swap_directions(self.rate_bit)
 
     @cached_property
     def longest_bytes(self) -> IntArray:
@@ -265,6 +265,6 @@ class Facts:
         return np.nan_to_num(self.tick_ns).astype(np.int64)
 
 
-def opposite(column: NDArray[Number]) -> NDArray[Number]:
+def swap_directions(column: NDArray[Number]) -> NDArray[Number]:
     """Exchange both directions of each connection in a column by direction."""
     return column.reshape(-1, 2)[:, ::-1].ravel()

@@ -20,7 +20,7 @@ import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray, Mark
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.facts import FloatArray, Placed, opposite
+from capture_analysis.facts.facts import FloatArray, Placed, swap_directions
 
 SENDER, RECEIVER = -1, 1
 # Frames of an ACK without options, on Ethernet: as its host makes it, and as a wire carries it.
@@ -47,7 +47,7 @@ def place(block: Block, times: IntArray, guess: BoolArray) -> tuple[FloatArray, 
     plain = block.facts.header_bytes == _HEADERS
     acks = np.where(plain, block.facts.ack_frame_bytes, 0)
     padding = _either(acks == _OWN_BYTES) & _either(acks == _PADDED_BYTES)
-    padding = np.where(padding, np.where(opposite(acks) == _OWN_BYTES, SENDER, RECEIVER), 0)
+    padding = np.where(padding, np.where(swap_directions(acks) == _OWN_BYTES, SENDER, RECEIVER), 0)
     ranks = (
         {Placed.CHECKSUMS: _vote(unfilled), Placed.PADDING: padding},
         {Placed.TTL: _vote(first_ttl), Placed.TIMES: times},
@@ -78,11 +78,11 @@ def _mostly(lane: IntArray, marked: IntArray, directions: int) -> IntArray:
 
 def _vote(holds: IntArray) -> IntArray:
     """Vote for the one end for which something holds, if it does not for the other."""
-    other = opposite(holds)
+    other = swap_directions(holds)
     return np.where(
         (holds == 1) & (other == 0), SENDER, np.where((holds == 0) & (other == 1), RECEIVER, 0)
     )
 
 
 def _either(which: BoolArray) -> BoolArray:
-    return which | opposite(which)
+    return which | swap_directions(which)

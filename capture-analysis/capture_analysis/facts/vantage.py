@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.facts import LAN_NS, FloatArray, Placed, opposite
+from capture_analysis.facts.facts import LAN_NS, FloatArray, Placed, swap_directions
 from capture_analysis.facts.places import RECEIVER, SENDER, place
 from capture_analysis.tracking import Kind
 
@@ -65,12 +65,15 @@ def locate_tap(block: Block) -> Tap:
     acked, echoed = _ack_loops(block, directions), _echo_loops(block, directions)
     receiver = acked.time_ns
     mean_ns = acked.total_ns / np.where(acked.samples, acked.samples, np.nan)
-    sender = np.minimum(opposite(receiver), echoed.time_ns)
-    samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
+    sender = np.minimum(swap_directions(receiver), echoed.time_ns)
+    samples = np.minimum(acked.samples, swap_directions(acked.samples) + echoed.samples)
     handshake = _handshake_loops(block, directions)
-    by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
+    by_data, by_handshake = _share(sender, receiver), _share(swap_directions(handshake), handshake)
     # A late answer makes a round trip seem longer; nothing makes it seem shorter.
-    sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
+    sender, receiver = (
+        np.minimum(sender, swap_directions(handshake)),
+        np.minimum(receiver, handshake),
+    )
     at = share = _share(sender, receiver)
     known = (sender != NEVER) & (receiver != NEVER)
     round_trip_ns = np.where(known, sender.astype(np.float64) + receiver, np.nan)
@@ -83,8 +86,8 @@ def locate_tap(block: Block) -> Tap:
     if unsure.any():
         placed, found = place(block, np.where(lan, _on_a_lan(share, by_handshake), 0), lan)
         at, evidence = np.where(unsure, placed, at), np.where(unsure, found, evidence)
-    seen = (handshake != NEVER) & (opposite(handshake) != NEVER)
-    handshake_ns = np.where(seen, handshake.astype(np.float64) + opposite(handshake), np.nan)
+    seen = (handshake != NEVER) & (swap_directions(handshake) != NEVER)
+    handshake_ns = np.where(seen, handshake.astype(np.float64) + swap_directions(handshake), np.nan)
     samples = samples + (handshake != NEVER)
     return Tap(
         at, evidence, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns

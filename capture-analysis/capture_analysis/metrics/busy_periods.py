@@ -17,7 +17,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
-from capture_analysis.two_captures.match_rows import where
+from capture_analysis.two_captures.match_rows import select_rows
 from capture_analysis.two_captures.packets_between import Crossings, is_data
 
 _TOO_FEW = "fewer than three busy periods"
@@ -90,7 +90,7 @@ class BusyPeriods(FromPair):
 
     def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
         direction, rows = crossings.path_direction, crossings.arrived
-        rows = where(rows, rows["kind"] != Kind.CONTROL)
+        rows = select_rows(rows, rows["kind"] != Kind.CONTROL)
         if not len(rows):
             return
         data = is_data(rows)

@@ -155,7 +155,7 @@ class FactorAtTap(FromOne):
         tied, too_close = (int(n) for n in self._counts.of(direction))
         bins = self.factors.bins(direction)
         middle, high = bins.quantile(0.5), bins.quantile(0.95)
-        none, most = "no ACK is compressed", bound(direction, facts)
+        none, most = "no ACK is compressed", bound_factor(direction, facts)
         return {
             COMPRESSION_FACTOR: middle / _PARTS if middle else none,
             COMPRESSION_FACTOR_P95: high / _PARTS if high else none,
@@ -166,7 +166,7 @@ class FactorAtTap(FromOne):
         }
 
 
-def bound(direction: int, facts: Facts) -> float:
+def bound_factor(direction: int, facts: Facts) -> float:
     """Compute the compression factor of back-to-back ACKs.
 
     Each acknowledges the mean number of segments per ACK.

@@ -161,7 +161,7 @@ CONTROLS: dict[str, Callable[[Shape], bool]] = {
 }
 
 
-def named(shape: Shape) -> Value:
+def name_control(shape: Shape) -> Value:
     """Return the number of the control that fits a shape, or the reason why none does."""
     fits = [name for name, rule in CONTROLS.items() if rule(shape)]
     low, high = np.quantile(shape.decreases, (0.25, 0.75)) if len(shape.decreases) else (0, 0)
@@ -353,7 +353,7 @@ class CongestionControl(FromOne):
             return dict.fromkeys(self.per_direction, NO_SLOTS if near else NOT_NEAR)
         growth = float(shape.thirds[1])
         return {
-            CONGESTION_CONTROL: named(shape),
+            CONGESTION_CONTROL: name_control(shape),
             WINDOW_LOSSES: shape.losses,
             WINDOW_DECREASE: TOO_FEW if np.isnan(shape.decrease) else shape.decrease,
             WINDOW_GROWTH: TOO_FEW if np.isnan(growth) else growth,

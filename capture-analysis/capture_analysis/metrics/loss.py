@@ -26,7 +26,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.holes import Holes
-from capture_analysis.two_captures.match_rows import Rows, where
+from capture_analysis.two_captures.match_rows import Rows, select_rows
 from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, is_ack, is_data
 
 LOSS_SYNCHRONISATION = Definition(
@@ -193,10 +193,10 @@ class Loss(FromPair):
         for crossings, opposite in (step.crossings, step.crossings[::-1]):
             sent = crossings.sent
             here = sent["first_ns"] != ABSENT
-            _count(self._offered, where(sent, here))
-            _count(self._missed_first, where(sent, ~here))
-            gone = where(sent, sent["second_ns"] == ABSENT)
-            gone = where(gone, ~is_data(gone))
+            _count(self._offered, select_rows(sent, here))
+            _count(self._missed_first, select_rows(sent, ~here))
+            gone = select_rows(sent, sent["second_ns"] == ABSENT)
+            gone = select_rows(gone, ~is_data(gone))
             lost, missed = self._holes[crossings.path_direction].add(crossings, opposite)
             _count(self._missed, missed)
             _count(self._lost, gone)

@@ -47,7 +47,7 @@ def column_of(connections: Connections, name: str) -> Column:
     return connections.columns[name]
 
 
-def matching(connections: Connections, text: str) -> BoolArray:
+def select_connections(connections: Connections, text: str) -> BoolArray:
     """Mark the connections that a filter selects, shape (n,).
 
     Raises: AnalysisError with the place if the text does not follow the grammar.

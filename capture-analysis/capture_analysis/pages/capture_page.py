@@ -11,7 +11,7 @@ from typing import Any
 from capture_analysis.one_capture.connections import CAUSES, Connections
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
-from capture_analysis.pages.connections_table import ROWS, packed, slowest, summary, sums
+from capture_analysis.pages.connections_table import ROWS, pack_rows, slowest, summary, sums
 from capture_analysis.pages.headline import (
     headline,
     limit,
@@ -160,7 +160,7 @@ def _finder(connections: Connections) -> dict[str, Any]:
     return {
         "rows": min(len(connections), ROWS),
         "causes": [(cause, count) for cause, count in counts if count],
-        "packed": packed(connections),
+        "packed": pack_rows(connections),
         "sums": sums(connections),
     }
 

@@ -85,7 +85,7 @@ def report_pair(
 
     folder = output or Path(f"{_stem(paths[0])}-{_stem(paths[1])}-report")
     _refuse(paths, folder)
-    content, figures, note = pair_pictures.drawn(paths, inside=inside)
+    content, figures, note = pair_pictures.draw_pair(paths, inside=inside)
     with _written_whole(folder) as aside:
         _write_common(aside, PAIR, content, figures if drawn else [])
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)

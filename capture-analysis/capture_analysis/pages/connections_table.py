@@ -90,7 +90,7 @@ def _end(connections: Connections, row: int, which: str) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def packed(connections: Connections) -> str:
+def pack_rows(connections: Connections) -> str:
     """Pack the slowest rows for the page's script: columns as JSON, by gzip and base64."""
     order = connections.slowest_first()[:ROWS]
     columns = {name: _packed(connections.columns[name], order) for name in _COLUMNS}

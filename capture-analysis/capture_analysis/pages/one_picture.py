@@ -47,7 +47,7 @@ def plot_pair(paths: tuple[Path, Path], what: str, output: Path, *, inside: bool
         inside: True to read the TCP in tunnels besides the TCP outside.
     """
     _refuse(what, tuple(pair_pictures.FIGURES), output)
-    _, figures, note = pair_pictures.drawn(paths, inside=inside)
+    _, figures, note = pair_pictures.draw_pair(paths, inside=inside)
     name = f"{paths[0].name} and {paths[1].name}"
     drawn = next((figure for figure in figures if figure.id == what), None)
     if drawn is None:

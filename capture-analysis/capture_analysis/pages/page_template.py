@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 
 from capture_analysis.pages import provenance
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.pictures.interactive import embedded
+from capture_analysis.pictures.interactive import embed_figures
 
 # The package with base.html.j2, which all templates extend.
 _BASE = "capture_analysis.pages"
@@ -38,12 +38,12 @@ def write(
 
     Raises: OSError with the page's name; no part of the page is left.
     """
-    text = prepared(template, package, filters).render(
+    text = compile_template(template, package, filters).render(
         figures=figures,
         versions=provenance.versions(),
-        written=provenance.now(),
+        written=provenance.time_of_writing(),
         figures_kept=(path.parent / "figures").is_dir(),
-        **(embedded(figures) if figures else {}),
+        **(embed_figures(figures) if figures else {}),
         **context,
     )
     partial = path.with_name(f".{path.name}")
@@ -57,7 +57,7 @@ def write(
             partial.unlink(missing_ok=True)
 
 
-def prepared(
+def compile_template(
     template: str, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})
 ) -> Template:
     """Compile a template, once per process.

@@ -30,6 +30,6 @@ def versions() -> dict[str, str]:
     }
 
 
-def now() -> str:
+def time_of_writing() -> str:
     """Return the time of writing, in UTC."""
     return datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

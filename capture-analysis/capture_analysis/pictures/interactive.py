@@ -21,7 +21,7 @@ _WIDE = {"steps": 2.6, "line": 2.6, "spans": 4}
 _GROUP = 0.8
 
 
-def embedded(figures: Sequence[Figure]) -> dict[str, str]:
+def embed_figures(figures: Sequence[Figure]) -> dict[str, str]:
     """Return a template's texts: `plots`, `columns`."""
     columns = PackedColumns()
     plots = {figure.id: _plot(figure, columns) for figure in figures}

@@ -49,10 +49,10 @@ class PackedColumns:
 
     def text(self) -> str:
         """Return all columns as text: gzip, then base64."""
-        return compressed(b"".join(content for content, _ in self._known))
+        return pack_bytes(b"".join(content for content, _ in self._known))
 
 
-def compressed(content: bytes) -> str:
+def pack_bytes(content: bytes) -> str:
     """Encode bytes as gzip and base64; equal bytes give equal texts."""
     return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 

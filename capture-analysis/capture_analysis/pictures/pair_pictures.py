@@ -95,7 +95,7 @@ def _crossing(direction: int, origin_ns: int, propagation_ns: int, rows: Rows) -
     )
 
 
-def drawn(
+def draw_pair(
     paths: tuple[Path, Path], *, inside: bool = False
 ) -> tuple[dict[str, Any], list[Figure], str]:
     """Measure two captures of one path, and draw the path between them; for `inside` see Capture.

@@ -15,7 +15,7 @@ from matplotlib.font_manager import FontProperties
 
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.palette import COLOURS
-from capture_analysis.pictures.thinning import SMALL, thinned
+from capture_analysis.pictures.thinning import SMALL, thin_line
 
 _DPI = 160
 # The names of an axis fit side by side if they have at most this number of letters together.
@@ -177,7 +177,7 @@ def _heights(lines: list[Line]) -> tuple[float, float]:
 def _drawable(line: Line, figure: Figure) -> Line:
     """Thin a line to two points for each dot that paper can show."""
     columns, rows = (round(2 * inches * _DPI) for inches in mpl.rcParams["figure.figsize"])
-    return thinned(line, columns, rows, log_x=figure.log_x, log_y=figure.log_y)
+    return thin_line(line, columns, rows, log_x=figure.log_x, log_y=figure.log_y)
 
 
 def _draw(axes: "mpl.axes.Axes", line: Line) -> None:

@@ -17,7 +17,7 @@ from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import Previous
 from capture_analysis.flow_table import FlowTable
-from capture_analysis.metrics.compression_factor import bound
+from capture_analysis.metrics.compression_factor import bound_factor
 from capture_analysis.one_capture.single import Measured
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.pictures.direction import Direction
@@ -165,7 +165,7 @@ def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int
         segment_bytes=int(facts.segment_bytes[number]),
         data_service_ns=_known(facts.data_service_ns[number]),
         ack_service_ns=_known(facts.ack_service_ns[number]),
-        bound=_known(bound(number, facts)) if facts.header_bytes[number] else None,
+        bound=_known(bound_factor(number, facts)) if facts.header_bytes[number] else None,
     )
 
 

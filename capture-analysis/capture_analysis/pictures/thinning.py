@@ -12,7 +12,7 @@ from capture_analysis.pictures.figure import FloatArray, Line
 SMALL = 4000
 
 
-def thinned(
+def thin_line(
     line: Line,
     columns: int,
     rows: int,

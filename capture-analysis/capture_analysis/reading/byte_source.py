@@ -13,7 +13,7 @@ from capture_analysis.reading.compression import (
     READ_BYTES,
     DamagedError,
     compression,
-    decompressed,
+    read_compressed,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ByteSource:
         self.compression = compression(head)
         self._pieces: Iterator[bytes] = iter((head,))
         if self.compression:
-            self._pieces = decompressed(self.compression, head, self._read)
+            self._pieces = read_compressed(self.compression, head, self._read)
         self._piece = memoryview(b"")
 
     def __enter__(self) -> Self:

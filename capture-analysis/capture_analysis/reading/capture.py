@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture_analysis.columns import Packets, compacted, empty_columns
+from capture_analysis.columns import Packets, compact_chunks, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.reading.buffer import Buffer
@@ -200,18 +200,18 @@ def read_capture(
     every_protocol: bool = False,
     change: Callable[[Packets], Packets] = lambda packets: packets,
 ) -> tuple[Packets, FlowTable]:
-    """Read a whole capture, its packets `compacted`, with its connections.
+    """Read a whole capture, its packets `compact_chunks`, with its connections.
 
     Args:
         path: the file.
         every_protocol: see Parser.
-        change: see `compacted`.
+        change: see `compact_chunks`.
 
     Raises: AnalysisError if `Capture.chunks` does; if the file was truncated or is damaged; or if
         the capture kept too little of a frame to identify it.
     """
     capture = Capture(path, every_protocol=every_protocol)
-    packets = compacted(capture.chunks(), change)
+    packets = compact_chunks(capture.chunks(), change)
     if capture.damage:
         raise AnalysisError(f"{path}: {capture.damage}")
     if capture.counts.too_short:

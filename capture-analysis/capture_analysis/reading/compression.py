@@ -210,7 +210,7 @@ class _Input:
             self.taken += len(more)
 
 
-def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+def read_compressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Yield the content of a compressed file, in pieces.
 
     Args:

@@ -9,7 +9,7 @@ such evidence.
 import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, IntArray
-from capture_analysis.two_captures.match_rows import Rows, joined, where
+from capture_analysis.two_captures.match_rows import Rows, append_parts, select_rows
 from capture_analysis.two_captures.matching import FOREVER
 from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, Crossings, View
 
@@ -31,7 +31,7 @@ class Holes:
             opposite: packets in the other direction, with the ACKs.
         """
         new = crossings.lost_data
-        holes = joined((self._open, new)) if len(self._open) else new
+        holes = append_parts((self._open, new)) if len(self._open) else new
         if not len(holes):
             return holes, holes
         order = _Order(holes)
@@ -40,8 +40,8 @@ class Holes:
         missed = acked_ns < seen_ns
         decided = missed | (seen_ns < FOREVER)
         decided[: max(int((~decided).sum()) - UNDECIDED_LIMIT, 0)] = True
-        self._open = where(holes, ~decided)
-        return where(holes, decided & ~missed), where(holes, missed)
+        self._open = select_rows(holes, ~decided)
+        return select_rows(holes, decided & ~missed), select_rows(holes, missed)
 
     def finish(self) -> Rows:
         """Return the packets that are undecided at the end: they count as lost."""

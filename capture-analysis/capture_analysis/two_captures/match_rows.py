@@ -100,13 +100,13 @@ def take(rows: Rows, which: IntArray) -> Rows:
     return words.take(which, axis=0).view(rows.dtype).reshape(-1)
 
 
-def where(rows: Rows, which: BoolArray) -> Rows:
+def select_rows(rows: Rows, which: BoolArray) -> Rows:
     """Select rows by a mask; the same array if all are selected."""
     chosen = np.flatnonzero(which)
     return rows if len(chosen) == len(rows) else take(rows, chosen)
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def append_parts(parts: Sequence[Rows]) -> Rows:
     """Append rows of several parts.
 
     Several times as fast as concatenating records.

@@ -10,7 +10,14 @@ from capture_analysis.columns import IntArray, Packets
 from capture_analysis.flow_table import FlowTable
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.joining import join
-from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where
+from capture_analysis.two_captures.match_rows import (
+    ROW,
+    Rows,
+    append_parts,
+    rows_of,
+    select_rows,
+    take,
+)
 from capture_analysis.two_captures.packet_key import PacketKeys
 
 # The most packets that wait for a partner; beyond that, those that wait longest give up.
@@ -87,7 +94,7 @@ class CaptureReader:
             self.last_ns = self.until_ns = max(self.last_ns, int(time_ns.max()))
             if (time_ns[1:] < time_ns[:-1]).any():
                 rows = take(rows, np.argsort(time_ns, kind="stable"))
-        self.waiting = joined((self.waiting, rows)) if len(self.waiting) else rows
+        self.waiting = append_parts((self.waiting, rows)) if len(self.waiting) else rows
 
     def _rows(self, packets: Packets) -> Rows:
         flows = self.source.flows
@@ -98,7 +105,7 @@ class CaptureReader:
         copies = rows["kind"] == Kind.COPY
         if copies.any():
             self.copies += int(copies.sum())
-            rows = where(rows, ~copies)
+            rows = select_rows(rows, ~copies)
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
@@ -113,8 +120,8 @@ class CaptureReader:
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
-        alone = where(self.waiting, late)
-        self.waiting = where(self.waiting, left & ~late)
+        alone = select_rows(self.waiting, late)
+        self.waiting = select_rows(self.waiting, left & ~late)
         return alone
 
 
@@ -155,6 +162,6 @@ def _step(a: CaptureReader, b: CaptureReader, horizon_ns: int) -> Matched:
     if a.until_ns == b.until_ns == FOREVER:
         until_ns = FOREVER
         a_alone, b_alone = (
-            joined((alone, reader.waiting)) for alone, reader in ((a_alone, a), (b_alone, b))
+            append_parts((alone, reader.waiting)) for alone, reader in ((a_alone, a), (b_alone, b))
         )
     return Matched(found_a, found_b, a_alone, b_alone, until_ns)

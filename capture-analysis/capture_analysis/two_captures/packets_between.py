@@ -16,7 +16,7 @@ import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
+from capture_analysis.two_captures.match_rows import ROW, Rows, append_parts, select_rows, take
 from capture_analysis.two_captures.matching import FOREVER, UNKNOWN, CaptureReader, Matched, match
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Crossings:
     def both(self) -> Rows:
         """Rows of `sent` that both taps have."""
         first_ns, second_ns = self.sent["first_ns"], self.sent["second_ns"]
-        return where(self.sent, (first_ns != ABSENT) & (second_ns != ABSENT))
+        return select_rows(self.sent, (first_ns != ABSENT) & (second_ns != ABSENT))
 
     @cached_property
     def acks(self) -> View:
@@ -113,8 +113,8 @@ class Crossings:
     @cached_property
     def lost_data(self) -> Rows:
         """Data of `sent` that the second tap lacks."""
-        gone = where(self.sent, self.sent["second_ns"] == ABSENT)
-        return where(gone, is_data(gone))
+        gone = select_rows(self.sent, self.sent["second_ns"] == ABSENT)
+        return select_rows(gone, is_data(gone))
 
 
 def is_ack(rows: Rows) -> BoolArray:
@@ -151,11 +151,11 @@ class _Direction:
         self._arriving = np.zeros(0, dtype=CROSSING)
 
     def add(self, parts: list[Rows], until_ns: int) -> Crossings:
-        rows = joined([self._sent, *parts])
+        rows = append_parts([self._sent, *parts])
         time_ns = np.where(rows["first_ns"] == ABSENT, rows["second_ns"], rows["first_ns"])
         sent, self._sent = _ordered(rows, time_ns, until_ns)
-        here = where(sent, sent["second_ns"] != ABSENT)
-        arriving = joined((self._arriving, here))
+        here = select_rows(sent, sent["second_ns"] != ABSENT)
+        arriving = append_parts((self._arriving, here))
         arrived, self._arriving = _ordered(arriving, arriving["second_ns"].copy(), until_ns)
         return Crossings(self.path_direction, sent, arrived, until_ns)
 
@@ -212,10 +212,10 @@ def _by_path_direction(
         if first_direction == A_TO_B:
             known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
         counts.strangers += int((~known).sum())
-        common = where(rows, known)
+        common = select_rows(rows, known)
         path_direction = survey.first_half[common["flow"]] ^ common["half"]
         for each in (A_TO_B, B_TO_A):
-            alone = where(common, path_direction == each)
+            alone = select_rows(common, path_direction == each)
             inside = _inside(alone, each, first_direction, survey)
             counts.outside += len(alone) - len(inside)
             directions[each].append(inside)
@@ -249,4 +249,4 @@ def _inside(rows: Rows, path_direction: int, first_direction: int, survey: "Surv
     else:
         inside = (time_ns >= first + survey.horizon_ns) & (time_ns <= other[1])
         rows["second_ns"], rows["first_ns"] = time_ns, ABSENT
-    return where(rows, inside)
+    return select_rows(rows, inside)

@@ -11,7 +11,7 @@ import corpus_files
 import hand_built
 import numpy as np
 import pytest
-from capture_analysis.annotation.copying import copied
+from capture_analysis.annotation.copying import copy_capture
 from capture_analysis.reading import buffer
 from capture_analysis.reading.byte_source import ByteSource
 from corpus_conversations import whole
@@ -48,7 +48,7 @@ def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
     """Copy a file with comments; return the number of frames, and the copy."""
     target = io.BytesIO()
     with ByteSource(path) as source:
-        return copied(source, iter(comments.items()), target), target.getvalue()
+        return copy_capture(source, iter(comments.items()), target), target.getvalue()
 
 
 def files() -> list[bytes]:

@@ -10,7 +10,7 @@ from capture_analysis.metrics.congestion_control import (
     NO_RULE,
     TOO_FEW,
     VARIED,
-    named,
+    name_control,
     shape_of,
 )
 
@@ -100,5 +100,5 @@ def said(rows: IntArray) -> str:
     """Return the control's name, or the reason why none is named."""
     shape = shape_of(rows, MSS, TRIP_NS)
     assert shape
-    found = named(shape)
+    found = name_control(shape)
     return found if isinstance(found, str) else [*CONTROLS][int(found) - 1]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from capture_analysis.cli import main
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.connection_filter import LONGEST, matching
+from capture_analysis.one_capture.connection_filter import LONGEST, select_connections
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture import Capture
@@ -90,7 +90,7 @@ def test_slowest_first(connections: Connections) -> None:
 )
 def test_filters(connections: Connections, text: str, causes: set[str]) -> None:
     """A filter selects by numbers and words; an unknown number fulfils no comparison."""
-    assert {CAUSES[row] for row in np.flatnonzero(matching(connections, text))} == causes
+    assert {CAUSES[row] for row in np.flatnonzero(select_connections(connections, text))} == causes
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_filters(connections: Connections, text: str, causes: set[str]) -> None:
 def test_filters_that_are_none(connections: Connections, text: str, said: str) -> None:
     """A text that is no filter is refused, with what was expected at its place."""
     with pytest.raises(AnalysisError) as error:
-        matching(connections, text)
+        select_connections(connections, text)
     assert said in str(error.value)
 
 

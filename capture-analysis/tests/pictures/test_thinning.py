@@ -8,7 +8,7 @@ import packed_page
 import pytest
 from capture_analysis.pictures.figure import Line
 from capture_analysis.pictures.packed_columns import PackedColumns
-from capture_analysis.pictures.thinning import SMALL, thinned
+from capture_analysis.pictures.thinning import SMALL, thin_line
 
 # Thinned traces look the same: each point that a picture's pixels can show is kept.
 
@@ -20,12 +20,12 @@ Y = np.random.default_rng(1).normal(size=len(X))
 def test_few_points_are_kept() -> None:
     """A small trace stays unchanged."""
     line = Line("some", X[:SMALL], Y[:SMALL])
-    assert thinned(line, COLUMNS, ROWS) is line
+    assert thin_line(line, COLUMNS, ROWS) is line
 
 
 def test_thinned_line_keeps_extremes_and_ends() -> None:
     """Each pixel column keeps a line's lowest and highest point, and the trace its ends."""
-    found = thinned(Line("line", X, Y, "steps"), COLUMNS, ROWS)
+    found = thin_line(Line("line", X, Y, "steps"), COLUMNS, ROWS)
     assert len(found.x) <= 4 * COLUMNS
     assert (found.x[0], found.x[-1]) == (X[0], X[-1])
     column = (X / X[-1] * (COLUMNS - 1)).astype(int)
@@ -37,7 +37,7 @@ def test_thinned_line_keeps_extremes_and_ends() -> None:
 
 def test_spans_of_a_column_become_one() -> None:
     """Spans in one column become one, from the lowest start to the highest end."""
-    found = thinned(Line("spans", X, Y, "spans", top=Y + 1), COLUMNS, ROWS)
+    found = thin_line(Line("spans", X, Y, "spans", top=Y + 1), COLUMNS, ROWS)
     assert len(found.x) == COLUMNS
     assert (found.y.min(), found.highest().max()) == (Y.min(), (Y + 1).max())
 
@@ -46,7 +46,7 @@ def test_spans_of_a_column_become_one() -> None:
 def test_one_point_remains_per_dot(log: bool) -> None:
     """One point remains of those in a dot, with its exact values."""
     y = np.exp(Y)
-    found = thinned(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)
+    found = thin_line(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)
     assert len(found.x) <= COLUMNS * ROWS
     assert np.isin(found.x, X).all()
     assert found.y.tolist() == y[found.x.astype(int)].tolist()

@@ -14,7 +14,7 @@ from capture_analysis.columns import (
     IntArray,
     Keyed,
     Packets,
-    compacted,
+    compact_chunks,
     empty_columns,
     merge,
 )
@@ -155,11 +155,11 @@ def test_merge_is_stable() -> None:
 
 def test_a_column_of_one_value_takes_its_memory() -> None:
     """A column of a single value takes the memory of one, and reads the same."""
-    small = compacted([packets(seq=[1, 2], ack=[7, 7]), packets(seq=[3], ack=[7])])
+    small = compact_chunks([packets(seq=[1, 2], ack=[7, 7]), packets(seq=[3], ack=[7])])
     assert small.ack.tolist() == [7, 7, 7]
     assert (small.ack.strides, small.seq.strides) == ((0,), (8,))
     assert small.where(np.array([2])).ack.tolist() == [7]
-    assert len(compacted([])) == 0
+    assert len(compact_chunks([])) == 0
 
 
 def test_a_column_has_the_smallest_type_of_its_values() -> None:
@@ -167,7 +167,7 @@ def test_a_column_has_the_smallest_type_of_its_values() -> None:
     chunk = empty_columns(2)
     for name in COLUMN_TYPES:
         getattr(chunk, name)[:] = [1, 2]
-    whole = compacted(_overwritten(chunk, seq=[(1, 255), (256, 2), (3, 1 << 16)]))
+    whole = compact_chunks(_overwritten(chunk, seq=[(1, 255), (256, 2), (3, 1 << 16)]))
     assert whole.seq.tolist() == [1, 255, 256, 2, 3, 1 << 16]
     assert whole.ack.tolist() == [1, 2] * 3
     assert (whole.time_ns.itemsize, whole.seq.itemsize, whole.ack.itemsize) == (8, 4, 1)
@@ -182,7 +182,7 @@ def _overwritten(chunk: Packets, seq: list[tuple[int, int]]) -> Iterator[Packets
 
 def test_common_numbers_beyond_a_capture_s_own() -> None:
     """Renumbering widens the column, so a connection may get a larger number."""
-    seen = compacted([packets(flow=[0, 1, 1], half=[0, 1, 0])])
+    seen = compact_chunks([packets(flow=[0, 1, 1], half=[0, 1, 0])])
     found = seen.renumbered(np.array([7, 70_000]), np.array([0, 1]))
     assert (found.flow.tolist(), found.half.tolist()) == ([7, 70_000, 70_000], [0, 0, 1])
 

@@ -19,7 +19,7 @@ from twoway.contract.expression import (
     read_expression,
     with_derived,
 )
-from twoway.contract.judge import Verdict, marked
+from twoway.contract.judge import Verdict, mark_verdict
 from twoway.contract.metrics import FidelityRow, Metric
 from twoway.contract.model import demand
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row, row_in_words
@@ -195,4 +195,4 @@ def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
     red = {Verdict.FAIL, Verdict.CONTRADICTED, Verdict.UNEXPLAINED}
     green = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
     colour = "red" if verdict in red else "green" if verdict in green else "yellow"
-    assert marked(verdict, "[b]") == f"[{colour}]{verdict.value:<4}[/] \\[b]"
+    assert mark_verdict(verdict, "[b]") == f"[{colour}]{verdict.value:<4}[/] \\[b]"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.running import SMALL, problems_of
 
-from twoway.description.parsing import shown
+from twoway.description.parsing import show_text
 
 BASE = yaml.safe_dump(SMALL, sort_keys=False)
 FLOW = SMALL["flows"][0]
@@ -123,5 +123,5 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
 
 def test_shown_text_is_cut_and_printable() -> None:
     """A quoted text is cut to its bound, and its control characters are escaped."""
-    assert shown("a" * 81) == "a" * 80 + "..."
-    assert shown("\x1b[2J\n") == "\\u001b[2J\n"
+    assert show_text("a" * 81) == "a" * 80 + "..."
+    assert show_text("\x1b[2J\n") == "\\u001b[2J\n"

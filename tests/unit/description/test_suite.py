@@ -11,7 +11,7 @@ from twoway.description.point import find_source, point_names
 from twoway.description.suite import (
     control_of,
     load_suite,
-    merged,
+    merge_patch,
     row_names,
     rows_for,
     rows_without,
@@ -85,7 +85,7 @@ def test_a_row_that_is_none(name: str, problem: str, hint: str) -> None:
 )
 def test_a_row_is_a_merge_patch(document: Any, patch: Any, expected: Any) -> None:
     """Fields of a row change those of `base` as in the examples of RFC 7396, appendix A."""
-    assert merged(document, patch) == expected
+    assert merge_patch(document, patch) == expected
 
 
 def test_another_control_has_the_same_points() -> None:

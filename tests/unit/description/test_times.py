@@ -14,7 +14,7 @@ from support.running import SMALL
 
 from twoway.description.experiment import Experiment, Profile
 from twoway.description.placement import setting_problems
-from twoway.description.reading import validated
+from twoway.description.reading import validate_document
 from twoway.description.rules import experiment_problems, profile_problems
 from twoway.description.traffic.film import Film
 from twoway.errors import SpecError
@@ -133,11 +133,11 @@ def _answer(document: dict[str, Any]) -> list[str]:
     """Check an experiment's file or a profile's, and return the sentences without values."""
     try:
         if "directions" in document:
-            profile = validated("", document, Profile)
-            experiment = validated("", {**SMALL, "duration_s": 0.4}, Experiment)
+            profile = validate_document("", document, Profile)
+            experiment = validate_document("", {**SMALL, "duration_s": 0.4}, Experiment)
             found = profile_problems(profile) + setting_problems(profile, experiment)
         else:
-            found = experiment_problems(validated("", document, Experiment), ())
+            found = experiment_problems(validate_document("", document, Experiment), ())
     except SpecError as error:
         found = list(error.problems)
     return [re.sub(r"got .*", "", each) for each in found]
@@ -192,6 +192,6 @@ def test_a_film_has_a_frame_for_each_whole_interval() -> None:
     """A film from 0.1 s to 0.3 s with ten frames a second has two frames, as 0.2 s has."""
     flow = {**_FLOW, "name": "film", "film": {"mean_mbit": 1, "frames_per_s": 10}}
     fields = {**SMALL, "duration_s": 1, "flows": [{**flow, "start_s": 0.1, "stop_s": 0.3}]}
-    experiment = validated("", fields, Experiment)
+    experiment = validate_document("", fields, Experiment)
     film, span = Film(mean_mbit=1, frames_per_s=10), experiment.span(experiment.flows[0])
     assert len(film.frame_bytes(span)) == 2

@@ -20,13 +20,13 @@ from twoway.measure.medium import latest_ns, replay
 from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
-    lingering,
+    end_transmissions,
+    leave_latest,
+    mark_copies,
     occupancy,
     passage,
-    repeated,
     service_error_ns,
     still_queued,
-    transmitted,
 )
 
 NEVER = -1
@@ -212,7 +212,7 @@ def test_of_identical_packets_none_leaves_before_it_entered() -> None:
 
 def test_packets_that_look_alike_are_named() -> None:
     """Resets of equal content without an IP identification are all marked, the first included."""
-    found = repeated(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
+    found = mark_copies(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
     assert found.tolist() == [True, False, True, False]
 
 
@@ -293,27 +293,27 @@ SEEN = passage_of([0, 2_000, 4_000], [0, -1, 10_000], frame_bytes=[10, 10, 10])
 
 def test_left_when_transmitted() -> None:
     """A packet is in the queue until its transmission ends, and departures are exact."""
-    ended = transmitted(MANAGED, SEEN)
+    ended = end_transmissions(MANAGED, SEEN)
     assert ended.left_ns.tolist() == [10_000, -1, 20_000]
     assert service_error_ns(MANAGED, ended).tolist() == [0, 0]
 
 
 def test_drop_tail_is_as_seen() -> None:
     """A drop-tail queue, captured at transmissions' end, needs no corrections."""
-    assert transmitted(queue_of(), SEEN) is SEEN
-    assert lingering(queue_of(), SEEN) is SEEN
+    assert end_transmissions(queue_of(), SEEN) is SEEN
+    assert leave_latest(queue_of(), SEEN) is SEEN
 
 
 def test_dropped_inside() -> None:
     """A packet dropped at the head was queued at most until its connection's next packet left."""
-    most = lingering(MANAGED, SEEN)
+    most = leave_latest(MANAGED, SEEN)
     assert most.left_ns.tolist() == [0, 10_000, 10_000]
     assert occupancy(most).packets.max() == 2
 
 
 def test_dropped_last() -> None:
     """A dropped packet without a successor in its connection may be queued until the end."""
-    most = lingering(MANAGED, passage_of([0, 2_000], [0, -1], frame_bytes=[10, 10]))
+    most = leave_latest(MANAGED, passage_of([0, 2_000], [0, -1], frame_bytes=[10, 10]))
     assert most.left_ns.tolist() == [0, STILL_QUEUED]
 
 

@@ -9,7 +9,7 @@ from capture_analysis.columns import FLAG_ACK, FLAG_SYN, Packets, empty_columns
 from packet_columns import packets
 
 from twoway.measure.rejected import rejected_as_old
-from twoway.measure.round_trips import round_trips, unwrapped
+from twoway.measure.round_trips import round_trips, unwrap_numbers
 
 # Round trips: packets that acknowledge nothing, sequence numbers that wrap to 0.
 
@@ -36,7 +36,7 @@ def test_sequence_numbers_go_on_behind_32_bits() -> None:
     """Sequence numbers continue past 32 bits, even if one steps back before the wrap."""
     origin = (1 << 32) - 10
     numbers: Any = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
-    assert unwrapped(numbers, origin).tolist() == [0, 15, 0, 50, -1]
+    assert unwrap_numbers(numbers, origin).tolist() == [0, 15, 0, 50, -1]
 
 
 # Segments that a receiver rejects for an old time stamp, one by one.

@@ -10,8 +10,8 @@ from packet_columns import packets
 from support.queue_columns import queue_of
 
 from twoway.measure.queues import passage
-from twoway.measure.routers_own import in_order, made_by_router, reached
-from twoway.measure.translated import joined
+from twoway.measure.routers_own import in_order, made_by_router, mark_arrivals
+from twoway.measure.translated import join_connections
 
 NONE = np.zeros(3, dtype=bool)
 
@@ -67,8 +67,8 @@ def test_a_filter_stops_what_the_queue_did_not_drop() -> None:
     came = offered(seq=(1, 2, 3))
     seen = passage(queue_of(), came, left(came, 1000).where(np.array([0, 2])))
     none = came.where(NONE)
-    assert reached(queue_of(), seen, NONE, none, 0).tolist() == [True, False, True]
-    assert reached(queue_of(), seen, NONE, none, 1).all()
+    assert mark_arrivals(queue_of(), seen, NONE, none, 0).tolist() == [True, False, True]
+    assert mark_arrivals(queue_of(), seen, NONE, none, 1).all()
 
 
 def flows(*ends: tuple[str, int, str, int]) -> FlowTable:
@@ -93,7 +93,7 @@ def test_nat_of_both_ends() -> None:
     first, second = offered(seq=(1, 2), flow=0), offered(seq=(5,), flow=1)
     behind = [replace(left(offered(seq=(5,), flow=2), 10)), left(offered(seq=(1, 2), flow=3), 10)]
     captures = [Keyed.of(each, ()) for each in (first, second, *behind)]
-    number, turned, found = joined(
+    number, turned, found = join_connections(
         captures,
         ((2 * each.flow).astype(np.uint32) for each in captures),
         table,
@@ -109,7 +109,7 @@ def test_connections_of_one_capture_stay_two() -> None:
     """Two connections with equal first packets at one place are not each other's translation."""
     table = flows(("10.0.1.2", 4001, "10.0.2.2", 80), ("10.0.1.2", 4002, "10.0.2.2", 80))
     both = packets(time_ns=[1, 2], flow=[0, 1], flags=[16, 16])
-    number, _, _ = joined(
+    number, _, _ = join_connections(
         [Keyed.of(both, ())], [(2 * both.flow).astype(np.uint32)], table, ["10.0.1.2", "10.0.2.2"]
     )
     assert number.tolist() == [0, 1]

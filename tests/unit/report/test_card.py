@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.pages.page_template import number
-from site_pages import card_tables, switched
+from site_pages import card_tables, format_numbers
 from support.running import ROOT
 
 from twoway.contract.judge import Verdict
 from twoway.contract.suite import Better
 from twoway.description.suite import load_suite, suite_names
 from twoway.errors import UsageError
-from twoway.report.card import Card, card_table, printed_table, standing
+from twoway.report.card import Card, card_table, compare_with_best, printed_table
 from twoway.report.card_harm import harm_tables
 from twoway.report.card_text import card_text
 
@@ -42,7 +42,7 @@ PAGES = {name: (ROOT / f"docs/suites/{name}.md").read_text("utf-8") for name in 
 )
 def test_how_a_number_stands(value: float, best: float, better: Better, expected: str) -> None:
     """A number is near within a tenth of its row's best, and poor if worse than half as good."""
-    assert standing(value, best, better) == expected
+    assert compare_with_best(value, best, better) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_how_a_number_stands(value: float, best: float, better: Better, expected
 )
 def test_a_number_beside_a_target(value: float, target: float, worst: float, expected: str) -> None:
     """Distance from the fair share decides: to starve is as poor as to let the other starve."""
-    assert standing(value, target, target, worst) == expected
+    assert compare_with_best(value, target, target, worst) == expected
 
 
 def test_jains_index_counts_from_one_over_n() -> None:
     """Jain's index of two flows is poor near 1/2, even where a suite says that more is better."""
-    assert standing(0.51, 0.99, "more", 0.5) == "poor"
-    assert standing(0.51, 0.51, "more", 0.5) == "near"
+    assert compare_with_best(0.51, 0.99, "more", 0.5) == "poor"
+    assert compare_with_best(0.51, 0.51, "more", 0.5) == "near"
 
 
 def test_a_row_in_which_every_control_starves_has_no_green() -> None:
@@ -155,8 +155,8 @@ def test_the_guide_counts_what_is_in_print() -> None:
 
 @pytest.mark.parametrize("at", ["host fifo", "host fq"])
 def test_should_i_switch_has_the_cards_numbers(at: str) -> None:
-    """The page's table is that of `switched` in docs/site_pages.py: twelve situations, marked."""
-    table = switched(KEPT["switch"], at)
+    """The page's table is that of `format_numbers`: twelve situations, marked."""
+    table = format_numbers(KEPT["switch"], at)
     assert f"\n\n{table}\n\n" in PAGES["switch"]
     rows = table.splitlines()[2:]
     assert len(rows) == 12

@@ -11,7 +11,7 @@ import packed_page
 import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
-from capture_analysis.pictures.interactive import embedded
+from capture_analysis.pictures.interactive import embed_figures
 from capture_analysis.pictures.plots import draw, save_all
 from pcap_files import EPOCH_NS
 from support.page_text import page_text
@@ -74,7 +74,7 @@ def test_a_logarithmic_axis_has_ticks_at_few_values() -> None:
     figure = Figure("", "", "", "bdp", "", [Line("share", buffers, np.ones(4))], log_x=True)
     (axes,) = draw(figure).axes
     assert [each.get_text() for each in axes.get_xticklabels()] == ["0.25", "0.5", "1", "2"]
-    described = json.loads(embedded([figure])["plots"])["plots"][""]
+    described = json.loads(embed_figures([figure])["plots"])["plots"][""]
     assert described["x"]["ticks"] == buffers.tolist()
     many = replace(figure, lines=[Line("share", np.arange(1.0, 20), np.ones(19))])
     assert not many.x_ticks

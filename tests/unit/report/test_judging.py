@@ -17,7 +17,7 @@ from support.synthetic_run import (
     write_run,
 )
 
-from twoway.contract.judge import Verdict, judge, marked
+from twoway.contract.judge import Verdict, judge, mark_verdict
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
 from twoway.contract.verdicts import (
@@ -32,7 +32,7 @@ from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
-from twoway.report.judging import Measured, _changed, judge_run, judged
+from twoway.report.judging import Measured, _changed, judge_run, judge_statements
 from twoway.report.report import analyse_run
 
 PEAK, GOODPUT, NONE = "queue_peak.forward", "goodput.first", "compression_factor.second"
@@ -60,7 +60,7 @@ def verdicts(
     document = manifest(predictions=predictions, claims=claims, findings=findings)
     metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
     here = Manifest.model_validate(document)
-    return judged(
+    return judge_statements(
         here,
         metrics.model_copy(update={"fidelity": fidelity}),
         lambda run: _other(here, metrics, run, elsewhere or {}),
@@ -176,9 +176,9 @@ def test_value_without_tolerance() -> None:
 
 def test_words_for_the_console() -> None:
     """The verdict comes first in a line, in green, red or yellow, and the line has no markup."""
-    assert marked(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
-    assert marked(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
-    assert marked(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
+    assert mark_verdict(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
+    assert mark_verdict(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
+    assert mark_verdict(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
 
 
 @pytest.mark.parametrize("metric", [NONE, "goodput.third"])

@@ -20,8 +20,8 @@ from twoway.manifest import Manifest
 from twoway.paths import PAPERS
 from twoway.report import papers
 from twoway.report.curves import pictures, scatters
-from twoway.report.judging import judged
-from twoway.report.paper_figures import PaperFigure, named, paper_figures
+from twoway.report.judging import judge_statements
+from twoway.report.paper_figures import PaperFigure, named_figures, paper_figures
 from twoway.report.papers import Redrawn, Source, find_paper
 from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
@@ -149,11 +149,15 @@ def test_a_picture_of_a_run_has_levels(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_claim_names_its_figures() -> None:
     """The words "figures 5.5 to 5.8" name each figure of the range; "section 5" names none."""
-    assert named("section 3, figure 3.2") == {"figure 3.2"}
-    assert named("figures 3.3 and 3.4") == {"figure 3.3", "figure 3.4"}
-    assert named("section 5.3, figures 5.9 to 5.11") == {"figure 5.9", "figure 5.10", "figure 5.11"}
-    assert named("section 5.1, example 1, and table 2") == {"table 2"}
-    assert named("sections 4 and 5") == set()
+    assert named_figures("section 3, figure 3.2") == {"figure 3.2"}
+    assert named_figures("figures 3.3 and 3.4") == {"figure 3.3", "figure 3.4"}
+    assert named_figures("section 5.3, figures 5.9 to 5.11") == {
+        "figure 5.9",
+        "figure 5.10",
+        "figure 5.11",
+    }
+    assert named_figures("section 5.1, example 1, and table 2") == {"table 2"}
+    assert named_figures("sections 4 and 5") == set()
 
 
 @pytest.mark.slow
@@ -312,7 +316,7 @@ def _result(control: str, line: int, values: dict[str, float | None], **asked: A
         {name: {"value": v, "unit": units[name.split(".")[0]]} for name, v in values.items()},
     )
     folder = Path(f"{control}-{line}")
-    return Result(folder, made, metrics, judged(made, metrics, lambda _run: None))
+    return Result(folder, made, metrics, judge_statements(made, metrics, lambda _run: None))
 
 
 def _both(number: float) -> dict[str, float | None]:
@@ -389,7 +393,7 @@ def _region_result(name: str, main: int, upstream: int, drops: float) -> Result:
     document["experiment"]["predictions"] = [peak]
     made = Manifest.model_validate(document)
     metrics = metrics_of(document, {"drops_per_epoch": {"value": drops, "unit": "packets"}})
-    return Result(Path(), made, metrics, judged(made, metrics, lambda _run: None))
+    return Result(Path(), made, metrics, judge_statements(made, metrics, lambda _run: None))
 
 
 def test_edges_and_points() -> None:

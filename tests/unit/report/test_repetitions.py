@@ -11,7 +11,7 @@ from twoway.contract.judge import Verdict
 from twoway.manifest import Manifest
 from twoway.report.flow_table import sweep_table
 from twoway.report.judging import repeated_name
-from twoway.report.repetitions import held, summarised, without_seed
+from twoway.report.repetitions import summarise_runs, without_seed, write_held
 from twoway.report.statistics import spread
 
 # Repetitions of points: spread, and the number of seeds for which a statement holds.
@@ -36,7 +36,7 @@ PASS, FAIL, UNTOLD = Verdict.AS_STATED, Verdict.CHANGED, Verdict.CANNOT_TELL
 )
 def test_for_how_many_seeds(verdicts: list[Verdict], words: str) -> None:
     """A statement holds for all, most, some or no seeds; if they disagree, the spread decides."""
-    assert held(verdicts) == words
+    assert write_held(verdicts) == words
 
 
 def run(point: dict[str, Any], matrix: dict[str, Any], name: str) -> Manifest:
@@ -89,7 +89,7 @@ def test_the_table_of_a_sweep_has_quantiles() -> None:
         "a, most of 3": "4",
         "b": "4",
     }
-    assert list(summarised(metrics)) == [
+    assert list(summarise_runs(metrics)) == [
         "least",
         "lower quartile",
         "median",

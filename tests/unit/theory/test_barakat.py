@@ -20,7 +20,7 @@ from twoway.theory.barakat import (
     loses_in_slow_start,
     loss_cycle,
     loss_window,
-    slowing,
+    slow_nodes,
     uniform_chain,
 )
 from twoway.theory.network import Bottleneck, Setup
@@ -109,7 +109,7 @@ def test_a_power_of_two_is_its_own_cycle() -> None:
 def test_fast_nodes_do_not_count() -> None:
     """Nodes of 2 mu and more, nodes after a slower one and nodes of mu are left out."""
     nodes = [Node(2, 9), Node(1.5, 9), Node(1.7, 9), Node(1.2, 9), Node(1, 9)]
-    assert slowing(nodes, Node(1, 9)) == [nodes[1], nodes[3]]
+    assert slow_nodes(nodes, Node(1, 9)) == [nodes[1], nodes[3]]
     with pytest.raises(ValueError, match="must fall from twice the last"):
         filling_bursts(nodes, Node(1, 9))
     with pytest.raises(ValueError, match="no nodes"):

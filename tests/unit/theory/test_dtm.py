@@ -24,7 +24,7 @@ from twoway.theory.dtm import (
 )
 from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.predictions.barakat import flow_cycle
-from twoway.theory.registry import predict, printed
+from twoway.theory.registry import predict, printed_values
 
 
 def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> Channel:
@@ -261,10 +261,10 @@ def test_first_seconds_of_figure_2() -> None:
 
 def test_printed_formula_for_slots() -> None:
     """The printed formula gives 11.52 slots for 5 Mbit/s, and none for a changing rate."""
-    values = printed("dtm", _setup(50, "reno", NEAREST))
+    values = printed_values("dtm", _setup(50, "reno", NEAREST))
     assert values["slots_mean.channel"] == pytest.approx(5 / 0.512 + 1.75)
-    assert printed("dtm", _setup(10, "reno", NEAREST)) == {}
-    assert printed("dtm", _setup(50, "reno", _channel(rate=None))) == {}
+    assert printed_values("dtm", _setup(10, "reno", NEAREST)) == {}
+    assert printed_values("dtm", _setup(50, "reno", _channel(rate=None))) == {}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from twoway.theory.fast import (
     Direction,
     Equilibrium,
     Flow,
-    bunched,
+    correct_for_bunches,
     equilibrium,
     persistent_congestion,
     slope,
@@ -199,7 +199,7 @@ def test_bunches_cost_more_on_longer_and_more_balanced_links(
     """
     flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
     settled = equilibrium(flows, (100e6, 10e6))
-    found = bunched(settled, flows, (100e6, 10e6), propagation_s)
+    found = correct_for_bunches(settled, flows, (100e6, 10e6), propagation_s)
     assert [a / b for a, b in zip(found.rates, settled.rates, strict=True)] == pytest.approx(
         [share] * 3, abs=5e-5
     )
@@ -218,7 +218,7 @@ def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
     capacity, propagation_s = 10_000_000, Fraction(8, 100)
     flows = [_flow(FORWARD, alpha), _flow(BACKWARD, alpha)]
     settled = equilibrium(flows, (capacity, capacity))
-    found = bunched(settled, flows, (capacity, capacity), float(propagation_s))
+    found = correct_for_bunches(settled, flows, (capacity, capacity), float(propagation_s))
     round_trip = float(propagation_s) + found.queueing_s
     window = round(alpha * round_trip / found.queueing_s)
     sender = Sender(
@@ -234,7 +234,7 @@ def test_one_way_has_no_bunches_to_meet() -> None:
     """Without opposite data ACKs are not delayed, however long the path."""
     flows = [_flow(FORWARD, 30)]
     settled = equilibrium(flows, (10e6, 10e6))
-    assert bunched(settled, flows, (10e6, 10e6), 1.0) is settled
+    assert correct_for_bunches(settled, flows, (10e6, 10e6), 1.0) is settled
 
 
 def _link(mbit: float, delay_s: float) -> Bottleneck:

@@ -14,7 +14,7 @@ from twoway.runs.points import load_point
 from twoway.theory import kalampoukas, zhang
 from twoway.theory.network import Setup
 from twoway.theory.packet_model import Sender, simulate
-from twoway.theory.registry import predict, printed
+from twoway.theory.registry import predict, printed_values
 
 # Kalampoukas's closed forms, against worked numbers and an independent packet-level model.
 
@@ -232,14 +232,16 @@ def test_printed_forms_give_what_the_paper_has(
 ) -> None:
     """The paper's formulas, without ACK time, give its numbers for our parameters."""
     tolerance = 0.02 if digits == 1 else 0.51 * 10**-digits
-    assert printed("kalampoukas", _setup(name))[metric] == pytest.approx(value, abs=tolerance)
+    assert printed_values("kalampoukas", _setup(name))[metric] == pytest.approx(
+        value, abs=tolerance
+    )
 
 
 def test_printed_gain_is_57_of_95_mbit() -> None:
     """When capacity grows by 95 Mbit/s, (4.2) gives the connections 57 more; the text says 64."""
     sums = []
     for rate in (60, 155):
-        forms = printed("kalampoukas", _setup(f"kalampoukas-4.1@rate={rate}"))
+        forms = printed_values("kalampoukas", _setup(f"kalampoukas-4.1@rate={rate}"))
         sums.append(forms["throughput.left"] + forms["throughput.right"])
     assert sums[1] - sums[0] == pytest.approx(57, abs=0.5)
 
@@ -299,7 +301,7 @@ def test_ack_queues_bring_one_way_efficiency_back() -> None:
         apart = predict("kalampoukas", _setup(name.format(acks, 1)))["efficiency.left"]
         assert (shared < 0.66, apart > 0.9, apart < alone) == (True, True, True)
         assert apart == pytest.approx(alone, abs=0.002)
-        assert "efficiency.left" not in printed("kalampoukas", _setup(name.format(acks, 1)))
+        assert "efficiency.left" not in printed_values("kalampoukas", _setup(name.format(acks, 1)))
 
 
 def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:

@@ -17,7 +17,7 @@ from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
 from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe, tahoe_chain, tahoe_starts, zhang
-from twoway.theory.registry import predict, printed
+from twoway.theory.registry import predict, printed_values
 from twoway.theory.tahoe.outcome import Outcome, clusters
 from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
 from twoway.theory.tahoe.sender import Tahoe
@@ -173,14 +173,14 @@ def test_delayed_acks() -> None:
 
 def test_printed_forms() -> None:
     """Printed forms give peaks of 55 and 23 for figure 8, none for figure 9, and q + 1 one way."""
-    assert zhang.printed(setup("zhang-fig8")) == {
+    assert zhang.printed_values(setup("zhang-fig8")) == {
         "cluster_mean.first": 30,
         "cluster_mean.second": 25,
         "queue_peak.forward": 55,
         "queue_peak.reverse": 23,
     }
-    assert "queue_peak.forward" not in zhang.printed(setup("zhang-fig9"))
-    one_way = zhang.printed(setup("zhang-one-way-queue@tau_ms=1000,windows=10+10+10"))
+    assert "queue_peak.forward" not in zhang.printed_values(setup("zhang-fig9"))
+    one_way = zhang.printed_values(setup("zhang-one-way-queue@tau_ms=1000,windows=10+10+10"))
     assert one_way["queue_peak.forward"] == 6
 
 
@@ -248,7 +248,7 @@ def _chain(congestion: str = "tahoe_rto") -> Setup:
 
 def test_three_nodes_lose_where_the_inequality_says_they_do_not() -> None:
     """At n = 3 the paper's inequality has no loss in slow start, and the packet model has four."""
-    values, forms = predict("tahoe_chain", _chain()), printed("tahoe_chain", _chain())
+    values, forms = predict("tahoe_chain", _chain()), printed_values("tahoe_chain", _chain())
     assert forms["sawtooth_efficiency.flow"] == pytest.approx(0.785, abs=1e-3)
     assert forms["first_loss_window.flow"] == pytest.approx(114)
     assert values["sawtooth_efficiency.flow"] == pytest.approx(0.631, abs=1e-3)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from twoway.commands.options import NEW_RUNS, add_options, results_folder, shown
+from twoway.commands.options import NEW_RUNS, add_options, results_folder, shorten_path
 
 HELP = "put the runs of archives into the results, compare every checksum, and write the reports"
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.messages import say
     from twoway.report.pages import PAGE
     from twoway.runs.archive import unpack_runs
-    from twoway.sweeps.sweep import measured
+    from twoway.sweeps.sweep import measure_run
 
     results = results_folder(args)
     for path in args.archives:
@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
         for folder in folders:
             if (folder / METRICS).is_file() and not (folder / PAGE).is_file():
                 try:
-                    measured(folder)
+                    measure_run(folder)
                 except (TwowayError, AnalysisError) as error:
-                    say(f"{shown(folder)}: no report: {error}", markup=False, wrong=True)
-            print(shown(folder))
+                    say(f"{shorten_path(folder)}: no report: {error}", markup=False, wrong=True)
+            print(shorten_path(folder))
     return 0

@@ -11,7 +11,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
-from twoway.measure.queues import repeated
+from twoway.measure.queues import mark_copies
 from twoway.measure.real_time import ClockError
 
 
@@ -37,7 +37,7 @@ def check(
         mine = lanes.rows(*analysis.travels.hops[hop])
         came_ns[mine], lost[mine] = travel.came_ns, travel.lost
     if impairments and impairments.duplicate_percent:
-        came_ns[repeated(sent)] = -1
+        came_ns[mark_copies(sent)] = -1
     stays = np.flatnonzero(~lost)
     due_ns = changing.table.leaves(
         START_NS, sent.time_ns[stays], sent.frame_bytes[stays].astype(np.int64)

@@ -18,7 +18,7 @@ from twoway.measure.connection_view import ConnectionView
 from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
-from twoway.measure.queues import repeated
+from twoway.measure.queues import mark_copies
 from twoway.measure.real_time import ClockError
 
 LINK_JITTER = Definition(
@@ -71,7 +71,7 @@ def check(
         if impairments.duplicate_percent or impairments.reorder_percent:
             # A copy may be confused with the next packet that looks like it, and so may packets
             # that look alike and overtake one another, such as pure ACKs and resets.
-            arrived &= ~repeated(travel.sent)
+            arrived &= ~mark_copies(travel.sent)
         sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
         latest = sent_ns + most
         if changing or (jitter_ns and not impairments.jitter_reorders):

@@ -31,7 +31,7 @@ from twoway.measure.connection_view import ConnectionView
 from twoway.measure.link_check import QueueCheck, RunCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
-from twoway.measure.queues import repeated
+from twoway.measure.queues import mark_copies
 from twoway.measure.real_time import ClockError
 from twoway.measure.run_folder import WHEN, Run
 
@@ -182,7 +182,7 @@ def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArra
     that look alike.
     """
     for _, travel in analysis.behind(queue):
-        yield travel.sent, travel.lost, ~travel.under_way & ~repeated(travel.sent)
+        yield travel.sent, travel.lost, ~travel.under_way & ~mark_copies(travel.sent)
 
 
 @RunCheck

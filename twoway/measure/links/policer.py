@@ -30,7 +30,7 @@ POLICED = Definition(
 
 
 @estimates(Scope.QUEUE, POLICED)
-def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
+def policed_share(analysis: Analysis, view: QueueView) -> tuple[float]:
     """Return the share in the steady window; NaN without a policer, or before a managed queue."""
     if view.queue.is_managed or not analysis.run.element(view.queue, Policer):
         return (math.nan,)

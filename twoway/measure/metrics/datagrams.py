@@ -66,7 +66,7 @@ def datagrams(analysis: Analysis, view: DatagramView) -> tuple[float, float, flo
 
 
 @estimates(Scope.DATAGRAMS, DATAGRAM_OVERTAKING)
-def overtaking(analysis: Analysis, view: DatagramView) -> tuple[float]:
+def overtaking_share(analysis: Analysis, view: DatagramView) -> tuple[float]:
     """Return the share of the packets that arrived; NaN if none did."""
     run, sent_ns = analysis.run, view.sent.time_ns
     arrived = (sent_ns >= run.steady_ns) & (sent_ns < run.stop_ns) & (view.arrived_ns >= 0)

@@ -70,7 +70,7 @@ def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 
 
 @estimates(Scope.CONNECTION, QUEUED_MEAN, host_errors={QUEUED_MEAN: HostError.MEAN})
-def queued(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+def queued_packets(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Average the connection's queued data packets over the steady window."""
     return (view.queued.mean(analysis.run.steady_ns, analysis.run.stop_ns),)
 

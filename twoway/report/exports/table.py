@@ -5,7 +5,7 @@ import io
 
 from twoway.report.cells import cells
 from twoway.report.format import Format
-from twoway.report.series import RunSeries, tabulated
+from twoway.report.series import RunSeries, list_quantities
 
 HEADER = ("connection", "quantity", "unit", "time_s", "value")
 
@@ -18,7 +18,7 @@ def encode(run: RunSeries) -> bytes:
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(HEADER)
-    for row in tabulated(run):
+    for row in list_quantities(run):
         for time_s, value in zip(row.time_s.tolist(), row.values.tolist(), strict=True):
             rows.writerow(cells((row.connection, row.quantity, row.unit, time_s, value)))
     return text.getvalue().encode()

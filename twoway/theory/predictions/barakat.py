@@ -11,7 +11,7 @@ from twoway.theory.barakat import (
     filling_bursts,
     loses_in_slow_start,
     loss_window,
-    slowing,
+    slow_nodes,
 )
 from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
@@ -63,7 +63,7 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     if flow.congestion not in ("tahoe", "tahoe_rto"):
         raise ValueError(f"is about tahoe and reno, not {flow.congestion}")
     bottleneck = _node(links[main])
-    nodes = slowing([_node(link) for link in links[:main]], bottleneck)
+    nodes = slow_nodes([_node(link) for link in links[:main]], bottleneck)
     lost = math.inf
     if loses_in_slow_start(path.pipe, nodes, bottleneck):
         lost = loss_window(min(filling_bursts(nodes, bottleneck)))
@@ -78,7 +78,7 @@ def overflow_window(setup: Setup, flow: Connection) -> float:
     links = [setup.links[name] for name in flow.directions]
     main = flow.directions.index(flow.direction)
     bottleneck = _node(links[main])
-    nodes = slowing([_node(link) for link in links[:main]], bottleneck)
+    nodes = slow_nodes([_node(link) for link in links[:main]], bottleneck)
     return loss_window(min(filling_bursts(nodes, bottleneck)))
 
 

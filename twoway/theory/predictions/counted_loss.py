@@ -53,7 +53,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return throughputs(setup, _windows)
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the values again as printed forms: the theory is the RFC's own.
 
     Raises: ValueError as `predict`.

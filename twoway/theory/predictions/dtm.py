@@ -76,7 +76,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return predicted | {f"{family}.{name}": value for family, value in slots.items()}
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the paper's formula for slots without rounding, if a flow's rate is constant.
 
     Raises: as `predict`.

@@ -9,7 +9,7 @@ from twoway.theory.fast import (
     Direction,
     Equilibrium,
     Flow,
-    bunched,
+    correct_for_bunches,
     equilibrium,
     persistent_congestion,
 )
@@ -56,7 +56,7 @@ def predict(setup: Setup) -> dict[str, float]:
         starts = groupby(zip(flows, model, strict=True), key=lambda pair: pair[0].start_s)
         settled = persistent_congestion([[flow for _, flow in pairs] for _, pairs in starts], free)
     if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
-        settled = bunched(settled, model, free, _propagation_s(links))
+        settled = correct_for_bunches(settled, model, free, _propagation_s(links))
     predicted = {}
     for direction, name in zip(Direction, names, strict=True):
         idle = 1 - settled.data_share[direction] - settled.ack_share[direction]
@@ -79,7 +79,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return predicted
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the paper's Theorem 1 and its (8) and (9), with all base RTTs true.
 
     Raises: ValueError as `predict`.

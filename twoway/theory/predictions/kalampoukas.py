@@ -72,7 +72,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return values | _sum(values)
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the paper's formulas, in which ACKs take no time.
 
     Theorem 2 and Lemmas 3 and 5 with data in both directions; min(W/2L, 1) with data in one, and

@@ -17,10 +17,10 @@ def predict(setup: Setup) -> dict[str, float]:
 
     Raises: ValueError with a sentence if the theory does not cover the setup.
     """
-    return {name: bound + 1 for name, bound in printed(setup).items()}
+    return {name: bound + 1 for name, bound in printed_values(setup).items()}
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the bounds of Lemmas 4 and 5."""
-    forms = kalampoukas.printed(setup)
+    forms = kalampoukas.printed_values(setup)
     return {name: bound for name, bound in forms.items() if name.startswith(_BOUND)}

@@ -30,9 +30,9 @@ def predict(setup: Setup) -> dict[str, float]:
     return values
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the paper's formulas for the time after the start-up."""
-    return _any_phase(kalampoukas.printed(_steady(setup)))
+    return _any_phase(kalampoukas.printed_values(_steady(setup)))
 
 
 def _growth(window: float) -> float:

@@ -27,7 +27,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return tables.look_up(NAME, parameters(setup)) or compute(setup)
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the cycle of the paper's inequality and fluid, and W_B.
 
     Raises: ValueError as `predict`.

@@ -25,7 +25,7 @@ def predict(setup: Setup) -> dict[str, float]:
     return tables.look_up(NAME, parameters(setup)) or compute(setup)
 
 
-def printed(setup: Setup) -> dict[str, float]:
+def printed_values(setup: Setup) -> dict[str, float]:
     """Compute the paper's formulas.
 
     With data in one direction they give the queue's peak, q + 1. With data in both directions, out

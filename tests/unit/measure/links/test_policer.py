@@ -8,7 +8,7 @@ from support.queue_columns import passage_of, queue_of
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.measure.links.policer import check, policed
+from twoway.measure.links.policer import check, policed_share
 from twoway.measure.real_time import ClockError
 
 MS = 1_000_000
@@ -22,7 +22,7 @@ def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLI
     view = queue_view(passage_of(entered, [MS, 2 * MS, -1, -1, 6 * MS], frame_bytes=[1000] * 5))
     links = {"forward": {"policer": policer}}
     analysis = analysis_of(links=links, steady_ns=steady_ns, stop_ns=stop_ns)
-    (found,) = policed.measure(analysis, view)
+    (found,) = policed_share.measure(analysis, view)
     return found
 
 
@@ -40,7 +40,7 @@ def test_a_drop_at_a_full_queue_is_not_the_policers() -> None:
     passed = passage_of([0, 1, 2], [MS, 2 * MS, -1], frame_bytes=[1000] * 3)
     analysis = analysis_of(links={"forward": {"policer": POLICER}}, steady_ns=0, stop_ns=MS)
     shares = [
-        policed.measure(analysis, queue_view(passed, queue_of(limit_packets=places)))
+        policed_share.measure(analysis, queue_view(passed, queue_of(limit_packets=places)))
         for places in (2, 3)
     ]
     assert shares == [(0.0,), (1 / 3,)]

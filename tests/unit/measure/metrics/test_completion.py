@@ -8,7 +8,7 @@ from support.connections import datagram_flow
 
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.completion import completion_time, completion_times
-from twoway.measure.metrics.datagrams import datagrams, overtaking
+from twoway.measure.metrics.datagrams import datagrams, overtaking_share
 
 # Completion times of transfers: until the last missing byte arrives.
 
@@ -148,6 +148,6 @@ def test_a_flow_of_which_nothing_arrives() -> None:
 def test_a_later_packet_overtakes() -> None:
     """The share counts steady packets that arrive after a packet sent later."""
     view = _view([0, 10, 20, 30, 40], {0: 99, 1: 90, 2: 50, 4: 95})
-    assert tuple(overtaking.measure(analysis_of(steady_ns=10, stop_ns=50), view)) == (1 / 3,)
-    assert tuple(overtaking.measure(analysis_of(steady_ns=10, stop_ns=11), view)) == (0,)
-    assert np.isnan(overtaking.measure(analysis_of(steady_ns=30, stop_ns=40), view)).all()
+    assert tuple(overtaking_share.measure(analysis_of(steady_ns=10, stop_ns=50), view)) == (1 / 3,)
+    assert tuple(overtaking_share.measure(analysis_of(steady_ns=10, stop_ns=11), view)) == (0,)
+    assert np.isnan(overtaking_share.measure(analysis_of(steady_ns=30, stop_ns=40), view)).all()
