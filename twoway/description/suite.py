@@ -30,8 +30,8 @@ from twoway.errors import SpecError, UsageError
 from twoway.messages import suggest
 from twoway.paths import SUITES, experiment_files, shown_path
 
-# Fields with statements, which are about the suite's own columns only.
-_SAID = ("predictions", "claims", "findings", "unclaimed", "theory")
+# Fields with statements, which are about the file's own points only.
+STATEMENTS = ("predictions", "claims", "findings", "unclaimed", "theory")
 # What a column may have besides its control, as in "cubic+linux": the fields' words, by name.
 _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"stack": {"preset": name}} for name in ("papers", "linux")},
@@ -303,7 +303,7 @@ def with_control(document: Mapping[str, Any], column: str, *, own: bool) -> dict
         own: True if a module of one's own registers the control.
     """
     control, _, variant = column.partition("+")
-    fields = {key: value for key, value in document.items() if key not in _SAID}
+    fields = {key: value for key, value in document.items() if key not in STATEMENTS}
     fields = merge_patch(fields, _VARIANTS.get(variant, {}))
     if is_quic(control) and not own:
         return with_quic(fields, AXIS, column)

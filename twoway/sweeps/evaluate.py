@@ -34,7 +34,7 @@ from twoway.description.matrix import Value, find_points
 from twoway.description.own_modules import OwnModule
 from twoway.description.point import Point, find_source, make_point
 from twoway.description.reading import ExperimentSource, load_experiment, validate_document
-from twoway.description.suite import control_of, with_control
+from twoway.description.suite import STATEMENTS, control_of, with_control
 from twoway.errors import DiskFullError, RunError, SpecError, TwowayError, UsageError, in_a_sentence
 from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
@@ -71,8 +71,10 @@ class Evaluation(Model):
     set: dict[str, Value] = Field(
         default={}, description="more fields, by the paths that an axis has: flows.NAME.FIELD, ..."
     )
-    seed: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = Field(
-        default=1, description="the repetition: starts, losses and sizes are drawn from it"
+    seed: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = Field(
+        default=1,
+        description="the repetition: starts, losses and sizes are drawn from it; null: none, as "
+        "`twoway run` without `--seeds`",
     )
     metrics: list[str] = Field(
         default=[], description="names, or NAME=FORMULA; by default all that the run has"
@@ -285,7 +287,7 @@ def _point(job: Job, asked: Evaluation) -> Point:
         axes = ", ".join(sorted(free))
         many = f"{len(found)} points; one has a value for each of {axes}"
         raise SpecError([f"{job.name}: environment: {many}"], "as NAME@AXIS=VALUE,AXIS=VALUE")
-    at = {**found[0], SEED: asked.seed}
+    at = found[0] if asked.seed is None else {**found[0], SEED: asked.seed}
     return make_point(changed, load_experiment(changed, at), metric_names, at)
 
 
@@ -301,8 +303,11 @@ def _source(job: Job, environment: str | Mapping[str, Any]) -> tuple[ExperimentS
 def _with_control(
     job: Job, source: ExperimentSource, control: str
 ) -> tuple[dict[str, Any], OwnModule | None]:
-    """Give an environment's flows a control; return its fields, and the control's module."""
-    fields = dict(source.document)
+    """Give an environment's flows a control; return its fields, and the control's module.
+
+    Statements, which are about the file's own points, are left out.
+    """
+    fields = {key: value for key, value in source.document.items() if key not in STATEMENTS}
     if not control:
         return fields, None
     name, module = _control(control)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from twoway.backends.uml import Uml
-from twoway.sweeps.evaluate import Job, _answered
+from twoway.sweeps.evaluate import Evaluation, Job, _answered, _point
 
 ROW = "quick/alone@line=20mbit-100ms,buffer=1bdp"
 REQUESTS: dict[str, Any] = {
@@ -39,3 +39,12 @@ def test_a_wrong_request_gets_a_sentence(words: str) -> None:
     assert answer["error"]["kind"] == "request"
     assert words in answer["error"]["message"]
     assert answer["id"] == ("mine" if isinstance(asked, dict) else None)
+
+
+def test_a_point_with_statements_runs_on_another_stack() -> None:
+    """A request may set fields of an experiment whose file has findings, as the file runs it."""
+    point, job = "pendulum@up_mbit=8,control=reno", Job("line 1", "", Uml(guest=None), 60)  # type: ignore[arg-type]
+    made = _point(job, Evaluation(environment=point, set={"stack.preset": "linux"}, seed=None))
+    assert made.experiment.stack.is_linux
+    assert made.experiment.seeds is None
+    assert not made.findings
