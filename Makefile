@@ -45,6 +45,10 @@ witness: setup qemu-packages ## a point of each paper on Debian's own kernel, in
 	@cp results/witness/papers/{summary.json,claims.csv,predictions.csv} docs/results/witness/
 	@$(BIN)/python docs/results_page.py
 
+hidden: setup ## twenty findings on the papers' TCP and on Linux's own, into docs/hidden.md
+	@$(BIN)/twoway build --kernel newest
+	@$(BIN)/python docs/hidden_page.py run
+
 results-page: env ## docs/results: claims by today's files, and the page of its tables
 	@$(BIN)/python docs/results_kept.py
 	@$(BIN)/python docs/results_page.py
@@ -237,6 +241,6 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results witness schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
+.PHONY: experiment papers results witness hidden schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
 	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

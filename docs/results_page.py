@@ -50,6 +50,7 @@ are runs with changes that were not committed.
 | `summary.json` | machine, kernel, guests and revisions of the last full run |
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `noticed.csv` | how many predictions a small change of the setup refutes |
+| `hidden.jsonl` | [twenty findings](../hidden.md) on the papers' TCP and on Linux's own |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about, a line for each point |
 | `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import hidden_page
 import pytest
 from support.guides import copy_listings
 from support.running import LINUX, ROOT, twoway
@@ -57,6 +58,17 @@ def test_an_answer_is_kept_and_equals_that_of_a_run() -> None:
     assert second["kept"]
     assert (first["identity"], first["metrics"]) == (second["identity"], second["metrics"])
     assert first["metrics"]["share"]["value"] == 1
+
+
+def test_a_finding_on_linux_is_as_kept() -> None:
+    """A point of docs/hidden.md on Linux's own stack has the kept number."""
+    point, metric = "kalampoukas-remedies@window=28,acks=own,opposite=1", "efficiency.left"
+    changes = hidden_page.changes(point, "linux")
+    asked = {"environment": point, "seed": None, "set": changes, "metrics": [metric]}
+    (answer,) = product.evaluate([asked])
+    (line,) = [each for each in hidden_page.kept()[1:] if each["point"] == point]
+    assert float(f"{answer['metrics'][metric]['value']:.7g}") == line["linux"]
+    assert answer["sound"]
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import hidden_page
 import pytest
 import results_kept
 import results_noticed
@@ -154,6 +155,24 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
 def test_the_page_of_results_is_generated() -> None:
     """docs/results/README.md equals the output of `make results-page`."""
     assert results_page.PAGE.read_text(encoding="utf-8") == results_page.page()
+
+
+def test_the_page_of_what_the_papers_tcp_hides_is_generated() -> None:
+    """docs/hidden.md follows from the kept lines; those of the papers' TCP are kept numbers."""
+    assert hidden_page.PAGE.read_text(encoding="utf-8") == hidden_page.page()
+    lines, numbers = hidden_page.kept()[1:], results_kept.kept_numbers()
+    assert len(hidden_page.FINDINGS) == 20
+    needed = hidden_page.needed()
+    assert {line["point"]: None for line in lines} == dict.fromkeys(needed)
+    for line in lines:
+        assert line["papers"] == numbers[line["point"]][line["metric"]]
+        assert len(set(line["runs"].values())) == len(line["runs"])
+
+
+def test_a_finding_on_another_stack_stays_weakens_goes_or_is_reversed() -> None:
+    """The share of the papers' effect decides, whatever its sign; no sound run decides nothing."""
+    words = [hidden_page.verdict(-2, found) for found in (-4, -1.5, -1.4, -0.5, 0, 0.4, 0.5, None)]
+    assert words == [*["stays"] * 2, *["weaker"] * 2, *["gone"] * 2, "reversed", "cannot be told"]
 
 
 @pytest.mark.slow
