@@ -118,6 +118,7 @@ void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_lif
 		life->time_ns = plus(life->time_ns, minus(time_ns, life->last_ns));
 		add_wait(life, wait_of(block, row, shut, life), minus(time_ns, life->last_ns));
 	}
+	life->seen |= LIFE_HEARD << half;
 	add_handshake(block, row, life);
 	if (flags & FLAG_RST)
 		life->seen |= LIFE_RST << half;

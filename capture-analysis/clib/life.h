@@ -15,7 +15,7 @@ enum wait {
 	WAITS,
 };
 
-/* Bits of `seen`; the second half's FIN and RST are shifted by one. */
+/* Bits of `seen`; those of the second half are shifted by one. */
 enum life {
 	LIFE_SYN = 1,
 	LIFE_ANSWERED = 2,	/* a SYN-ACK */
@@ -25,6 +25,7 @@ enum life {
 	LIFE_DATA = 128,	/* data of the half */
 	LIFE_LAST = 512,	/* the last data is of half 1 */
 	LIFE_REPAIRING = 1024,	/* data was sent again, and no progress was made since */
+	LIFE_HEARD = 2048,	/* a packet of the half */
 };
 
 /* Laid out as in one_capture/lives.py; all of it is 0 at first. */

@@ -184,6 +184,8 @@ def without_contradicted_rates(
     alone, together = delivered.least_bit(facts)
     shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair | (facts.link >= 2)
     least_bit = np.where(shared, np.maximum(alone, together), alone)
+    # Data at one time has no rate.
+    least_bit = np.where(active_ns[0] > 0, least_bit, 0)
     facts = replace(facts, delivered_bit=least_bit)
     contradicted = MOST_UTILISATION * facts.rate_bit < least_bit
     facts = facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))

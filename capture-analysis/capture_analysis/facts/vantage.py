@@ -87,7 +87,8 @@ def locate_tap(block: Block) -> Tap:
         placed, found = place(block, np.where(lan, _on_a_lan(share, by_handshake), 0), lan)
         at, evidence = np.where(unsure, placed, at), np.where(unsure, found, evidence)
     seen = (handshake != NEVER) & (swap_directions(handshake) != NEVER)
-    handshake_ns = np.where(seen, handshake.astype(np.float64) + swap_directions(handshake), np.nan)
+    whole_ns = handshake.astype(np.float64) + swap_directions(handshake)
+    handshake_ns = np.select_rows(seen & (whole_ns > 0), whole_ns, np.nan)
     samples = samples + (handshake != NEVER)
     return Tap(
         at, evidence, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns

@@ -33,7 +33,7 @@ from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.native_block import Chains
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.transfer_limits import missing_scale
-from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -102,7 +102,8 @@ class Receiving(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] >= 1 - NEAR:
-            why = NO_PLACE if np.isnan(facts.tap_at[direction]) else NOT_NEAR_RECEIVER
+            unknown = np.isnan(facts.tap_at[direction])
+            why = missing_place(direction, tally) if unknown else NOT_NEAR_RECEIVER
             return dict.fromkeys(self.per_direction, why)
         sums = [int(n) for n in self._sums.of(direction)]
         reordered, repaired, timed, delayed, reads, shut_ns, whole_ns = sums

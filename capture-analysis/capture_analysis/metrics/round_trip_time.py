@@ -34,6 +34,7 @@ from capture_analysis.one_capture.tally import Tally
 
 NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
 NONE = "no data acknowledged without being sent again"
+COARSE = "the clock has too long steps: no time passes from data to its acknowledgement"
 
 
 RTT_MIN = Definition("rtt_min", "ms", "shortest time at the tap from data to its acknowledgement")
@@ -106,8 +107,9 @@ class RoundTripTime(FromOne):
         bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
         quantiles = [bins.quantile(q) for q in (0.5, 0.95, 0.99)]
         low = int(bins.low[0]) if len(bins) else None
+        why = NONE if low is None or quantiles[-1] else COARSE
         times = {
-            each: NONE if time is None else time / 1e6
+            each: time / 1e6 if time is not None and why is NONE else why
             for each, time in zip(RTT_SPREAD, (low, *quantiles), strict=True)
         }
         return {

@@ -23,6 +23,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture import lives
+from capture_analysis.one_capture.evidence import ONE_SIDED
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -60,6 +61,6 @@ class Stalls(FromOne):
         return {
             STALL_LONGEST: longest[cause] / 1e9,
             STALL_BEGIN: int(begun_ns[cause] - tally.first_ns.of(direction)) / 1e9,
-            STALL_CAUSE: cause,
+            STALL_CAUSE: ONE_SIDED if lives.one_sided(life[lives.SEEN]) else cause,
             STALLED: int(sums.sum()) / 1e9,
         }

@@ -29,7 +29,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.running_totals import LaneArray
-from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -72,4 +72,5 @@ class StandingQueue(FromOne):
             return {STANDING_QUEUE: standing_ns / (whole_ns + silent_ns)}
         at = facts.tap_at[direction]
         known = at <= NEAR or facts.tick_whole_ns[direction ^ 1] > 0
-        return {STANDING_QUEUE: NO_PLACE if np.isnan(at) else TOO_FEW if known else NO_STAMPS}
+        why = TOO_FEW if known else NO_STAMPS
+        return {STANDING_QUEUE: missing_place(direction, tally) if np.isnan(at) else why}

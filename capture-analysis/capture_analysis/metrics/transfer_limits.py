@@ -48,7 +48,7 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import NEAR, OPTION_CUT, Facts
-from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.waiting_times import (
@@ -162,7 +162,8 @@ class TransferLimits(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
-            why = NO_PLACE if np.isnan(facts.tap_at[direction]) else NOT_NEAR
+            unknown = np.isnan(facts.tap_at[direction])
+            why = missing_place(direction, tally) if unknown else NOT_NEAR
             return dict.fromkeys(self.per_direction, why)
         spent = tally.waits.by_cause(direction)
         if not sum(spent):

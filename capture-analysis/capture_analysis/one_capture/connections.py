@@ -18,7 +18,8 @@ from capture_analysis.tracking import Kind
 FINE = "fine"
 # In the order in which they count: the first that holds is a connection's cause.
 CAUSES = (
-    *("refused", "no answer", "connect", "server", "losses", "zero window", "network", "reset"),
+    *("refused", "no answer", "connect", "cannot tell"),
+    *("server", "losses", "zero window", "network", "reset"),
     FINE,
 )
 _ENDS = ("refused", "no answer", "reset by client", "reset by server", "closed", "half closed")
@@ -143,11 +144,12 @@ class Connections:
         connected = self._seen(Life.SYN) & self._seen(Life.CONNECTED)
         connected_ns = life[:, lives.SYN] + life[:, lives.CONNECT]
         from_ns = np.where(data[0] & (asked <= answered), asked, connected_ns)
-        known = data[1] & ((data[0] & (asked <= answered)) | connected)
+        passes = life[:, lives.TIME].any()
+        known = passes & data[1] & ((data[0] & (asked <= answered)) | connected)
         return {
             "start": (first - self._first_ns) / 1e9,
             "time": life[:, lives.TIME] / 1e9,
-            "connect": np.where(connected, life[:, lives.CONNECT] / 1e9, np.nan),
+            "connect": np.where(connected & passes, life[:, lives.CONNECT] / 1e9, np.nan),
             "first_byte": np.where(known, (answered - from_ns) / 1e9, np.nan),
         }
 
@@ -184,9 +186,15 @@ class Connections:
         owed = self._seen(Life.DATA, self.client_end)
         owed &= self._seen(Life.LAST) != (self.client_end == 0)
         reset = self.numbers("resets") > 0
+        # The other direction, or times, would name the cause.
+        unknown = (kind > 0) & lives.one_sided(self._life[:, lives.SEEN])
+        if not self.numbers("time").any():
+            unknown = np.ones(len(self), np.bool_)
         return [
             *lives.failed_connects(self._life[:, lives.SEEN]),
-            *(kind == each for each in range(5)),
+            kind == 0,
+            unknown,
+            *(kind == each for each in range(1, 5)),
             reset & owed,
         ]
 

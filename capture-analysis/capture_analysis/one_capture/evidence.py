@@ -7,6 +7,7 @@ the data's bottleneck needs a measured or given rate.
 import numpy as np
 
 from capture_analysis.facts.facts import NEAR, Evidence, Facts
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.tally import Tally
 
 LEAST_ACKS = 30
@@ -25,6 +26,8 @@ NO_PLACE = (
     "the capture's place on the path is not known: a capture at the data's sender, with the "
     "handshake, would tell"
 )
+ONE_SIDED = "the capture has packets of one direction only: the other's would tell"
+ONE_TIME = "all its packets have one time"
 AT_RECEIVER = (
     "the capture was made near the data's receiver, which the ACKs have just left: a capture "
     "at the data's sender would tell"
@@ -41,13 +44,21 @@ COARSE_CLOCK = (
 )
 
 
+def missing_place(direction: int, tally: Tally) -> str:
+    """Return why the capture's place on the path of a direction is not known."""
+    life = tally.lives.of(direction >> 1)
+    if lives.one_sided(life[lives.SEEN]):
+        return ONE_SIDED
+    return NO_PLACE if life[lives.TIME] else ONE_TIME
+
+
 def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
     """Return the reason why a direction's ACKs cannot be judged; "" if they can."""
     at = facts.tap_at[direction]
     segments, full = tally.segments(direction), tally.full_segments.of(direction)
     reasons = {
         MERGED: facts.merged[direction],
-        NO_PLACE: np.isnan(at),
+        missing_place(direction, tally): np.isnan(at),
         AT_RECEIVER: at >= 1 - NEAR,
         TOO_FEW_ACKS: tally.spaced_acks.of(direction) < LEAST_ACKS,
         SMALL: full < _FULL_SHARE * segments or facts.small[direction],

@@ -59,6 +59,7 @@ _WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compr
 _PAUSES = "limited_pause", "afar_pause"
 # Causes that look like a full link if neither its rate nor its queue is seen.
 _HIDES_A_QUEUE = {"congestion window", "sender"}
+_NO_RATE_SEEN = "the link's rate cannot be seen, and it may be full"
 _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
 # Number of significant digits of numbers in sentences.
 _DIGITS = 3
@@ -179,7 +180,9 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     cause, what = causes[longest]
     if cause in _HIDES_A_QUEUE and not _seen(values):
-        return Limit(CANNOT_TELL, None, f"It cannot be told: {_NO_QUEUE_SEEN}.{_least(values)}")
+        adds = queueing(values).startswith("The queue")
+        why = _NO_RATE_SEEN if adds else _NO_QUEUE_SEEN
+        return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     text = f"For {_percent(shares[longest])} of the time in which it sends, {what}"
     return Limit(cause, shares[longest], f"{text}{_paused(values)}.{_least(values)}")
 

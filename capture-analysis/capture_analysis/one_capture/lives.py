@@ -14,9 +14,15 @@ STALLED, LONGEST, BEGUN = slice(12, 18), slice(18, 24), slice(24, 30)
 
 
 class Life(IntFlag):
-    """Bits of `seen`; FIN, RST and DATA are those of half 0."""
+    """Bits of `seen`; FIN, RST, DATA and HEARD are those of half 0."""
 
-    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
+    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST, HEARD = 1, 2, 4, 8, 32, 128, 512, 2048
+
+
+def one_sided(seen: IntArray) -> BoolArray:
+    """Mark the connections that lack the packets of one end."""
+    found: BoolArray = (seen & seen >> 1 & Life.HEARD) == 0
+    return found
 
 
 def failed_connects(seen: IntArray) -> tuple[BoolArray, BoolArray]:

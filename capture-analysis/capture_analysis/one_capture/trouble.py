@@ -43,7 +43,8 @@ Value = Callable[[str], float]
 
 
 def _stalled(value: Value) -> str:
-    cause = _WAITS[int(value("stall_cause"))]
+    known = value("stall_cause")
+    cause = "its cause cannot be told" if math.isnan(known) else _WAITS[int(known)]
     begin = value("stall_begin")
     when = f"{begin:.3g} s after its first data" if begin >= 0 else "before its first data"
     return f"It stalled for {value('stall_longest'):.3g} s, {when}: {cause}."

@@ -22,6 +22,10 @@ _WORDS = {
     "refused": ("was refused", "were refused", ""),
     "no answer": ("got no answer to its SYNs", "got no answer to their SYNs", "time"),
     "connect": ("was slow to connect", "were slow to connect", "stall"),
+    "cannot tell": (
+        *("shows too little to tell a cause", "show too little to tell a cause"),
+        "stall",
+    ),
     "server": ("waits for the server", "wait for the server", "stall"),
     "losses": ("waits for data sent again", "wait for data sent again", "stall"),
     "zero window": ("waits for a shut window", "wait for a shut window", "stall"),

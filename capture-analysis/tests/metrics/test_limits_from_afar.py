@@ -7,7 +7,7 @@ import pytest
 from capture_analysis.flow_table import Seen
 from capture_analysis.metrics import limits_from_afar
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
-from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.evidence import ONE_SIDED
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from measured_captures import ColumnCapture, values
@@ -90,9 +90,9 @@ def test_what_cannot_be_told() -> None:
 
 
 def test_data_alone() -> None:
-    """If only data was captured, the tap's place is unknown, and no cause is named."""
+    """If only data was captured, no cause is named, and the reason is that."""
     capture = captured("far")
     capture.whole = capture.whole.data()
     found = limit_of(vars(limits(capture)))
     assert found.cause == "cannot tell"
-    assert NO_PLACE in found.sentence
+    assert ONE_SIDED in found.sentence

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.metrics.standing_queue import NO_STAMPS, TOO_FEW
-from capture_analysis.one_capture.evidence import NO_PLACE
+from capture_analysis.one_capture.evidence import ONE_SIDED
 from capture_analysis.one_capture.single import measure
 from measured_captures import ColumnCapture, values
 from simulated_path import Connection, Link, Place, Simulation
@@ -68,9 +68,9 @@ def test_clocks_that_drift_make_no_queue() -> None:
 
 
 def test_what_cannot_be_told() -> None:
-    """Without time stamps, tap place or enough round trips the share has a reason instead."""
+    """Without time stamps, the ACKs or enough round trips the share has a reason instead."""
     assert standing(captured("far", tick_ns=0)) == NO_STAMPS
     assert standing(captured("near", segments=20)) == TOO_FEW
     alone = captured("far")
     alone.whole = alone.whole.data()
-    assert standing(alone) == NO_PLACE
+    assert standing(alone) == ONE_SIDED

@@ -1,14 +1,19 @@
 """The table of connections, and its filters."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import many_connections
 import numpy as np
 import pytest
 from capture_analysis.cli import main
+from capture_analysis.columns import Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture import evidence
 from capture_analysis.one_capture.connection_filter import LONGEST, select_connections
 from capture_analysis.one_capture.connections import Connections
+from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture import Capture
 
@@ -37,6 +42,28 @@ def test_each_connection_has_its_cause(connections: Connections) -> None:
     assert connections.numbers("time")[at("refused")] == pytest.approx(0.01)
     ends = {"fine": "closed", "reset": "reset by server", "refused": "refused"}
     assert {cause: connections.words("end")[at(cause)] for cause in ends} == ends
+
+
+@pytest.mark.parametrize(
+    ("kept", "why"),
+    [
+        (lambda packets: packets.where(packets.half == 0), evidence.ONE_SIDED),
+        (lambda packets: replace(packets, time_ns=0 * packets.time_ns), evidence.ONE_TIME),
+    ],
+)
+def test_no_cause_of_half_a_capture(
+    capture: Path, kept: Callable[[Packets], Packets], why: str
+) -> None:
+    """Without the other direction, or without times, no stall has a cause, and a limit says why."""
+    whole = Capture(capture)
+    chunks = whole.chunks
+    whole.chunks = lambda packets: map(kept, chunks(packets))  # type: ignore[method-assign, assignment]
+    measured = measure(whole)
+    found = Connections(measured)
+    words = {cause: found.words("cause")[CAUSES.index(cause)] for cause in ("server", "losses")}
+    assert words == dict.fromkeys(words, "cannot tell")
+    ways = document(measured)["flows"][CAUSES.index("losses")]["limits"]
+    assert all(why in way["sentence"] for way in ways.values())
 
 
 @pytest.mark.parametrize(
