@@ -13,6 +13,7 @@ import pytest
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 from support.running import write_experiment
 from support.warm_command import twoway
@@ -75,6 +76,23 @@ def test_page_is_self_contained(report: Path) -> None:
     for part in (head, tail):
         assert 'src="' not in part
         assert '<link rel="stylesheet"' not in part
+
+
+def test_one_flow_in_all_pictures(browser: Any, report: Path) -> None:
+    """The list of flows hides the traces of every other flow, and those of no flow stay."""
+    opened(browser, report, 1200)
+    shown = """const {traces, hidden} = document.getElementById(arguments[0]).plot;
+        return traces.filter((_, n) => !hidden.has(n)).map(({name}) => name);"""
+    every = browser.execute_script(shown, "cwnd")
+    flows = Select(browser.find_element(By.ID, "flow"))
+    for flow, others in (("left", "right"), ("right", "left")):
+        flows.select_by_visible_text(flow)
+        left = [name for name in every if not name.startswith(others)]
+        assert browser.execute_script(shown, "cwnd") == left != every
+        assert "forward queue" in browser.execute_script(shown, "queues")
+    flows.select_by_visible_text("all")
+    assert browser.execute_script(shown, "cwnd") == every
+    assert console(browser) == []
 
 
 # A sweep's page in a real browser, its tables, and refusals.

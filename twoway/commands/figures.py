@@ -34,6 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "series, such as time:cwnd.left, over all runs; may be repeated",
     )
     parser.add_argument(
+        "--flow",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of a run's report, the pictures of this flow alone; may be repeated",
+    )
+    parser.add_argument(
         "--style",
         default="",
         help="for print, without title and foot: ieee, ieee-wide, acm, acm-wide or slides, or a "
@@ -75,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
         experiment = derive(experiment, derived)
         if len(folders) == 1:
             folder = first
-            paths = run_figures(experiment, args.figure, how)
+            paths = run_figures(experiment, args.figure, args.flow, how)
+        elif args.flow:
+            raise UsageError(
+                f"--flow: is for one run, got {len(folders)}", "a sweep's is --figure goodput.FLOW"
+            )
         else:
             folder = args.results / experiment.id
             folder.mkdir(exist_ok=True)

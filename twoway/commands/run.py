@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one point and report on it, or all points of sweeps and of several experiments."""
     from twoway.backends.registry import find_backend
+    from twoway.description.matrix import same_name
     from twoway.description.point import point_names
     from twoway.runs.clean import NONE, remove_captures
     from twoway.runs.points import load_point, refuse_lost_references
@@ -44,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [DEFAULT_EXPERIMENT]
         say(f"no experiment is named: running {DEFAULT_EXPERIMENT}; `twoway list` shows all")
     names = [point for each in args.experiments for point in point_names(each, args.seeds)]
-    if len(names) > 1 or names != args.experiments or args.scheduler or args.metric:
+    one = len(names) == 1 and same_name(names[0], args.experiments[0])
+    if not one or args.scheduler or args.metric:
         return sweep.run(args)
     if args.watch:
         raise UsageError(

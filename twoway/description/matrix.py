@@ -104,14 +104,19 @@ def full_name(name: str, point: AxisValues) -> str:
 
 
 def find_point(where: str, matrix: Matrix, name: str) -> AxisValues:
-    """Find a point by its name.
+    """Find a point by its name, with its values in any order.
 
     Raises: SpecError if there is no such point.
     """
-    known = {point_name(point): point for point in points(matrix)}
-    if name not in known:
-        raise _no_point(where, matrix, name)
-    return known[name]
+    for point in points(matrix):
+        if same_name(point_name(point), name):
+            return point
+    raise _no_point(where, matrix, name)
+
+
+def same_name(one: str, other: str) -> bool:
+    """Tell whether two names of points have the same values, in any order."""
+    return sorted(re.split("[@,]", one)) == sorted(re.split("[@,]", other))
 
 
 def find_points(where: str, matrix: Matrix, name: str) -> list[AxisValues]:

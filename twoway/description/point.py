@@ -29,6 +29,7 @@ from twoway.description.matrix import (
     full_name,
     point_name,
     points,
+    same_name,
 )
 from twoway.description.own_modules import OwnModule
 from twoway.description.parsing import show_text
@@ -119,7 +120,7 @@ class Point:
 
 
 def find_experiment(name: str) -> Path:
-    """Find an experiment's file by id or path.
+    """Find an experiment's file by path or id; an id is also that of a file in this folder.
 
     Raises: SpecError if there is no such file.
     """
@@ -128,6 +129,8 @@ def find_experiment(name: str) -> Path:
             raise SpecError([f"{name}: no such file"], "a path is relative to the current folder")
         return Path(name)
     files = {} if "/" in name else experiment_files(glob.escape(name))
+    if name not in files and (own := Path(f"{name}.yml")).is_file() and own.name == str(own):
+        return own
     if name not in files:
         raise SpecError(
             [f"{name}: no such experiment{suggest(name, experiment_files())}"],
@@ -197,7 +200,7 @@ def point_names(name: str, seeds: int | None = None) -> list[str]:
     chosen = find_points(where, experiment.matrix, in_matrix)
     if seed is not None:
         chosen = [{**point, SEED: seed} for point in chosen]
-    elif seeds or point_name(chosen[0]) != in_matrix:
+    elif seeds or not same_name(point_name(chosen[0]), in_matrix):
         chosen = [*repeated_points(where, experiment, chosen, seeds)]
     return [full_name(experiment_name, point) for point in chosen]
 

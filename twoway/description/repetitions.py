@@ -61,11 +61,13 @@ def seed_problems(experiment: Experiment) -> list[str]:
 
 def split(experiment: Experiment, name: str) -> tuple[str, int | None]:
     """Split a point's name into the point of the matrix and the repetition's seed."""
-    rest, _, last = name.rpartition(",")
-    found = re.fullmatch(rf"{SEED}=([1-9]\d*)", last)
-    if not found or seed_problems(experiment) or int(found[1]) > MOST_SEEDS:
+    values = name.split(",")
+    seeds = [value for value in values if re.fullmatch(rf"{SEED}=[1-9]\d*", value)]
+    if len(seeds) != 1 or seed_problems(experiment):
         return name, None
-    return rest, int(found[1])
+    seed = int(seeds[0].removeprefix(f"{SEED}="))
+    values.remove(seeds[0])
+    return (",".join(values), seed) if seed <= MOST_SEEDS else (name, None)
 
 
 def at_matrix(experiment: Experiment, point: AxisValues) -> AxisValues:

@@ -13,6 +13,7 @@ from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.messages import suggest
+from twoway.report.connections import MANY
 from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
 from twoway.report.paper_text import latex_figure, latex_table, markdown_table
@@ -50,16 +51,25 @@ def styles() -> list[str]:
     return sorted(path.stem for path in _STYLES.glob("*.mplstyle"))
 
 
-def run_figures(experiment: Experiment, names: Sequence[str], how: Print) -> list[Path]:
-    """Write the figures of one run's report, or the named ones, beside it.
+def run_figures(
+    experiment: Experiment, names: Sequence[str], flows: Sequence[str], how: Print
+) -> list[Path]:
+    """Write the figures of one run's report, or the named ones, of all flows or some, beside it.
 
     Raises: UsageError for an unknown name; AnalysisError if the run cannot be analysed.
     """
     (run,) = experiment.results
+    known = [each.name for each in run.manifest.connections]
+    for name in set(flows).difference(known):
+        raise UsageError(
+            f"--flow: {name:.80}: no such flow{meant(name, known)}",
+            f"there are {', '.join(known[:MANY])}{', ...' * (len(known) > MANY)}",
+        )
     kinds = [name for name in names if name.partition(":")[0] in KINDS]
     with in_a_sentence(run.folder, AnalysisError):
         analysis = Analysis(run.folder)
-        found = {each.id: each for each in all_figures(analysis, compute(analysis))}
+        every = all_figures(analysis, compute(analysis), flows, alone=bool(flows))
+        found = {each.id: each for each in every}
     for name in set(names) - {*kinds}:
         if name not in found:
             raise UsageError(

@@ -35,11 +35,21 @@ OVERVIEW_BINS = 1500
 GOODPUT_INTERVALS = 200
 
 
-def all_figures(analysis: Analysis, metrics: Metrics, wanted: Sequence[str] = ()) -> list[Figure]:
-    """Draw every figure of a run's report; of many connections only the worst, and those given."""
-    names = dict.fromkeys([*shown_names(analysis.run.connections, metrics), *wanted])
-    shown = {name: analysis.connections[name] for name in names}
-    every = len(shown) == len(analysis.connections)
+def all_figures(
+    analysis: Analysis, metrics: Metrics, wanted: Sequence[str] = (), *, alone: bool = False
+) -> list[Figure]:
+    """Draw every figure of a run's report.
+
+    Args:
+        analysis: the run.
+        metrics: its metrics.
+        wanted: connections to draw besides those that the report shows.
+        alone: True to draw `wanted` alone.
+    """
+    names = shown_names(analysis.run.connections, metrics)
+    every = len(names) == len(analysis.connections)
+    drawn = wanted if alone else dict.fromkeys([*names, *wanted])
+    shown = {name: analysis.connections[name] for name in drawn}
     start_s, stop_s = _detail(analysis) if every else _round_trips(analysis)
     return [
         *channel_figures(analysis),

@@ -28,20 +28,22 @@ def find_run(name: str, results: Path) -> Path:
     """Find a run by folder, by experiment or point (the newest), or by identity.
 
     Args:
-        name: a folder, an experiment's id or file, with "@" and the point's name for a point, or
-            the first six digits or more of an identity.
+        name: a folder, an experiment's id or file, or a row of a suite, with "@" and the values of
+            a point in any order, or the first six digits or more of an identity.
         results: where runs are kept.
 
     Raises: UsageError if there is none, or if only the experiment's points have runs.
     """
-    for folder in (Path(name), *finished_runs_of(results / _id(name))):
+    points = _points(name, results)
+    ran = points[0] if len(points) == 1 and "@" in name else results / _id(name)
+    for folder in (Path(name), *finished_runs_of(ran)):
         if (folder / MANIFEST).is_file():
             return folder.resolve()
     if _IDENTITY.fullmatch(name):
         for folder in finished_runs(results):
             if _identity(folder).startswith(name):
                 return folder.resolve()
-    if points := _points(name, results):
+    if points:
         raise UsageError(
             f"{name}: {len(points)} of its points have finished runs: name one",
             f"for example {points[0].name}",
@@ -54,7 +56,7 @@ def find_run(name: str, results: Path) -> Path:
 
 
 def find_runs(name: str, results: Path) -> list[Path]:
-    """Find the run of a name; for a sweep's experiment the newest run of each point.
+    """Find the run of a name; for a sweep, or values of some axes, the newest run of each point.
 
     Args:
         name: as for find_run(), the id of an experiment with points, or a file that `twoway share`
@@ -72,16 +74,24 @@ def find_runs(name: str, results: Path) -> list[Path]:
 
 
 def _points(name: str, results: Path) -> list[Path]:
-    """List the folders of an experiment's points that have finished runs, in order."""
-    named = (path for path in results.glob("*@*") if path.name.startswith(f"{_id(name)}@"))
-    return sorted((point for point in named if finished_runs_of(point)), key=_in_order)
+    """List the folders of the points with a name's values that have finished runs, in order."""
+    experiment, _, asked = _id(name).partition("@")
+    named = (path for path in results.glob("*@*") if path.name.startswith(f"{experiment}@"))
+    values = {value for value in asked.split(",") if value}
+    chosen = (path for path in named if values <= {*path.name.partition("@")[2].split(",")})
+    return sorted((point for point in chosen if finished_runs_of(point)), key=_in_order)
 
 
 def _id(name: str) -> str:
-    """Replace an experiment's file by its id; a point's name stays."""
+    """Replace an experiment's file, or a row of a suite, by its id; a point's name stays."""
     experiment, at, point = name.partition("@")
     file = Path(experiment)
-    return (file.stem if file.suffix in {".yml", ".yaml"} else experiment) + at + point
+    suite, row = Path(file.parent.name), file.name
+    if file.suffix in {".yml", ".yaml"}:
+        experiment = file.stem
+    elif suite.name and (suite.suffix in {".yml", ".yaml"} or file.parent == suite):
+        experiment = f"{suite.stem if suite.suffix else suite}-{row}"
+    return experiment + at + point
 
 
 def _in_order(path: Path) -> list[tuple[float, str]]:

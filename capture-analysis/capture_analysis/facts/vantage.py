@@ -88,7 +88,7 @@ def locate_tap(block: Block) -> Tap:
         at, evidence = np.where(unsure, placed, at), np.where(unsure, found, evidence)
     seen = (handshake != NEVER) & (swap_directions(handshake) != NEVER)
     whole_ns = handshake.astype(np.float64) + swap_directions(handshake)
-    handshake_ns = np.select_rows(seen & (whole_ns > 0), whole_ns, np.nan)
+    handshake_ns = np.where(seen & (whole_ns > 0), whole_ns, np.nan)
     samples = samples + (handshake != NEVER)
     return Tap(
         at, evidence, agreement, samples, round_trip_ns, mean_ns - acked.time_ns, handshake_ns

@@ -61,6 +61,18 @@ def test_an_id_is_found_in_any_folder() -> None:
     assert find_experiment("two-kernels") == EXPERIMENTS / "lab/two-kernels.yml"
 
 
+def test_the_id_that_commands_print_names_a_file_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The id of a file of one's own finds the file in the current folder, and no other."""
+    monkeypatch.chdir(tmp_path)
+    write_experiment(tmp_path, SMALL).rename("mine.yml")
+    assert find_experiment("mine") == Path("mine.yml")
+    assert point_names("mine", 2) == ["mine@seed=1", "mine@seed=2"]
+    (tmp_path / "zhang-fig8.yml").touch()
+    assert find_experiment("zhang-fig8") == EXPERIMENTS / "zhang-1991/zhang-fig8.yml"
+
+
 @pytest.mark.parametrize(
     "name", ["*", "kalampoukas-5.[2]", "**", "..", "", "/x", "ge-2011/fast-ex1"]
 )

@@ -143,6 +143,8 @@ def test_values_of_some_axes_name_points(tmp_path: Path) -> None:
     both = [f"{file}@window=8,delay=0.8", f"{file}@window=8,delay=1.6"]
     assert point_names(f"{file}@window=8") == both
     assert point_names(f"{file}@delay=1.6,window=8") == both[1:]
+    named = load_point(f"{file}@seed=2,delay=1.6,window=8")
+    assert named.id == f"{Path(file).stem}@window=8,delay=1.6,seed=2"
     assert point_names(f"{file}@window=8,seed=3") == [f"{name},seed=3" for name in both]
     assert point_names(f"{file}@delay=1.6", 1) == [
         f"{file}@window={n},delay=1.6,seed=1" for n in (4, 8)

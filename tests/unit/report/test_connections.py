@@ -123,6 +123,8 @@ def test_page_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {line.name for line in ids["goodput"].lines} == {shown}
     asked = {figure.id: figure for figure in all_figures(analysis, metrics, [hidden])}
     assert {line.name for line in asked["goodput"].lines} == {shown, hidden}
+    alone = {figure.id: figure for figure in all_figures(analysis, metrics, [hidden], alone=True)}
+    assert {line.name for line in alone["goodput"].lines} == {hidden}
     assert "rtt-all" in ids
 
 

@@ -17,6 +17,7 @@ from pcap_files import EPOCH_NS
 from support.page_text import page_text
 from support.synthetic_run import CAPTURES, finding, prediction, write_run
 
+from twoway.errors import UsageError
 from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -198,7 +199,8 @@ def test_files_of_figures(reported: Path) -> None:
     """Each figure is saved as PNG, SVG, PDF and CSV, with captions, and no other file is."""
     assert not (reported / "figures").exists()
     (experiment,) = read_results([reported])
-    saved = {path.name for path in run_figures(experiment, [], Print("", None, False, "figures"))}
+    how = Print("", None, False, "figures")
+    saved = {path.name for path in run_figures(experiment, [], [], how)}
     kinds = ("png", "svg", "pdf", "csv")
     assert saved == {*(f"{name}.{kind}" for name in IDS for kind in kinds), "figures.tex"}
     assert sorted(path.name for path in reported.iterdir() if path.is_file()) == [
@@ -207,6 +209,18 @@ def test_files_of_figures(reported: Path) -> None:
         "report.html",
         "verdicts.json",
     ]
+
+
+def test_figures_of_one_flow(reported: Path) -> None:
+    """The pictures of a flow have its lines alone; an unknown flow is refused with those there."""
+    (experiment,) = read_results([reported])
+    how = Print("", None, True, "")
+    (rtt,) = run_figures(experiment, ["rtt"], ["second"], how)
+    rows = rtt.read_text("utf-8").splitlines()[1:]
+    assert {row.split(",")[0] for row in rows} == {"second: smoothed RTT"}
+    with pytest.raises(UsageError, match=r"--flow: secnd: no such flow; did you mean") as refused:
+        run_figures(experiment, [], ["secnd"], how)
+    assert refused.value.hint == "there are first, second"
 
 
 def test_equal_figures_are_equal_files(tmp_path: Path) -> None:

@@ -47,10 +47,21 @@ def test_runs_are_found_the_newest_of_each_first(results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("a", f"a/{NEW}"), ("b@x=1", f"b@x=1/{OLD}"), ("111111", f"a/{OLD}")]
+    ("name", "found"),
+    [
+        ("a", f"a/{NEW}"),
+        ("b@x=1", f"b@x=1/{OLD}"),
+        ("111111", f"a/{OLD}"),
+        ("d-row@y=1,x=2", f"d-row@x=2,y=1/{OLD}"),
+        ("d/row@x=2", f"d-row@x=2,y=1/{OLD}"),
+        ("some/d.yml/row@x=2,y=1", f"d-row@x=2,y=1/{OLD}"),
+        ("d-row@x=1", f"d-row@x=1/{OLD}"),
+    ],
 )
-def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
-    """An experiment or point finds its newest run, and six digits the run of that identity."""
+def test_a_run_has_the_names_that_a_point_has(results: Path, name: str, found: str) -> None:
+    """A run is found by its experiment, suite's row, point in any order, or identity's digits."""
+    for point in ("d-row@x=2,y=1", "d-row@x=1,y=1", "d-row@x=1"):
+        _run(results, point, OLD, "4" * 64)
     assert find_run(name, results) == results / found
     assert find_run(str(results / found), results) == results / found
 
@@ -72,6 +83,10 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
     assert find_runs("c", results) == [results / run for run in runs]
     assert find_runs("c.yml", results) == [results / run for run in runs]
     assert find_runs("a", results) == [results / f"a/{NEW}"]
+    assert find_runs("c@n=20", results) == [results / runs[1]]
+    _run(results, "c@n=20,m=1", NEW, "4" * 64)
+    assert find_runs("c@m=1", results) == [results / f"c@n=20,m=1/{NEW}"]
+    assert find_runs("c@n=20", results) == [results / runs[1]]
     alone = twoway("compare", "a", "--results", results)
     assert alone.stderr.startswith(f"twoway: compare needs two runs or more, got {results}/a/")
 

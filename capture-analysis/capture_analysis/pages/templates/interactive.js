@@ -288,6 +288,7 @@
       Object.assign(this, described);
       this.element = document.getElementById(id);
       this.hidden = new Set();
+      this.entries = new Map();
       [this.whole, this.ranges] = ranges(described);
       const width = this.element.clientWidth;
       this.chart = new uPlot(this.options(width), [[0, 1], [null, null]], this.element);
@@ -466,21 +467,28 @@
     // An entry for each name: traces of one name are parts of one line.
     legend() {
       const list = document.createElement("ul");
-      const names = new Set();
       this.traces.forEach(({name, colour, style: kind}) => {
-        if (kind === "letters" || names.has(name)) return; // the caption says what letters are
-        names.add(name);
-        const entry = button(name, "hide or show", () => {
-          this.traces.forEach((trace, n) => trace.name !== name || this.hidden.delete(n) || this.hidden.add(n));
-          entry.classList.toggle("off");
-          this.chart.redraw(false);
-        });
+        if (kind === "letters" || this.entries.has(name)) return; // the caption says what letters are
+        const entry = button(name, "hide or show", () => this.hide(name, !entry.classList.contains("off")));
+        this.entries.set(name, entry);
         entry.style.setProperty("--trace", colour === "#000000" ? "var(--ink)" : colour);
         entry.className = kind;
         list.append(document.createElement("li"));
         list.lastChild.append(entry);
       });
       return list;
+    }
+
+    hide(name, off) {
+      this.entries.get(name).classList.toggle("off", off);
+      this.traces.forEach((trace, n) => trace.name === name && this.hidden[off ? "add" : "delete"](n));
+      this.chart.redraw(false);
+    }
+
+    // Hide the traces of all flows but one; "" shows all.
+    only(flow) {
+      const others = Array.from(flows.options, ({value}) => value).filter((each) => each && each !== flow);
+      for (const name of this.entries.keys()) this.hide(name, !!flow && others.some((each) => isOf(each, name)));
     }
 
     resize() {
@@ -512,6 +520,11 @@
     const first = drawn.find((plot) => plot.x.label === OVER_TIME);
     if (first) lead(first);
   });
+
+  // The list of flows shows one flow in all plots. A flow's traces begin with its name.
+  const flows = document.getElementById("flow");
+  const isOf = (flow, name) => name.startsWith(flow) && ["", ":", "'"].includes(name.charAt(flow.length));
+  flows?.addEventListener("change", () => drawn.forEach((plot) => plot.only(flows.value)));
 
   // On paper, and when the page turns dark or light, the colours change.
   const redraw = () => drawn.forEach((plot) => plot.chart.redraw(false));
@@ -556,6 +569,7 @@
         for (const name of ["x", "y", "top"]) if (name in trace) trace[name] = values[trace[name]];
       const plot = new Plot(next, described);
       drawn.push(plot);
+      if (flows?.value) plot.only(flows.value); // chosen before this plot was drawn
       if (next === id && wanted) plot.show(wanted);
       await new Promise((done) => setTimeout(done)); // the page stays responsive between plots
     }
