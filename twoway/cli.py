@@ -49,6 +49,7 @@ COMMANDS = (
     "share",
     "bisect",
     "why",
+    "trace",
     "evaluate",
     "clean",
     "doctor",

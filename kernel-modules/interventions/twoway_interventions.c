@@ -27,16 +27,15 @@
  * by another qdisc. The module stays until the guest ends.
  */
 
-#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
-#include <linux/tcp.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
-#include <net/ip.h>
 #include <net/net_namespace.h>
 #include <net/pkt_sched.h>
+
+#include "seen.h"
 
 #define MOST_RULES 100
 
@@ -67,13 +66,6 @@ static struct hook {
 } hooks[MOST_RULES];
 static int hooked;
 
-/* What a rule sees of a packet. */
-struct seen {
-	u32 source, dest;	/* 0 without ports */
-	u32 seq, payload;
-	bool syn;
-};
-
 static struct hook *hook_of(const struct Qdisc *sch)
 {
 	struct hook *hook = hooks;
@@ -83,40 +75,6 @@ static struct hook *hook_of(const struct Qdisc *sch)
 	return hook;
 }
 
-static struct seen look(const struct sk_buff *skb)
-{
-	int offset = skb_network_offset(skb), protocol, end;
-	struct seen seen = {};
-	struct tcphdr buffer;
-	const struct tcphdr *th;
-
-	if (skb->protocol == htons(ETH_P_IP)) {
-		protocol = ip_hdr(skb)->protocol;
-		end = offset + ntohs(ip_hdr(skb)->tot_len);
-		offset += ip_hdrlen(skb);
-	} else if (skb->protocol == htons(ETH_P_IPV6)) {
-		protocol = ipv6_hdr(skb)->nexthdr;
-		offset += sizeof(struct ipv6hdr);
-		end = offset + ntohs(ipv6_hdr(skb)->payload_len);
-	} else {
-		return seen;
-	}
-	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-		return seen;
-	/* Both begin with the ports. */
-	th = skb_header_pointer(skb, offset, protocol == IPPROTO_TCP ? sizeof(*th) : 4, &buffer);
-	if (!th)
-		return seen;
-	seen.source = ntohs(th->source);
-	seen.dest = ntohs(th->dest);
-	if (protocol == IPPROTO_TCP) {
-		seen.seq = ntohl(th->seq);
-		seen.payload = end - offset - th->doff * 4;
-		seen.syn = th->syn;
-	}
-	return seen;
-}
-
 static bool fits(struct rule *rule, const struct seen *seen, u64 now)
 {
 	bool forth = rule->from_port == seen->source && rule->to_port == seen->dest;
@@ -124,7 +82,7 @@ static bool fits(struct rule *rule, const struct seen *seen, u64 now)
 
 	if (rule->from_port && !forth && !back)
 		return false;
-	if (forth && seen->syn)
+	if (forth && seen->flags & TCPHDR_SYN)
 		rule->base = seen->seq;
 	if (rule->sequence &&
 	    !(forth && seen->payload && seen->seq - rule->base == rule->sequence))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from support.guides import listing
-from support.running import LINUX, ROOT, twoway, write_experiment
+from support.running import FLOW, LINUX, ROOT, twoway, write_experiment
 from support.runs import carry_out
 from zstandard import ZstdDecompressor
 
@@ -218,3 +218,62 @@ def test_what_cannot_be_asked_has_a_sentence(tmp_path: Path) -> None:
     done = _ask(tmp_path)
     assert done.returncode == 2
     assert "has interventions" in done.stderr
+
+
+# `twoway trace` shows an interval from inside the kernel, and changes no byte.
+
+
+def _trace(folder: Path, document: dict[str, Any], start_s: float, stop_s: float) -> Any:
+    """Run an experiment, or copy its kept run, and trace an interval; return run and answer."""
+    run = carry_out(write_experiment(folder, document), folder / "results")
+    between = ("--from", f"{start_s}", "--to", f"{stop_s}")
+    done = twoway("trace", "small.yml", "--results", "results", "--json", *between, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return Analysis(run), json.loads(done.stdout)
+
+
+def test_each_packet_of_an_interval_has_its_reason(tmp_path: Path) -> None:
+    """Sends are those of the capture; a lost segment leaves again when an ACK asks for it."""
+    analysis, found = _trace(tmp_path, TAIL, 0.0, 0.5)
+    moments = found["moments"]
+    sent = [m for m in moments if m["kind"] == "send" and m["where"] == "h1" and m["seq"]]
+    view = analysis.connections["answer"]
+    stamps = {analysis.run.seconds(ns) for ns in view.sent.data().time_ns.tolist()}
+    assert {m["time_s"] for m in sent} == stamps
+    (drop,) = (m for m in moments if m["kind"] == "drop")
+    (again,) = (m for m in sent if m["again"])
+    assert (drop["where"], drop["why"], drop["seq"]) == ("forward", "QDISC_DROP", again["seq"])
+    assert (again["why"], again["socket"]["state"]) == ("a segment arrived", "Recovery")
+    # The last byte waits for the window of ten, and an ACK makes room.
+    whys = [m["why"] for m in sent if not m["again"]]
+    assert whys == ["the application"] * 6 + ["a segment arrived"]
+    assert max(m["queue"] or 0 for m in moments) == 10
+    assert len(found["captures"]) == len(analysis.run.manifest.captures)
+    assert "all 6 captures equal the run's to the byte: SHA-256 " in found["sentences"][0]
+    assert found["captures"]["h2-eth0"] in (analysis.run.folder / "trace.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"flows": [{**FLOW, "congestion": "bbr"}]}, "the pacing timer"),
+        (
+            {"interventions": [{"drop": {"flow": "one", "from_s": 0.3, "until_s": 0.6}}]},
+            "time-out after ",
+        ),
+    ],
+)
+def test_timers_are_reasons(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
+    """BBR's segments leave by its pacing timer, and those after an outage by a time-out."""
+    _, found = _trace(tmp_path, FILLS | {"duration_s": 1.2} | changes, 0.0, 1.2)
+    whys = [m["why"] for m in found["moments"] if m["kind"] == "send" and m["where"] == "h1"]
+    assert any(why.startswith(reason) for why in whys)
+
+
+def test_an_interval_outside_the_run_has_a_sentence(tmp_path: Path) -> None:
+    """An interval must lie in the traffic, and end after its start."""
+    carry_out(write_experiment(tmp_path, TAIL), tmp_path / "results")
+    words = ("--results", "results", "--from", "1.5", "--to", "2.5")
+    done = twoway("trace", "small.yml", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "must be 0 <= --from < --to <= 2 s, the end of traffic; got 1.5 and 2.5" in done.stderr

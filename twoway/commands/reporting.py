@@ -13,7 +13,9 @@ from twoway.errors import CommandEndedError, TwowayError
 from twoway.messages import console, say
 
 if TYPE_CHECKING:
+    from twoway.backends.backend import Backend
     from twoway.contract.verdicts import Verdicts
+    from twoway.description.point import Point
 
 
 # Most failed or undecided fidelity checks to print one by one.
@@ -66,6 +68,26 @@ def named_run(args: argparse.Namespace) -> Path:
     from twoway.runs.finding import find_run
 
     return find_run(args.run or str(args.results / "latest"), args.results)
+
+
+def repeatable_run(args: argparse.Namespace) -> "tuple[Path, Point, Backend]":
+    """Find the run that the command line names, its experiment of today and its backend.
+
+    The experiment's file is the one that is named, or the one in the current folder, if any.
+    """
+    from twoway.backends.registry import backend_for, find_backend
+    from twoway.manifest import read_manifest
+    from twoway.runs.points import load_point
+
+    folder = named_run(args)
+    name = read_manifest(folder).experiment.id
+    experiment, at, values = name.partition("@")
+    given = Path((args.run or "").partition("@")[0])
+    for file in (Path(f"{experiment}.yml"), given):
+        if file.suffix in {".yml", ".yaml"} and file.is_file():
+            name = f"{file}{at}{values}"
+    point = load_point(name)
+    return folder, point, backend_for(point, find_backend("uml", args.kernel))
 
 
 def _print_verdicts(document: "Verdicts") -> None:

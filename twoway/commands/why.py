@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 
 from twoway.commands.options import (
     JSON,
@@ -14,7 +13,7 @@ from twoway.commands.options import (
     at_least_one,
     shorten_path,
 )
-from twoway.commands.reporting import named_run
+from twoway.commands.reporting import repeatable_run
 from twoway.messages import say
 
 HELP = "which loss decided a result: one more run for each, without that loss"
@@ -41,16 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a run's experiment once more for each event, and print the events by their effect."""
-    from twoway.backends.registry import backend_for, find_backend
-    from twoway.manifest import read_manifest
     from twoway.report.flow_table import align_columns
     from twoway.report.pages import write_why_page
-    from twoway.runs.points import load_point
     from twoway.sweeps.why import ask
 
-    folder = named_run(args)
-    point = load_point(_name(args.run, read_manifest(folder).experiment.id))
-    backend = backend_for(point, find_backend("uml", args.kernel))
+    folder, point, backend = repeatable_run(args)
     answer = ask(folder, point, backend, args.metric, most=args.most, crew=args.workers)
     page = folder / "why.html"
     write_why_page(answer, page)
@@ -67,13 +61,3 @@ def run(args: argparse.Namespace) -> int:
         say(sentence, markup=False)
     say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0
-
-
-def _name(asked: str | None, point: str) -> str:
-    """Return the name that loads a run's experiment: the file, if it is one of this folder."""
-    experiment, at, values = point.partition("@")
-    given = Path((asked or "").partition("@")[0])
-    for file in (given, Path(f"{experiment}.yml")):
-        if file.suffix in {".yml", ".yaml"} and file.is_file():
-            return f"{file}{at}{values}"
-    return point

@@ -1,7 +1,9 @@
-"""Steps of interventions: our module for packets, and commands for settings."""
+"""Steps of interventions: our module for packets, and commands for settings; and of a probe."""
+
+from collections.abc import Sequence
 
 from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
-from twoway.contract.plan import Copy, LoadModule, TimedCommand
+from twoway.contract.plan import Copy, LoadModule, Plan, TimedCommand
 from twoway.description.interventions import PacketName, drops_when_full_alone, queue_of
 from twoway.description.point import Point
 from twoway.paths import KERNEL_MODULES
@@ -9,6 +11,9 @@ from twoway.paths import KERNEL_MODULES
 MODULE = "twoway_interventions"
 # A line for each intervention on packets: how many fitted, how many had another fate, and when.
 OUTCOMES = "interventions.txt"
+PROBE = "twoway_probe"
+# The table that it leaves.
+EVENTS = "events.csv"
 
 
 def packet_interventions(point: Point) -> tuple[LoadModule, ...]:
@@ -16,10 +21,26 @@ def packet_interventions(point: Point) -> tuple[LoadModule, ...]:
     named = [found for each in point.experiment.interventions if (found := each.packet)]
     if not named:
         return ()
-    folder = KERNEL_MODULES / "interventions"
-    sources = {name: (folder / name).read_text("utf-8") for name in ("Kbuild", f"{MODULE}.c")}
     rules = ",".join(_rule(point, action, packet) for action, packet in named)
-    return (LoadModule(module=MODULE, parameters={"rules": rules}, sources=sources),)
+    return (_load(MODULE, {"rules": rules}),)
+
+
+def _load(module: str, parameters: dict[str, str]) -> LoadModule:
+    """Load a module that is built for this run alone."""
+    folder = KERNEL_MODULES / "interventions"
+    sources = {name: (folder / name).read_text("utf-8") for name in (f"{module}.c", "seen.h")}
+    sources["Kbuild"] = f"obj-m := {module}.o\n"
+    return LoadModule(module=module, parameters=parameters, sources=sources)
+
+
+def with_probe(plan: Plan, interfaces: Sequence[str], between_ns: tuple[int, int]) -> Plan:
+    """Add our probe to a run: events of TCP and of interfaces' queues between two times."""
+    start, stop = map(str, between_ns)
+    load = _load(PROBE, {"from": start, "until": stop, "interfaces": ",".join(interfaces)})
+    keep = Copy(node=None, source=f"/proc/{PROBE}", file=EVENTS)
+    return plan.model_copy(
+        update={"setup": (*plan.setup, load), "teardown": (*plan.teardown, keep)}
+    )
 
 
 def _rule(point: Point, action: str, packet: PacketName) -> str:

@@ -111,7 +111,7 @@ class _Stamped:
 def refuse_difference(original: Path, folder: Path, until_ns: int) -> None:
     """Raise RunError if captures of two runs differ in a byte before a time."""
     for path in sorted(original.glob("pcap/*.pcap.zst")):
-        first, content = _stamped(path), _content(folder, path.name)
+        first, content = _stamped(path), capture_bytes(folder, path.name)
         same = first.before(until_ns)
         if not content.startswith(same) or _next_ns(content, len(same)) < until_ns:
             other = _index(content)
@@ -124,14 +124,15 @@ def refuse_difference(original: Path, folder: Path, until_ns: int) -> None:
             )
 
 
-def _content(folder: Path, name: str) -> bytes:
+def capture_bytes(folder: Path, name: str) -> bytes:
+    """Return a run's capture, decompressed; OSError without it."""
     with open_run_file(folder, f"pcap/{name}") as file:
         return ZstdDecompressor().stream_reader(file).read()
 
 
 @lru_cache(maxsize=64)
 def _stamped(path: Path) -> _Stamped:
-    return _index(_content(path.parents[1], path.name))
+    return _index(capture_bytes(path.parents[1], path.name))
 
 
 def _index(content: bytes) -> _Stamped:

@@ -180,7 +180,11 @@ def ask(
     Raises: UsageError if the run is not one of this experiment, or has no such metric.
     """
     analysis = Analysis(folder)
-    _refuse(analysis.run.manifest, point, backend)
+    manifest = analysis.run.manifest
+    if did := manifest.interventions:
+        where = f"{manifest.experiment.id}/{manifest.run}"
+        raise UsageError(f"{where}: has interventions", f"ask the original: {did.original}")
+    refuse_unrepeatable(manifest, point, backend)
     name = metric or next((f"goodput.{c.name}" for c in analysis.run.connections), "utilisation")
     measured = compute_one(analysis, name)
     if measured is None or measured.value is None:
@@ -201,13 +205,9 @@ def _valued(event: Event, value: float | None, problem: str, before: float) -> E
     return replace(event, value=value, effect=effect, problem=problem)
 
 
-def _refuse(manifest: Manifest, point: Point, backend: Backend) -> None:
-    """Raise UsageError if a run cannot be repeated to the byte, or has interventions."""
+def refuse_unrepeatable(manifest: Manifest, point: Point, backend: Backend) -> None:
+    """Raise UsageError if a run cannot be repeated to the byte."""
     where = f"{manifest.experiment.id}/{manifest.run}"
-    if manifest.interventions:
-        raise UsageError(
-            f"{where}: has interventions", f"ask the original: {manifest.interventions.original}"
-        )
     if manifest.clock_source != "virtual":
         raise UsageError(f"{where}: ran in real time, and cannot be repeated to the byte")
     if identity(point, backend) != manifest.identity:
