@@ -20,7 +20,7 @@ from twoway.description.matrix import drop_axis, full_name, points
 from twoway.description.point import find_source, point_names
 from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
-from twoway.paths import ROOT
+from twoway.paths import PAPERS, ROOT
 from twoway.report.claims import Sharpness
 from twoway.report.papers import find_paper
 from twoway.runs.points import load_point
@@ -95,6 +95,7 @@ def page() -> str:
             dirty=dirty,
         ),
         *_claims(),
+        *_coverage(),
         *_sharpness(),
         *_noticed(),
         *_witness(),
@@ -114,18 +115,45 @@ def _claims() -> list[str]:
     rows = _rows("claims.csv")
     assert {row["verdict"] for row in rows} <= set(_VERDICTS)
     forms = (f"{form} that agree" for form in FORMS)
-    columns = ("paper", *_VERDICTS, *forms, "listed as untested")
+    columns = ("paper", *_VERDICTS, *forms)
     table = ["## Claims by verdict", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    untested = {paper: len(find_paper(paper).untested) for paper in {r["paper"] for r in rows}}
-    untested["all"] = sum(untested.values())
     for paper in (*sorted({row["paper"] for row in rows}), "all"):
         found = [row for row in rows if paper in (row["paper"], "all")]
         cells = [str(sum(row["verdict"] == verdict for row in found)) for verdict in _VERDICTS]
         for form in FORMS:
             verdicts = [row["verdict"] for row in found if row["form"] == form]
             cells.append(f"{verdicts.count(_VERDICTS[0])} of {len(verdicts)}" if verdicts else "")
-        table.append(f"| {paper} | {' | '.join(cells)} | {untested[paper]} |")
+        table.append(f"| {paper} | {' | '.join(cells)} |")
     return [*table, ""]
+
+
+def _coverage() -> list[str]:
+    """Count the sentences of each paper, those with a claim, and those whose claim agrees."""
+    verdicts = {(row["paper"], row["claim"]): row["verdict"] for row in _rows("claims.csv")}
+    columns = ("sentences", "claimed", "fair", "agreeing", "with a reason", "not run yet")
+    table = [
+        "## Sentences of the papers",
+        "",
+        "`papers/*.yml` lists the sentences that state a result, each with its claim, the reason",
+        "why no experiment tests it, or the run that would. A claim is fair if its verdict is",
+        "neither `not comparable` nor `cannot be told`.",
+        "",
+        f"| paper | {' | '.join(columns)} |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    total: Counter[str] = Counter()
+    for name in sorted(path.stem for path in PAPERS.iterdir()):
+        paper = find_paper(name)
+        found = Counter("not run yet" if each.run else "with a reason" for each in paper.untested)
+        for claim, sentences in paper.claimed.items():
+            verdict = verdicts[name, claim]
+            found["claimed"] += len(sentences)
+            found["fair"] += len(sentences) * (verdict not in _VERDICTS[-2:])
+            found["agreeing"] += len(sentences) * (verdict == _VERDICTS[0])
+        found["sentences"] = found["claimed"] + len(paper.untested)
+        total += found
+        table.append(f"| {name} | {' | '.join(str(found[column]) for column in columns)} |")
+    return [*table, f"| all | {' | '.join(str(total[column]) for column in columns)} |", ""]
 
 
 def _sharpness() -> list[str]:

@@ -1,7 +1,8 @@
 """The papers that experiments reproduce: `papers/<id>.yml`."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -16,7 +17,14 @@ class Untested(Model):
 
     claim: str = Field(description="the paper's claim in our words")
     where: str = Field(description="section, figure or table")
-    why: str = Field(description="the reason why no experiment tests it")
+    why: str = Field(default="", description="the reason why no experiment tests it")
+    run: str = Field(default="", description="in place of a reason, the run that would test it")
+
+    @model_validator(mode="after")
+    def _answer(self) -> Self:
+        if bool(self.why) == bool(self.run):
+            raise ValueError("needs either why or run")
+        return self
 
 
 class Reading(Model):
@@ -63,10 +71,17 @@ class Redrawn(Model):
         return self.name.replace(" ", "-")
 
 
+# A sentence of the paper, short, by the section, figure or table where it stands.
+Sentence = Annotated[dict[str, str], Field(min_length=1, max_length=1)]
+
+
 class _File(Model):
     title: str = Field(description="authors, title, year")
     figures: list[Redrawn] = Field(
         default=[], description="figures and tables that are drawn again from runs"
+    )
+    claimed: dict[str, list[Sentence]] = Field(
+        default={}, description="by the claims of experiments, the paper's sentences that say so"
     )
     untested: list[Untested] = Field(description="claims that no experiment tests")
 
@@ -86,6 +101,7 @@ class Source:
         id: the file's stem, or the title if there is no file.
         title: authors, title, year.
         untested: its claims that no experiment tests.
+        claimed: by the claims of experiments, its sentences that say so.
         figures: those of its figures and tables that runs draw again.
     """
 
@@ -93,6 +109,7 @@ class Source:
     title: str
     untested: tuple[Untested, ...] = ()
     figures: tuple[Redrawn, ...] = ()
+    claimed: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
 
 
 def find_paper(name: str) -> Source:
@@ -112,4 +129,4 @@ def find_paper(name: str) -> Source:
     except ValidationError as error:
         found = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise TwowayError(f"{where}: {found}") from error
-    return Source(name, file.title, tuple(file.untested), tuple(file.figures))
+    return Source(name, file.title, tuple(file.untested), tuple(file.figures), file.claimed)

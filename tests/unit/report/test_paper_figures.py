@@ -1,6 +1,7 @@
 """Figures of papers drawn again, of a safe region, and of one metric against another."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from support.synthetic_run import edit_json, manifest, metrics_of, prediction, w
 
 from twoway.contract.verdicts import VERDICTS
 from twoway.description.point import point_names
+from twoway.description.reading import experiment_file, load_experiment
 from twoway.errors import TwowayError
 from twoway.manifest import Manifest
-from twoway.paths import PAPERS
+from twoway.paths import EXPERIMENTS, PAPERS
 from twoway.report import papers
 from twoway.report.curves import pictures, scatters
 from twoway.report.judging import judge_statements
@@ -187,6 +189,33 @@ def test_the_papers_figures_have_runs(path: Path) -> None:
         for run in each.runs:
             experiment = run.partition("@")[0]
             assert run == experiment or run in point_names(experiment)
+
+
+# The last figure of each section, and the last table.
+NUMBERED = {
+    "abrahamsson-2002": "figure 9",
+    "barakat-2000": "figure 7",
+    "ge-2011": "figure 5, table 3",
+    "kalampoukas-1998": "figure 2.4, figure 3.4, figure 4.1, figure 5.16",
+    "zhang-1991": "figure 9",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_every_sentence_has_an_answer(name: str) -> None:
+    """A sentence's claim is in an experiment, and each claim and figure has a sentence."""
+    paper = find_paper(name)
+    files = [experiment_file(path) for path in (EXPERIMENTS / name).glob("*.yml")]
+    assert set(paper.claimed) == {
+        " ".join(claim.claim.split()) for file in files for claim in load_experiment(file).claims
+    }
+    places = [each.where for each in paper.untested] + [each.name for each in paper.figures]
+    places += [place for found in paper.claimed.values() for each in found for place in each]
+    named = re.findall(r"(figure|table)s? ([\d.]+(?:(?:, | and )[\d.]+)*)", str(places))
+    said = {f"{kind} {each}" for kind, all_of in named for each in re.split(", | and ", all_of)}
+    for last in NUMBERED[name].split(", "):
+        start, number = re.fullmatch(r"(.*?)(\d+)", last).groups()  # type: ignore[union-attr]
+        assert {f"{start}{each}" for each in range(1, int(number) + 1)} <= said
 
 
 @pytest.mark.slow

@@ -275,9 +275,14 @@ def test_a_paper_has_a_title_and_what_is_not_tested(
     (tmp_path / "x-1.yml").write_text(json.dumps({"title": "X, 1", "untested": untested}))
     found = papers.find_paper("x-1")
     assert (found.title, found.untested[0].why) == ("X, 1", "no sky")
-    (tmp_path / "x-1.yml").write_text("title: X\nuntested: [{claim: y}]")
-    with pytest.raises(TwowayError, match=r"x-1.yml: untested.0.where: Field required"):
-        papers.find_paper("x-1")
+    for entry, message in (
+        ("{claim: y}", "untested.0.where: Field required"),
+        ("{claim: y, where: z}", "untested.0: Value error, needs either why or run"),
+        ("{claim: y, where: z, why: a, run: b}", "needs either why or run"),
+    ):
+        (tmp_path / "x-1.yml").write_text(f"title: X\nuntested: [{entry}]")
+        with pytest.raises(TwowayError, match=rf"x-1.yml: .*{message}"):
+            papers.find_paper("x-1")
 
 
 def test_no_run(tmp_path: Path) -> None:
