@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from twoway.commands.options import JSON, KERNEL, RESULTS, RUN, add_options, shown
+from twoway.commands.options import JSON, KERNEL, RESULTS, RUN, add_options, shorten_path
 from twoway.commands.reporting import repeatable_run
 from twoway.messages import say
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a run's experiment with a probe, and print what happens in the interval."""
-    from twoway.report.flow_table import aligned
+    from twoway.report.flow_table import align_columns
     from twoway.report.trace_page import TITLES, cells, write_trace_page
     from twoway.sweeps.trace import trace
 
@@ -44,10 +44,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found.document(), indent=1))
     else:
         rows = [TITLES, *map(cells, found.moments[:_MOST_LINES])]
-        print(*(line.rstrip() for line in aligned(rows, left=len(TITLES))), sep="\n")
+        print(*(line.rstrip() for line in align_columns(rows, left=len(TITLES))), sep="\n")
     if more := len(found.moments) - _MOST_LINES:
         say(f"and {more} more", markup=False) if more > 0 and not args.json else None
     for sentence in found.sentences:
         say(sentence, markup=False)
-    say(f"all of it: --json, or the page {shown(page)}", markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0

@@ -62,7 +62,7 @@ def run_figures(
     known = [each.name for each in run.manifest.connections]
     for name in set(flows).difference(known):
         raise UsageError(
-            f"--flow: {name:.80}: no such flow{meant(name, known)}",
+            f"--flow: {name:.80}: no such flow{suggest(name, known)}",
             f"there are {', '.join(known[:MANY])}{', ...' * (len(known) > MANY)}",
         )
     kinds = [name for name in names if name.partition(":")[0] in KINDS]

@@ -52,12 +52,15 @@ def test_each_connection_has_its_cause(connections: Connections) -> None:
     ],
 )
 def test_no_cause_of_half_a_capture(
-    capture: Path, kept: Callable[[Packets], Packets], why: str
+    capture: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: Callable[[Packets], Packets],
+    why: str,
 ) -> None:
     """Without the other direction, or without times, no stall has a cause, and a limit says why."""
     whole = Capture(capture)
     chunks = whole.chunks
-    whole.chunks = lambda packets: map(kept, chunks(packets))  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(whole, "chunks", lambda packets: map(kept, chunks(packets)))
     measured = measure(whole)
     found = Connections(measured)
     words = {cause: found.words("cause")[CAUSES.index(cause)] for cause in ("server", "losses")}
