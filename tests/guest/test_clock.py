@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.runs import kept_output
 
+from twoway.contract.files import sha256
 from twoway.guest.cache import Guest
 
 PATIENCE_S = 300
@@ -69,6 +71,16 @@ def scheduler(folder: Path) -> Iterator[None]:
             thread.join()
 
 
+def kept_boot(guest: Guest, folder: Path, options: str, program: Path | None = None) -> str:
+    """Boot as `boot` does, with a program as script, or return the console of an equal boot."""
+    decisive = [Path(__file__), guest.kernel, *([program] if program else ())]
+    return kept_output(
+        lambda: boot(guest, folder, options, str(program or "")),
+        options.encode(),
+        *(sha256(path).encode() for path in decisive),
+    )
+
+
 def boot(guest: Guest, folder: Path, options: str, script: str = "") -> str:
     """Boot the bare kernel on the host's files with a script as init; return its console."""
     init = folder / "init"
@@ -107,7 +119,7 @@ def selftest(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_the_kernel_boots_without_warning(guest: Guest, tmp_path: Path, clock: str) -> None:
     """The kernel boots and powers off on each clock, without a warning."""
-    console = boot(guest, tmp_path, CLOCKS[clock])
+    console = kept_boot(guest, tmp_path, CLOCKS[clock])
     assert "ended\n" in console
     assert "WARNING" not in console
 
@@ -117,14 +129,14 @@ def test_timers_are_exact_for_a_process(
     guest: Guest, tmp_path: Path, selftest: Path, clock: str
 ) -> None:
     """The series' selftest passes with each cost of time."""
-    console = boot(guest, tmp_path, CLOCKS[clock], str(selftest))
+    console = kept_boot(guest, tmp_path, CLOCKS[clock], selftest)
     assert "pass:3 fail:0" in console
 
 
 @pytest.mark.parametrize("clock", EXACT)
 def test_time_moves_as_the_kernel_sees_it(guest: Guest, tmp_path: Path, clock: str) -> None:
     """The series' KUnit cases pass: timers inside a step, softirqs, and polled clocks."""
-    console = boot(guest, tmp_path, f"{CLOCKS[clock]} kunit.enable=1")
+    console = kept_boot(guest, tmp_path, f"{CLOCKS[clock]} kunit.enable=1")
     assert "ended\n" in console
     assert re.search(r"^ok \d+ time-travel$", re.sub(r"(?m)^\[.*?\] ", "", console), re.MULTILINE)
     assert not re.search(r"not ok|SKIP", console)
@@ -144,14 +156,14 @@ def test_malformed_options_are_refused(
     guest: Guest, tmp_path: Path, option: str, refusal: str
 ) -> None:
     """An option with an invalid number or word ends the boot with a sentence."""
-    console = boot(guest, tmp_path, f"time-travel=inf-cpu {option}")
+    console = kept_boot(guest, tmp_path, f"time-travel=inf-cpu {option}")
     assert refusal in console
     assert "ended\n" not in console
 
 
 def test_an_unknown_mode_is_warned_of(guest: Guest, tmp_path: Path) -> None:
     """An unknown mode of time travel boots with the host's clock, and the kernel warns."""
-    console = boot(guest, tmp_path, "time-travel=inf-cpuu")
+    console = kept_boot(guest, tmp_path, "time-travel=inf-cpuu")
     assert "time-travel: no such mode: 'inf-cpuu', the clock is the host's" in console
     assert "ended\n" in console
 

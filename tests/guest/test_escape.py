@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pytest
 from support.guest.in_guest import give
 from support.plans import plan_with, run_folder, shell
 from support.running import ROOT, processes_with
+from support.sharing import once
 
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN
@@ -79,10 +81,18 @@ def place(who: list[str]) -> Iterator[Path]:
         yield Path(scratch)
 
 
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(who: list[str], guest: Guest, place: Path) -> Start:
+    """Return a function that starts a command as that user: what, folder, words."""
+    return partial(_start, who, guest, place)
+
+
 def _start(
     who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str
 ) -> subprocess.Popen[str]:
-    """Start a command as that user."""
     programs, kernel = place / "programs", place / "linux"
     shutil.copytree(guest.programs, programs)  # root's cache is closed to other users
     shutil.copyfile(guest.kernel, kernel)
@@ -100,9 +110,9 @@ def _start(
     )
 
 
-def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str) -> str:
+def _run(start: Start, what: str, folder: Path, *argv: str) -> str:
     """Run a command as that user; return its output."""
-    process = _start(who, guest, place, what, folder, *argv)
+    process = start(what, folder, *argv)
     said, _ = process.communicate()
     assert process.returncode == 0, said
     return said
@@ -145,7 +155,7 @@ def test_a_guest_leaves_others_their_processes(who: list[str]) -> None:
 
 
 def test_no_program_in_the_sandbox_finds_a_way_out(
-    guest: Guest, who: list[str], place: Path
+    start: Start, who: list[str], place: Path
 ) -> None:
     """A program in the sandbox gets no right, call, file, process or memory beyond its own."""
     home = place / "home"
@@ -153,16 +163,16 @@ def test_no_program_in_the_sandbox_finds_a_way_out(
     if not who and os.geteuid() == 0:
         os.chown(home, NOBODY, NOBODY)
     argv = ["/mnt/venv/bin/python", "-I", "/mnt/ways_out.py"]
-    assert _run(who, guest, place, "program", home, *argv) == "tried\n"
+    assert _run(start, "program", home, *argv) == "tried\n"
     assert [*home.iterdir()] == []
 
 
-def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
+def test_guest_root_finds_no_way_out(start: Start, place: Path) -> None:
     """Guest root writes only to its run's folder, and sees no file of a user."""
     plan = plan_with(shell(f"exec > /mnt/run/said\n{GUEST_WAYS_OUT}"))
     folder = run_folder(place / "run", plan)
     before = (folder / "plan.json").read_bytes()
-    _run(who, guest, place, "guest", folder)
+    _run(start, "guest", folder)
     said = (folder / "said").read_text()
     assert "mounted settings" in said, "the attempts were not made"
     assert "mounted root" in said, "the attempts were not made"
@@ -173,24 +183,32 @@ def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) 
     assert (folder / "id").stat().st_mode & 0o7777 == 0o755
 
 
-def _with_modules(guest: Guest, place: Path, script: str) -> Path:
+@pytest.fixture(scope="session")
+def modules(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the modules that call the host; return their folder."""
+
+    def compile_modules(folder: Path) -> None:
+        shutil.copytree(HOST_CALLS, folder, dirs_exist_ok=True)
+        call(["make", "-C", str(guest.kernel.parent), "ARCH=um", f"M={folder}", "modules"])
+
+    return once(tmp_path_factory, "host-calls", compile_modules)
+
+
+def _with_modules(modules: Path, place: Path, script: str) -> Path:
     """Make a run's folder with our modules and outlast.py, whose guest runs a script."""
-    source = place / "module"
-    shutil.copytree(HOST_CALLS, source)
-    call(["make", "-C", str(guest.kernel.parent), "ARCH=um", f"M={source}", "modules"])
     plan = plan_with(shell(script))
     folder = run_folder(place / "run", plan)
-    for file in (*source.glob("*.ko"), OUTLAST):
+    for file in (*modules.glob("*.ko"), OUTLAST):
         shutil.copyfile(file, folder / file.name)
     give(folder)
     plan.write(folder / PLAN)
     return folder
 
 
-def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
+def test_a_module_of_the_guest_finds_no_way_out(start: Start, modules: Path, place: Path) -> None:
     """A module that calls the host directly reaches only files of its run's folder."""
-    folder = _with_modules(guest, place, "insmod /mnt/run/host_calls.ko; exit 1")
-    _run(who, guest, place, "guest", folder)
+    folder = _with_modules(modules, place, "insmod /mnt/run/host_calls.ko; exit 1")
+    _run(start, "guest", folder)
     console = (folder / "log/console.txt").read_text()
     answers = re.findall(r"host_calls: (.*) (-?\d+)$", console, re.MULTILINE)
     assert len(answers) == (HOST_CALLS / "host_calls.c").read_text().count('\t{ "')
@@ -215,12 +233,12 @@ def victim(who: list[str], place: Path) -> Path:
 
 
 def test_no_process_outlasts_a_guest(
-    guest: Guest, who: list[str], place: Path, mark: str, victim: Path
+    start: Start, modules: Path, place: Path, mark: str, victim: Path
 ) -> None:
     """A detached process that a module starts ends before the run's files are taken over."""
     script = f"echo packets > /mnt/run/pcap/h1-eth0.pcap; {_insmod(mark, victim)}; exit 1"
-    folder = _with_modules(guest, place, script)
-    _run(who, guest, place, "guest", folder)
+    folder = _with_modules(modules, place, script)
+    _run(start, "guest", folder)
     assert processes_with(mark) == []
     assert (folder / "detached").exists(), "the attempt was not made"
     assert (folder / "said").read_text() == "attach: Operation not permitted\n"
@@ -230,11 +248,11 @@ def test_no_process_outlasts_a_guest(
 
 
 def test_no_process_outlasts_a_killed_twoway(
-    guest: Guest, who: list[str], place: Path, mark: str, victim: Path
+    start: Start, modules: Path, place: Path, mark: str, victim: Path
 ) -> None:
     """The sandbox ends with twoway, even if twoway is killed."""
-    folder = _with_modules(guest, place, f"{_insmod(mark, victim)}; while :; do :; done")
-    process = _start(who, guest, place, "guest", folder)
+    folder = _with_modules(modules, place, f"{_insmod(mark, victim)}; while :; do :; done")
+    process = start("guest", folder)
     # The process that starts it may still be there.
     while len(found := processes_with(mark)) != 1:
         assert process.poll() is None, process.communicate()
@@ -244,15 +262,13 @@ def test_no_process_outlasts_a_killed_twoway(
     process.communicate()
 
 
-def test_no_process_outlasts_a_topology(
-    guest: Guest, who: list[str], place: Path, mark: str
-) -> None:
+def test_no_process_outlasts_a_topology(start: Start, place: Path, mark: str) -> None:
     """A topology's Python leaves no process, whatever it does."""
     folder, path = place / "home", place / "two_node.py"
     folder.mkdir()
     lines = [OUTLAST.read_text().partition("\nif __name__")[0], f"outlast({mark!r})"]
     path.write_text("\n".join([*lines, (ROOT / "topologies/two_node.py").read_text()]))
-    assert _run(who, guest, place, "topology", folder, str(path)) == "h1 h2 r1 r2\n"
+    assert _run(start, "topology", folder, str(path)) == "h1 h2 r1 r2\n"
     assert processes_with(mark) == []
 
 

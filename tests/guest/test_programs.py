@@ -17,6 +17,7 @@ from support.guides import carry_out_lines, copy_listings
 from support.plans import run_folder, shell
 from support.running import ROOT, SMALL, measure, write_experiment
 from support.runs import carry_out
+from support.today import DAY, DAYS
 from support.warm_command import twoway
 
 from twoway.backends import uml
@@ -190,7 +191,10 @@ def _make_files(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
-    """A server and a client work as on any machine, and a second run repeats their results."""
+    """A server and a client work as on any machine, and a second run repeats their results.
+
+    The date chooses the pairs that run twice.
+    """
     pair = PAIRS[name]
     _need(*pair.needs, "ssh-keygen", "openssl")
     _make_files(tmp_path)
@@ -203,8 +207,9 @@ def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
     ways = [each[direction] for each in found for direction in ("forward", "backward")]
     assert sum(direction["payload_bytes"] for direction in ways) >= pair.payload
     assert not any(direction["lost"] for direction in ways)
-    first, second = (tmp_path / "results/latest").resolve(), _run(path, tmp_path / "again")
-    assert pair.repeats(first) == pair.repeats(second)
+    if name in [*PAIRS][DAY::DAYS]:
+        first, second = (tmp_path / "results/latest").resolve(), _run(path, tmp_path / "again")
+        assert pair.repeats(first) == pair.repeats(second)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from twoway.backends.registry import backend_for
 from twoway.contract.files import sha256
 from twoway.contract.folders import disk_bytes
 from twoway.description.point import Point
+from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
 from twoway.paths import ROOT
 from twoway.paths import cache as user_cache
@@ -87,12 +88,15 @@ def carry_out(
 ) -> Path:
     """Run an experiment into a results folder, or copy its kept run; return the run's folder.
 
-    A test of the runner itself calls `run_experiment` or the command.
+    A run that fails is kept as its error. A test of the runner itself calls `run_experiment` or
+    the command.
 
     Args:
         experiment: its name or file, or a point.
         results: folder of the test.
         on: the kernel to run on; None is the guest that `make setup` built.
+
+    Raises: RunError if the run fails, with the same words as at first.
     """
     of = experiment if isinstance(experiment, Point) else load_point(str(experiment))
     on = backend_for(of, on or uml.Uml(built_guest()))
@@ -102,11 +106,27 @@ def carry_out(
             latest = results / "latest"
             latest.unlink(missing_ok=True)
             latest.symlink_to(folder.relative_to(results))
+        elif (failed := runs / "failed.json").exists():
+            raise RunError(*json.loads(failed.read_text()))
         else:
-            folder = run.run_experiment(of, on, results)
+            try:
+                folder = run.run_experiment(of, on, results)
+            except RunError as error:
+                failed.write_text(json.dumps([str(error), error.hint]))
+                raise
             new = shutil.copytree(folder, runs / of.id / f".{folder.name}")
             new.rename(runs / of.id / folder.name)
     return folder
+
+
+def kept_output(print_it: Callable[[], str], *decisive: bytes) -> str:
+    """Return what a program prints, from the cache if all that decides it is as before."""
+    with _place(*decisive) as place:
+        output = place / "output.txt"
+        if not output.exists():
+            output.with_suffix(".new").write_text(print_it())
+            output.with_suffix(".new").rename(output)
+        return output.read_text()
 
 
 def kept_in_guest(guest: Guest, folder: Path, program: Path, *arguments: str) -> str:
