@@ -37,6 +37,7 @@ _PROTOTYPES = {
     ),
     "ca_parser_counts": (ctypes.c_void_p, [ctypes.c_void_p]),
     "ca_parser_flows": (ctypes.c_void_p, [ctypes.c_void_p, _SIZE_POINTER]),
+    "ca_parser_datagrams": (ctypes.c_void_p, [ctypes.c_void_p] * 4),
     "ca_parser_link_types": (
         ctypes.c_size_t,
         [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32), ctypes.c_size_t],

@@ -64,7 +64,13 @@ def captures_for(definition: Definition) -> str:
 
 def definitions_of(estimator: Estimated) -> Iterator[Definition]:
     """Yield the definitions of the quantities that an estimator returns."""
-    for scope in ("per_direction", "per_path_direction", "per_pair", "per_capture"):
+    for scope in (
+        "per_direction",
+        "per_path_direction",
+        "per_pair",
+        "per_capture",
+        "per_datagrams",
+    ):
         yield from getattr(estimator, scope, ())
 
 

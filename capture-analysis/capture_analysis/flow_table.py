@@ -130,7 +130,8 @@ class FlowTable:
             f"{field}.{addresses[0]} == {source[0]}",
             f"{field}.{addresses[1]} == {destination[0]}",
         ]
-        terms += [f"tcp.{ports[0]} == {source[1]}", f"tcp.{ports[1]} == {destination[1]}"]
+        kind = "udp" if row["protocol"] == UDP else "tcp"
+        terms += [f"{kind}.{ports[0]} == {source[1]}", f"{kind}.{ports[1]} == {destination[1]}"]
         namesakes = [other for other, _ in self.find(*ends, int(row["protocol"]))]
         if (self.rows["vlans"][namesakes] != row["vlans"]).any():
             # To Wireshark, 802.1Q's tags are another protocol than 802.1ad's.

@@ -18,6 +18,7 @@ from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
 from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.datagrams import Datagrams
 from capture_analysis.reading.parsing import Counts
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class _WasRead:
     warnings: list[str]
     flows: FlowTable
     counts: Counts
+    datagrams: Datagrams
 
 
 def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisError:

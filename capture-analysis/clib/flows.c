@@ -110,9 +110,10 @@ static bool flows_grow(struct flows *flows)
 	return true;
 }
 
-bool flows_start(struct flows *flows, uint64_t seed)
+bool flows_start(struct flows *flows, uint64_t seed, uint32_t most)
 {
 	memset(flows, 0, sizeof(*flows));
+	flows->most = most;
 	for (unsigned int key = 0; key < FLOWS_HASH_KEYS; key++)
 		flows->keys[key] = split_mix(&seed);
 	return flows_grow(flows);
@@ -296,11 +297,11 @@ static uint32_t *flows_find(struct flows *flows, const struct segment *segment, 
 	return flows_find_in_other_vlans(flows, segment, half);
 }
 
-/* Finds or adds the segment's connection; false beyond FLOWS_MAX or without memory. */
+/* Finds or adds the segment's connection; false beyond the most or without memory. */
 bool flows_place(struct flows *flows, const struct segment *segment, int64_t time_ns,
 		 struct place *place)
 {
-	if (flows->count == flows->capacity && flows->count < FLOWS_MAX && !flows_grow(flows))
+	if (flows->count == flows->capacity && flows->count < flows->most && !flows_grow(flows))
 		return false;
 
 	uint32_t *at = flows_find(flows, segment, &place->half), next = 0;
@@ -318,7 +319,7 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 		}
 		next = flows->links[*at - 1].next;
 	}
-	if (flows->count == FLOWS_MAX)
+	if (flows->count == flows->most)
 		return false;
 	*place = (struct place){ .flow = flows->count, .half = 0 };
 	flows->links[flows->count] = (struct link){

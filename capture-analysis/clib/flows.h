@@ -54,6 +54,7 @@ struct flows {
 	uint32_t *heads;	/* per bucket, its first row + 1; 0: empty */
 	uint32_t count;
 	uint32_t capacity;	/* of rows, and number of buckets */
+	uint32_t most;		/* connections */
 	unsigned int hash_shift;
 	uint64_t keys[FLOWS_HASH_KEYS];
 };
@@ -64,7 +65,7 @@ struct place {
 	uint8_t half;
 };
 
-bool flows_start(struct flows *flows, uint64_t seed);
+bool flows_start(struct flows *flows, uint64_t seed, uint32_t most);
 void flows_end(struct flows *flows);
 void flows_expect(const struct flows *flows, struct segment *segment);
 void flows_expect_row(const struct flows *flows, const struct segment *segment);

@@ -70,11 +70,11 @@ static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 	segment->protocol = view_u8(ip, 9);
 	fragment = view_be16(ip, 6);
 	found->later = fragment & IPV4_FRAGMENT_OFFSET;
-	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
+	if (segment->protocol != PROTOCOL_TCP && segment->protocol != PROTOCOL_UDP && !every_protocol)
 		return FATE_NOT_TCP;
 	segment->marks |= ecn(view_u8(ip, 1)) | first_ttl(view_u8(ip, 8));
 	if (found->later && !every_protocol)
-		return FATE_LATER_FRAGMENT;
+		return segment->protocol == PROTOCOL_TCP ? FATE_LATER_FRAGMENT : FATE_NOT_TCP;
 	if (fragment & IPV4_MORE_FRAGMENTS && !found->later)
 		segment->marks |= MARK_FIRST_FRAGMENT;
 	total = view_be16(ip, 2);
@@ -86,7 +86,7 @@ static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 	segment->ip_id = view_be16(ip, 4);
 	segment->ends[SENDER].address = mapped(view_le32(ip, 12));
 	segment->ends[RECEIVER].address = mapped(view_le32(ip, 16));
-	return FATE_PACKET;
+	return segment->protocol == PROTOCOL_TCP || every_protocol ? FATE_PACKET : FATE_NOT_TCP;
 }
 
 /* Bytes of an extension header of a kind; 0 for a kind that is not an extension. */

@@ -41,7 +41,8 @@ struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol, bool inside)
 	parser->rows.last_ns = INT64_MIN;
 	parser->rows.every_protocol = every_protocol;
 	parser->rows.inside = inside;
-	if (!flows_start(&parser->rows.flows, seed)) {
+	if (!flows_start(&parser->rows.flows, seed, FLOWS_MAX) ||
+	    !flows_start(&parser->rows.datagrams.flows, ~seed, DATAGRAM_FLOWS_MAX)) {
 		ca_parser_free(parser);
 		return NULL;
 	}
@@ -53,6 +54,7 @@ void ca_parser_free(struct ca_parser *parser)
 	if (!parser)
 		return;
 	flows_end(&parser->rows.flows);
+	datagrams_end(&parser->rows.datagrams);
 	pcapng_close(&parser->pcapng);
 	free(parser);
 }
@@ -185,6 +187,18 @@ const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *co
 {
 	*count = parser->rows.flows.count;
 	return parser->rows.flows.rows;
+}
+
+/* The flows of UDP so far, their directions, and the packets left out; moved by the next call. */
+const struct ca_flow *ca_parser_datagrams(const struct ca_parser *parser, size_t *count,
+					  const struct ca_datagrams **halves, uint64_t *left_out)
+{
+	const struct datagrams *datagrams = &parser->rows.datagrams;
+
+	*count = datagrams->flows.count;
+	*halves = datagrams->halves ? *datagrams->halves : NULL;
+	*left_out = datagrams->left_out;
+	return datagrams->flows.rows;
 }
 
 /* Writes the link types seen, ascending, as far as there is room; returns their number. */

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "flows.h"
+#include "datagrams.h"
 #include "tunnel.h"
 
 #define CA_API __attribute__((visibility("default")))
@@ -81,6 +81,9 @@ CA_API enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *b
 				      size_t *taken, size_t *rows);
 CA_API const struct ca_counts *ca_parser_counts(const struct ca_parser *parser);
 CA_API const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *count);
+CA_API const struct ca_flow *ca_parser_datagrams(const struct ca_parser *parser, size_t *count,
+						 const struct ca_datagrams **halves,
+						 uint64_t *left_out);
 CA_API size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types,
 				   size_t capacity);
 CA_API const char *ca_parser_format(const struct ca_parser *parser);

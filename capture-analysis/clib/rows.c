@@ -15,10 +15,10 @@ static enum fate read_segment(const struct frame *frame, struct rows *rows,
 
 /*
  * Reads the frame in a tunnel, if this is one and tunnels are read; counts tunnels, by the
- * outermost.
+ * outermost, and other packets of UDP.
  */
-static enum fate read_inside(const struct frame *frame, size_t offset, struct rows *rows,
-			     struct segment *segment)
+static enum fate read_inside(const struct frame *frame, size_t offset, int64_t bytes,
+			     struct rows *rows, struct segment *segment)
 {
 	struct view outer = view_after(frame->captured, offset);
 	struct frame inner = *frame;
@@ -26,8 +26,11 @@ static enum fate read_inside(const struct frame *frame, size_t offset, struct ro
 	enum tunnel tunnel = tunnel_find(outer, segment->protocol, &carried);
 	enum fate fate;
 
-	if (tunnel == NO_TUNNEL)
+	if (tunnel == NO_TUNNEL) {
+		if (segment->protocol == PROTOCOL_UDP)
+			datagrams_add(&rows->datagrams, frame, outer, bytes, segment);
 		return FATE_NOT_TCP;
+	}
 	if (!rows->depth)
 		rows->counts.tunnels[tunnel]++;
 	if (!rows->inside || rows->depth == TUNNELS_MAX)
@@ -61,7 +64,7 @@ static enum fate read_segment(const struct frame *frame, struct rows *rows,
 
 	fate = ip_find_transport(ip, payload.version, room, every_protocol, segment, &found);
 	if (fate == FATE_NOT_TCP && !found.later)
-		return read_inside(frame, payload.offset + found.offset, rows, segment);
+		return read_inside(frame, payload.offset + found.offset, found.bytes, rows, segment);
 	if (fate)
 		return fate;
 	ip = view_after(ip, found.offset);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "flows.h"
+#include "datagrams.h"
 #include "parser.h"
 
 #define TROUBLE_LENGTH 160
@@ -38,6 +38,7 @@ struct rows {
 	bool overflow;		/* there is no room for the next connection */
 	int64_t last_ns;	/* time of the row before, also if an earlier call wrote it */
 	struct flows flows;
+	struct datagrams datagrams;	/* of UDP, unless every protocol is read */
 	struct ca_counts counts;
 	char trouble[TROUBLE_LENGTH];	/* why the next record cannot be found; empty if it can */
 	bool damaged;		/* ... and one may follow the damage */

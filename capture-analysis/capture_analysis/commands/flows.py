@@ -31,6 +31,8 @@ from capture_analysis.metrics.retransmissions import RETRANSMITTED
 from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN
 from capture_analysis.one_capture.connection_filter import column_of, select_connections
 from capture_analysis.one_capture.connections import Connections
+from capture_analysis.one_capture.datagram_rows import HEADINGS as UDP_HEADINGS
+from capture_analysis.one_capture.datagram_rows import datagram_rows
 from capture_analysis.one_capture.document import (
     connections_in_order,
     data_direction,
@@ -73,10 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the table; warnings go to stderr.
 
-    Raises: AnalysisError if there is no TCP packet.
+    Raises: AnalysisError if there is no packet of TCP or UDP.
     """
     measured = measure(Capture(arguments.path, inside=arguments.inside), read_settings(arguments))
-    document(measured, 0)  # raises if there is no TCP packet
+    udp = document(measured, arguments.top)["datagrams"]
     connections = Connections(measured)
     order = np.array(connections_in_order(measured))
     if arguments.sort:
@@ -86,9 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
         order = order[select_connections(connections, arguments.where)[order]]
     listed = order[: arguments.top].tolist()
     rows = (row(measured, connections, number) for number in listed)
-    sys.stdout.write(table([HEADINGS, *rows]))
+    if len(connections):
+        sys.stdout.write(table([HEADINGS, *rows]))
     if left := len(order) - len(listed):
         sys.stdout.write(f"... and {left} more (--top)\n")
+    if udp and not arguments.where:
+        separated = "\n" if len(connections) else ""
+        sys.stdout.write(separated + table([UDP_HEADINGS, *datagram_rows(udp)[: arguments.top]]))
     for text in warnings(measured):
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0

@@ -50,10 +50,10 @@ def document(
         flows: number of connections to list.
         first: connections to list before those with most payload.
 
-    Raises: AnalysisError if there was no TCP packet.
+    Raises: AnalysisError if there was no packet of TCP or UDP.
     """
     capture = measured.capture
-    need_tcp(capture)
+    need_packets(capture)
     listed = list(dict.fromkeys([*first, *connections_in_order(measured)]))[:flows]
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
@@ -65,6 +65,7 @@ def document(
         "capture": _capture(measured),
         "flows": [flow(measured, int(number), undefined) for number in listed],
         "flows_not_listed": len(measured.flows) - len(listed),
+        "datagrams": _datagram_flows(measured, flows, undefined),
         "metrics": metrics,
         "undefined": dict(sorted(undefined.items())),
         "warnings": warnings(measured),
@@ -115,6 +116,24 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
         described = {"value": limit.cause, "share": limit.share, "sentence": limit.sentence}
         found[name], found["limits"][name] = metrics, described
     return found
+
+
+def _datagram_flows(
+    measured: Measured, count: int, undefined: Counter[str]
+) -> list[dict[str, Any]]:
+    """Describe the UDP flows with most payload in one direction."""
+    datagrams, described = measured.capture.datagrams, []
+    for number in by_larger_direction(datagrams.directions["bytes"].ravel())[:count]:
+        found = named_flow(datagrams.flows, number)
+        for name, ends in (("forward", (0, 1)), ("backward", (1, 0))):
+            mine, other = datagrams.directions[number, ends]
+            metrics: dict[str, Any] = {}
+            for each in measured.estimators if mine["packets"] else ():
+                values = each.of_datagrams(mine, other)
+                metrics |= named_metrics(each.per_datagrams, values, undefined)
+            found[name] = metrics or None
+        described.append(found)
+    return described
 
 
 def numbers(metrics: Mapping[str, Mapping[str, Any]]) -> Numbers:
@@ -171,6 +190,10 @@ def _capture(measured: Measured) -> dict[str, Any]:
 def _span_ns(measured: Measured) -> tuple[int, int]:
     """Return the times of the first packet and of the last, or of the last begin."""
     tally, begun = measured.tally, measured.flows.rows["first_ns"]
+    if not len(begun):
+        sent = measured.capture.datagrams.directions.ravel()
+        sent = sent[sent["packets"] > 0]
+        return int(sent["first_ns"].min()), int(sent["last_ns"].max())
     ends = (each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
     return int(begun.min()), int(max(begun.max(), *ends))
 
@@ -286,6 +309,15 @@ def warnings(measured: Measured) -> list[str]:
             "compare different places, and maybe different clocks"
         )
     return found
+
+
+def need_packets(capture: Described) -> None:
+    """Check that a capture has a packet of TCP or of UDP, after reading it.
+
+    Raises: AnalysisError if it has none.
+    """
+    if not len(capture.datagrams):
+        need_tcp(capture)
 
 
 def need_tcp(capture: Described) -> None:

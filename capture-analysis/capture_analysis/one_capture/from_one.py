@@ -1,7 +1,7 @@
 """Base class of the estimators from one capture."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -24,6 +24,7 @@ class FromOne:
         vantage: the place of the capture at which the quantities match their definitions.
         per_direction: the quantities that `of_direction` returns.
         per_capture: the quantities that `of_capture` returns.
+        per_datagrams: the quantities that `of_datagrams` returns.
     """
 
     title: ClassVar[str]
@@ -32,6 +33,7 @@ class FromOne:
     vantage: ClassVar[str] = "any"
     per_direction: ClassVar[Sequence[Definition]] = ()
     per_capture: ClassVar[Sequence[Definition]] = ()
+    per_datagrams: ClassVar[Sequence[Definition]] = ()
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
@@ -50,4 +52,14 @@ class FromOne:
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
         """Return the quantities of `per_capture`: numbers, or reasons for missing ones."""
         del tally, facts
+        return {}
+
+    def of_datagrams(self, mine: Any, other: Any) -> Values:
+        """Return the quantities of `per_datagrams` for a direction of a UDP flow.
+
+        Args:
+            mine: what the clib counted of the direction, of type DATAGRAMS.
+            other: the same of the opposite direction.
+        """
+        del mine, other
         return {}

@@ -20,6 +20,7 @@ from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.reading.datagrams import Datagrams
 from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import Forgotten, Tracker
 
@@ -50,6 +51,10 @@ class Described(Protocol):
     @property
     def counts(self) -> Counts:
         """Counts of the frames so far, by their fate."""
+
+    @property
+    def datagrams(self) -> Datagrams:
+        """The UDP flows so far."""
 
 
 class Source(Described, Protocol):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.one_capture.connections import CAUSES, Connections
+from capture_analysis.one_capture.datagram_rows import HEADINGS, datagram_rows, largest
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
 from capture_analysis.pages.connections_table import ROWS, pack_rows, slowest, summary, sums
@@ -121,6 +122,7 @@ def write_page(
         headline=_headline(document, shown, connections),
         finder=_finder(connections) if len(connections) > 1 else None,
         directions=_directions(document),
+        datagrams=(HEADINGS, datagram_rows(document["datagrams"])),
         tables=_tables(document, shown),
         files=[described_file(Path(document["capture"]["path"]))],
         command=command,
@@ -134,7 +136,8 @@ def _headline(
     if in_trouble(connections):
         return [summary(connections), slowest(connections)]
     if not shown:
-        return [slowest(connections) or "No connection carries data"]
+        udp = "" if len(connections) else largest(document["datagrams"])
+        return [slowest(connections) or udp or "No connection carries data"]
     first = shown[0]
     facts = {flow["id"]: flow["facts"] for flow in document["flows"]}[first.flow]
     captured = facts[first.direction]["vantage"]["value"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.connections import Connections
-from capture_analysis.one_capture.document import directions_in_order, document, need_tcp
+from capture_analysis.one_capture.document import directions_in_order, document, need_packets
 from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
@@ -47,7 +47,7 @@ def report(
     folder = output or Path(f"{_stem(path)}-report")
     _refuse([path], folder)
     measured = measure(Capture(path, inside=given.inside), given)
-    need_tcp(measured.capture)
+    need_packets(measured.capture)
     connections = Connections(measured)
     trouble = capture_page.in_trouble(connections)
     slowest = connections.slowest_first()[: int(trouble)].tolist()

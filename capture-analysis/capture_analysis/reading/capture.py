@@ -13,6 +13,7 @@ from capture_analysis.flow_table import FLOW, FlowTable
 from capture_analysis.reading.buffer import Buffer
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture_warnings import Tunnels, warnings_of
+from capture_analysis.reading.datagrams import NO_DATAGRAMS, Datagrams
 from capture_analysis.reading.parsing import (
     PCAP_HEADER_BYTES,
     PCAPNG_HEADER_BYTES,
@@ -68,6 +69,11 @@ class Capture:
         return self._parser.counts if self._parser else Counts()
 
     @property
+    def datagrams(self) -> Datagrams:
+        """The UDP flows seen so far."""
+        return self._parser.datagrams if self._parser else NO_DATAGRAMS
+
+    @property
     def format(self) -> str:
         """The format, such as "pcapng, big-endian, gzip"; "" before chunks."""
         described = self._parser.format if self._parser else ""
@@ -78,7 +84,7 @@ class Capture:
         """Sentences about defects and oddities of the file."""
         link_types = self._parser.link_types if self._parser else []
         damage = [self.damage] if self.damage else []
-        return damage + warnings_of(self.counts, link_types, self._tunnels)
+        return damage + warnings_of(self.counts, link_types, self.datagrams, self._tunnels)
 
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
         """Yield the packets from the file's start, at most `packets` at a time.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from enum import Enum
 
+from capture_analysis.reading.datagrams import NO_DATAGRAMS, Datagrams
 from capture_analysis.reading.parsing import LINK_TYPES, Counts
 
 # The more common link types in which the parser does not look for IP (tcpdump.org/linktypes.html).
@@ -82,13 +83,17 @@ _SENTENCES = {
 
 
 def warnings_of(
-    counts: Counts, link_types: Iterable[int], tunnels: Tunnels = Tunnels.LEFT_OUT
+    counts: Counts,
+    link_types: Iterable[int],
+    datagrams: Datagrams = NO_DATAGRAMS,
+    tunnels: Tunnels = Tunnels.LEFT_OUT,
 ) -> list[str]:
     """Describe missing frames and odd packets of a capture.
 
     Args:
         counts: counts of the frames by their fate.
         link_types: the link types that the file names.
+        datagrams: its UDP flows.
         tunnels: the treatment of packets in tunnels.
     """
     found = []
@@ -104,12 +109,17 @@ def warnings_of(
             "cuts headers): they are left out, and their payload is missing in every "
             "number; 128 bytes (tcpdump -s 128) are enough"
         )
-    if counts.not_tcp - counts.tunnels() > counts.packets:
-        packets = _many(counts.not_tcp - counts.tunnels(), "packet")
+    others = counts.not_tcp - counts.tunnels() - datagrams.packets()
+    if others > counts.packets + datagrams.packets():
+        found.append(f"{_many(others, 'packet')} of neither TCP nor UDP are not analysed")
+    if datagrams.quic():
         found.append(
-            f"{packets} without TCP are not analysed; if they are QUIC, which encrypts its "
-            "acknowledgements (RFC 9001), the endpoint's log (qlog) names the causes"
+            "QUIC encrypts its acknowledgements (RFC 9001): the endpoint's log (qlog) has losses "
+            "and reasons for waiting"
         )
+    if datagrams.left_out:
+        packets = _many(datagrams.left_out, "packet")
+        found.append(f"{packets} of UDP are of flows beyond the first {len(datagrams)}, left out")
     if counts.tunnels():
         each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())
         kinds = ", ".join(f"{count} {kind}" for count, kind in each if count)

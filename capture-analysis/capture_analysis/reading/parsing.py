@@ -14,6 +14,7 @@ from capture_analysis import clib
 from capture_analysis.columns import COLUMN_TYPES, Packets
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import FLOW, FlowTable
+from capture_analysis.reading.datagrams import DATAGRAMS, Datagrams
 
 # No link has frames of this size: a longer record or block is damage, not data.
 LONGEST_RECORD_BYTES = 64 << 20
@@ -149,6 +150,18 @@ class Parser:
         rows = np.empty(count.value, dtype=FLOW)
         ctypes.memmove(rows.ctypes.data, at, rows.nbytes)
         return FlowTable(rows)
+
+    @property
+    def datagrams(self) -> Datagrams:
+        """A copy of the UDP flows seen so far; none if every protocol has rows."""
+        count, directions, left_out = ctypes.c_size_t(), ctypes.c_void_p(), ctypes.c_uint64()
+        numbers = (ctypes.byref(each) for each in (count, directions, left_out))
+        at = self._library.ca_parser_datagrams(self._parser, *numbers)
+        rows, each = np.empty(count.value, FLOW), np.empty((count.value, 2), DATAGRAMS)
+        ctypes.memmove(rows.ctypes.data, at, rows.nbytes)
+        if count.value:
+            ctypes.memmove(each.ctypes.data, directions, each.nbytes)
+        return Datagrams(FlowTable(rows), each, left_out.value)
 
     @property
     def format(self) -> str:

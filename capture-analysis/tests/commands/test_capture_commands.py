@@ -13,7 +13,6 @@ from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
 from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
-from hand_built import ethernet, ipv4, udp
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 from traffic_generator import Traffic, write
 
@@ -87,20 +86,6 @@ def test_no_tcp(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path.write_bytes(pcap([]))
     assert main([command, str(path)]) == 2
     assert "no TCP packet in 0 frames" in capsys.readouterr().err
-
-
-def test_quic_is_refused_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A capture with QUIC only is refused with the reason, which points to the endpoint's log."""
-    path = tmp_path / "quic.pcap"
-    datagram = ethernet(ipv4(udp(b"\x40" + bytes(1199), 443), protocol=17))
-    path.write_bytes(pcap([(EPOCH_NS + n * 1_000_000, datagram) for n in range(30)]))
-    assert main(["metrics", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert "no TCP packet in 30 frames: 30 not tcp; 30 packets without TCP are not analysed" in said
-    assert "if they are QUIC, which encrypts its acknowledgements (RFC 9001)" in said
-    assert "endpoint's log (qlog)" in said
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "fast", "nan", "inf", ""])

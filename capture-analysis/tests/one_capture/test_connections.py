@@ -47,15 +47,15 @@ def test_each_connection_has_its_cause(connections: Connections) -> None:
 @pytest.mark.parametrize(
     ("kept", "why"),
     [
-        (lambda packets: packets.where(packets.half == 0), evidence.ONE_SIDED),
+        (lambda packets: packets.where(vars(packets)["half"] == 0), evidence.ONE_SIDED),
         (lambda packets: replace(packets, time_ns=0 * packets.time_ns), evidence.ONE_TIME),
     ],
 )
-def test_no_cause_of_half_a_capture(
+def test_no_cause_without_the_other_direction(
     capture: Path,
-    monkeypatch: pytest.MonkeyPatch,
     kept: Callable[[Packets], Packets],
     why: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without the other direction, or without times, no stall has a cause, and a limit says why."""
     whole = Capture(capture)
@@ -65,8 +65,8 @@ def test_no_cause_of_half_a_capture(
     found = Connections(measured)
     words = {cause: found.words("cause")[CAUSES.index(cause)] for cause in ("server", "losses")}
     assert words == dict.fromkeys(words, "cannot tell")
-    ways = document(measured)["flows"][CAUSES.index("losses")]["limits"]
-    assert all(why in way["sentence"] for way in ways.values())
+    limits = document(measured)["flows"][CAUSES.index("losses")]["limits"]
+    assert all(why in limit["sentence"] for limit in limits.values())
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from capture_analysis.columns import COLUMN_TYPES, FLAG_ACK, FLAG_SYN, IntArray, Mark, Packets
 from capture_analysis.flow_table import FLOW, FlowTable, Seen
+from capture_analysis.reading.datagrams import NO_DATAGRAMS, Datagrams
 from capture_analysis.reading.parsing import Counts
 
 START_NS = 946_684_800_000_000_000
@@ -127,6 +128,7 @@ class ColumnCapture:
     path: Path = Path("made.pcap")
     format: str = "columns"
     warnings: list[str] = field(default_factory=list)
+    datagrams: Datagrams = NO_DATAGRAMS
 
     @property
     def counts(self) -> Counts:
