@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
+from support.running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.description.point import find_experiment
 from twoway.guest.cache import Guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
 from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 
@@ -17,6 +20,8 @@ pytestmark = pytest.mark.newest
 
 # Virtual seconds of an experiment, enough for the first losses and bunches of ACKs.
 SHORT_S = 3.0
+ECE, CWR = 64, 128
+LINE = {"rate_mbit": 8, "delay_ms": 20, "queue_packets": 200}
 WARM_UP_S = 1.0
 
 
@@ -57,3 +62,28 @@ def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
     )
     assert queue["options"]["limit"] == point.profile.directions["forward"].queue_packets
     assert queue["ecn_mark"] > 0  # the number is random
+
+
+def test_accecn_counts_marks(guest: Guest, tmp_path: Path) -> None:
+    """Both ends agree on AccECN, and the last ACK has counted the marks of the queue."""
+    flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "cubic", "connect": "at-start"}
+    document = {
+        **SMALL,
+        "duration_s": 5,
+        "flows": [flow],
+        "stack": {"preset": "linux", "ecn": "accecn"},
+    }
+    document["profile"] = {"directions": {"forward": {**LINE, "aqm": "dualpi2"}, "reverse": LINE}}
+    point = load_point(str(write_experiment(tmp_path, {**document, "kernel": "newest"})))
+    analysis = Analysis(run_experiment(point, Uml(guest), tmp_path / "results"))
+    (each,) = analysis.run.connections
+    sent, acks = (
+        analysis.run.between(each.source_interface, each, forward=forward).flags & (ECE | CWR)
+        for forward in (True, False)
+    )
+    assert sent[0] == ECE | CWR
+    assert acks[0] == CWR  # ECN as in RFC 3168 has ECE here
+    marks = compute(analysis).metrics["marks.forward"].value
+    assert marks
+    # A counter of three bits that begins at 5; these flags are two of them.
+    assert acks[-1] // ECE == (5 + int(marks)) % 4

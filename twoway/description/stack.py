@@ -1,7 +1,7 @@
 """The TCP stack of an experiment's hosts: the papers', Linux's own, or a mixture."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,11 @@ Preset = Annotated[
     ),
     Field(json_schema_extra={"examples": ["papers", "linux", "linux-6.12"]}),
 ]
+# Modes of `ecn` besides off and on; ECN_MODES has the kernel's numbers (include/net/tcp_ecn.h).
+EcnMode = Literal["accept", "accecn", "accecn-in-ecn-out", "accecn-accept"]
+ECN_MODES: Mapping[bool | EcnMode, int] = {
+    mode: number for number, mode in enumerate((False, True, *get_args(EcnMode)))
+}
 # Values of fields in presets, where they differ from the defaults of the fields, which are the
 # papers'.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -53,10 +58,13 @@ class Stack(Model):
         description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
         "as Linux. In the preset `papers` ACKs are not compressed or deferred as Linux does",
     )
-    ecn: bool = Field(
+    ecn: bool | EcnMode = Field(
         default=False,
         description="connections ask for ECN: queues may mark what they would drop; without it "
-        "hosts of `linux` accept ECN that others ask for, as Linux",
+        "hosts of `linux` accept ECN that others ask for, as Linux. `accept`: accepts it and never "
+        "asks. From Linux 6.18 on (`kernel: newest`) `accecn`: asks for AccECN and accepts it; "
+        "`accecn-in-ecn-out`: accepts AccECN and asks for ECN; `accecn-accept`: accepts AccECN "
+        "and never asks",
     )
     tail_loss_probe: bool = Field(  # decisions 0011 and 0012
         default=True,

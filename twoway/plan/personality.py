@@ -11,7 +11,7 @@ from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.experiment import Experiment
 from twoway.description.graph import Graph
 from twoway.description.recorded import DEFAULT, Route
-from twoway.description.stack import Stack
+from twoway.description.stack import ECN_MODES, Stack
 from twoway.links.interface import Interface
 from twoway.links.tc_words import TcWords
 
@@ -116,7 +116,7 @@ def field_sysctls(stack: Stack) -> dict[str, int | str]:
         "tail_loss_probe": 3 if stack.tail_loss_probe else 0,
         "rack": int(stack.rack),
         "spurious_timeout_detection": 2 if stack.spurious_timeout_detection else 0,
-        "ecn": int(stack.ecn),
+        "ecn": ECN_MODES[stack.ecn],
         # A window over exactly one round trip: Linux's default paces it over 83 % of a round trip,
         # or 50 % in slow start.
         "pacing": 100 if stack.pacing else None,

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.guides import copy_listings
@@ -68,6 +68,10 @@ def test_no_sysctl_no_metric_no_buffer(tmp_path: Path) -> None:
         ({"tail_loss_probe": False}, "net.ipv4.tcp_early_retrans", 0),
         ({"timestamps": False}, "net.ipv4.tcp_timestamps", 0),
         ({"ecn": True}, "net.ipv4.tcp_ecn", 1),
+        ({"ecn": "accept"}, "net.ipv4.tcp_ecn", 2),
+        ({"ecn": "accecn"}, "net.ipv4.tcp_ecn", 3),
+        ({"ecn": "accecn-in-ecn-out"}, "net.ipv4.tcp_ecn", 4),
+        ({"ecn": "accecn-accept"}, "net.ipv4.tcp_ecn", 5),
         ({"pacing": True}, "net.ipv4.tcp_pacing_ca_ratio", 100),
     ],
 )
@@ -209,6 +213,19 @@ def test_defaults_of_one_kernel_need_that_kernel(tmp_path: Path, host: bool) -> 
         assert backend_for(linux, other) is other
         with pytest.raises(UsageError, match=f"linux-6.12 needs Linux 6.12, .* uml runs {release}"):
             backend_for(point, other)
+
+
+def test_accecn_needs_a_kernel_that_has_it(tmp_path: Path) -> None:
+    """A host with AccECN is refused on a kernel before 6.18; one that accepts ECN is not."""
+    host = {"hosts": {"h2": {"stack": {"ecn": "accecn"}}}}
+    point = load_point(str(write_experiment(tmp_path, {**LINUX, **host})))
+    accepts = {"stack": {"preset": "linux", "ecn": "accept"}}
+    other = load_point(str(write_experiment(tmp_path, {**LINUX, **accepts})))
+    old, new = (cast("Any", OnKernel(release)) for release in ("6.12.117", "7.3.0-rc7"))
+    assert backend_for(point, new) is new
+    assert backend_for(other, old) is old
+    with pytest.raises(UsageError, match=r"accecn needs Linux 6.18 or later, .* uml runs 6.12.117"):
+        backend_for(point, old)
 
 
 # The hosts' settings, and the page that lists those that are not Linux's.
