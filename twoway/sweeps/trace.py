@@ -78,7 +78,7 @@ _NO_THRESHOLD = 2**31 - 1
 
 @dataclass(frozen=True)
 class Moment:
-    """What happens to a packet at a time.
+    """An event of a packet.
 
     Attributes:
         time_s: the time after the traffic's start.
