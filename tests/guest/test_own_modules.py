@@ -60,7 +60,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
         measure(Path(f"{path}@keep={keep},buffer=5"), tmp_path / f"results-{keep}")["metrics"]
         for keep in (50, 80)
     ]
-    assert [round(each["utilisation.forward"]["value"], 2) for each in busy] == [0.91, 1]
+    assert [round(each["utilisation.forward"]["value"], 2) for each in busy] == [0.87, 0.99]
 
 
 def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:

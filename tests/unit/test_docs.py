@@ -50,6 +50,18 @@ def test_notebooks_are_committed_without_outputs() -> None:
         assert ran == [], path
 
 
+def test_an_experiment_of_a_guide_names_its_stack() -> None:
+    """Each experiment or suite that a guide lists says whose TCP its hosts have."""
+    listed = [
+        (path.name, listing)
+        for path in [ROOT / "README.md", *(ROOT / "docs/guides").glob("*.md")]
+        for listing in re.findall(r"(?ms)^```yaml\n(.*?)```", path.read_text("utf-8"))
+        if "topology:" in listing
+    ]
+    assert len(listed) > 30
+    assert [name for name, listing in listed if "preset:" not in listing] == []
+
+
 def test_decisions_are_complete() -> None:
     """A decision has a number, a date, a status and sections in order, and is in the index."""
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
