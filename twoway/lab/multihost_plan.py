@@ -39,13 +39,15 @@ def shares(point: Point, places: Mapping[str, Place]) -> dict[str, Plan]:
 
     Returns: plans by the names of hosts.
     Raises: UsageError with all problems: nodes without a host, links without an interface, and
-        features that need the guest of user-mode Linux.
+        features that need the guest of user-mode Linux, such as a kernel by name.
     """
     problems = [*_misplaced_nodes(point.graph, places), *_misplaced_links(point.graph, places)]
     plan = build_plan(point)
     problems += [
         f"{what}: not possible on the hosts of a lab; uml has it" for what in plan.guest_only
     ]
+    if kernel := point.experiment.kernel:
+        problems.append(f"kernel: each host of a lab has its own, got {kernel}")
     if problems:
         raise UsageError("\n".join(f"{point.id}: {problem}" for problem in problems), _WHERE)
     return {name: _share(plan, place) for name, place in places.items()}

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,13 @@ def test_misplaced_hosts_are_refused(point: Point, what: str) -> None:
         shares(point, {k: v for k, v in places.items() if v})
     assert str(error.value) == sentence
     assert "twoway_nodes" in error.value.hint
+
+
+def test_a_kernel_by_name_is_refused(point: Point) -> None:
+    """Hosts have the kernel that they booted, whatever the experiment names."""
+    named = replace(point, experiment=point.experiment.model_copy(update={"kernel": "wide"}))
+    with pytest.raises(UsageError, match=r"small: kernel: each host .* its own, got wide"):
+        shares(named, PLACES)
 
 
 def test_a_clock_between_two_measurements() -> None:

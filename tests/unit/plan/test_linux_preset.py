@@ -205,10 +205,10 @@ def test_defaults_of_one_kernel_need_that_kernel(tmp_path: Path, host: bool) -> 
     point = load_point(str(write_experiment(tmp_path, {**LINUX, **fields})))
     linux = load_point(str(write_experiment(tmp_path, LINUX)))
     assert build_plan(point, in_kernel=True) == build_plan(linux, in_kernel=True)
-    for release in ("6.12", "6.12.117"):
+    for release in ("6.12", "6.12.117", "6.12.1, 6.12.117"):
         backend: Any = OnKernel(release)
         assert backend_for(point, backend) is backend
-    for release in ("6.1.2", "6.120", "7.3-rc7"):
+    for release in ("6.1.2", "6.120", "7.3-rc7", "6.12.1, 7.3"):
         other: Any = OnKernel(release)
         assert backend_for(linux, other) is other
         with pytest.raises(UsageError, match=f"linux-6.12 needs Linux 6.12, .* uml runs {release}"):
