@@ -43,6 +43,8 @@ class Mark(IntFlag):
     """The TCP checksum is 0 or that of the pseudo-header: left to the sender's network card."""
     FIRST_TTL = 1024
     """IP's TTL is 64, 128 or 255: no router passed the packet on."""
+    ACCECN = 2048
+    """The packet has an option with AccECN's counters of bytes (RFC 9768)."""
 
 
 # The columns of `Packets` and the types in which readers write them.

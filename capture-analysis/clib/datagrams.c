@@ -25,6 +25,9 @@
 #define QUIC_V1 UINT32_C(1)
 #define QUIC_V2 UINT32_C(0x6b3343cf)
 #define QUIC_DRAFTS UINT32_C(0xff0000)	/* of version 1, its upper bytes */
+/* Reserved versions, which no server knows (RFC 9000, 15); their packets have no known kind. */
+#define QUIC_RESERVED UINT32_C(0x0a0a0a0a)
+#define QUIC_RESERVED_MASK UINT32_C(0x0f0f0f0f)
 #define QUIC_ID_BYTES_MAX 20
 #define QUIC_COALESCED_MAX 8
 
@@ -154,6 +157,8 @@ static bool take_long(struct ca_datagrams *half, struct view *data)
 		half->quic[QUIC_NEGOTIATION]++;
 		return false;
 	}
+	if ((version & QUIC_RESERVED_MASK) == QUIC_RESERVED && !half->version)
+		half->version = version;
 	if (!known || !(view_u8(*data, 0) & QUIC_FIXED))
 		return false;
 	if (version == QUIC_V2)

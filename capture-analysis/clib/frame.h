@@ -47,6 +47,7 @@ enum mark {
 	MARK_ECN_0 = 256,
 	MARK_UNFILLED = 512,	/* the TCP checksum */
 	MARK_FIRST_TTL = 1024,
+	MARK_ACCECN = 2048,
 };
 
 /* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */

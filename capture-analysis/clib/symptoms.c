@@ -124,6 +124,7 @@ static void add_echo(const struct ca_block *block, size_t row, const struct ca_s
 	int64_t counter = counter_of(flags), before = other->counter ? other->counter - 1 :
 								       COUNTER_AT_FIRST;
 
+	other->byte_counters += !!(block->packets.marks[row] & MARK_ACCECN);
 	if (!is_accurate(own, other)) {
 		other->echoes += (flags & FLAG_ECE) != 0;
 	} else if (block->tracked.ack_bytes[row] > 1) {

@@ -31,6 +31,7 @@ struct ca_symptoms {
 	int64_t ecn[4], echoes, reduced;
 	/* One more than the three bits of ECN in the SYN, and in the last ACK; CE that those told. */
 	int64_t offered, counter, told;
+	int64_t byte_counters;		/* ACKs with AccECN's option */
 	/* The last packet of this half, and the silence before data that is not acknowledged. */
 	int64_t last_ns, idle_ns;
 };

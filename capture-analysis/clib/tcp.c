@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads a TCP header (RFC 9293) and the options that this package uses: MSS, window scale and time
- * stamps (RFC 7323), the first SACK block (RFC 2018), and a mark for Multipath TCP (RFC 8684).
+ * stamps (RFC 7323), the first SACK block (RFC 2018), and marks for Multipath TCP (RFC 8684)
+ * and AccECN's counters of bytes (RFC 9768).
  *
  * Options count as far as they were captured. An option of a known kind but of another length than
  * that kind's is skipped. Established connections mostly send time stamps alone, padded to twelve
@@ -17,6 +18,8 @@ enum option {
 	OPTION_SACK = 5,
 	OPTION_TIMESTAMPS = 8,
 	OPTION_MPTCP = 30,
+	OPTION_ACCECN_0 = 172,
+	OPTION_ACCECN_1 = 174,
 };
 
 #define TCP_BYTES 20
@@ -69,6 +72,10 @@ static void read_option(struct view option, struct segment *segment)
 		break;
 	case OPTION_MPTCP:
 		segment->marks |= MARK_MPTCP;
+		break;
+	case OPTION_ACCECN_0:
+	case OPTION_ACCECN_1:
+		segment->marks |= MARK_ACCECN;
 		break;
 	}
 }

@@ -11,9 +11,10 @@ repeats ECE in all its ACKs until it sees CWR; AccECN counts packets with CE in 
     ecn_echoed    = ACKs with ECE, of classic ECN
     ecn_reduced   = segments with CWR, of classic ECN: reductions of the window
     ecn_counted   = packets with CE that AccECN's counter told; undefined without AccECN
+    ecn_options   = ACKs with AccECN's option (kind 172 or 174), which counts bytes by mark
 
-Units 1. The counter wraps at 8: more marks between two ACKs of the capture are not seen. AccECN's
-options with bytes are not read.
+Units 1. The counter wraps at 8: more marks between two ACKs of the capture are not seen. The bytes
+in the options are not read.
 
 Vantage: any for the echoes. Marks are set on the path: near the data's sender few segments have
 CE yet, and near the receiver all of them. RFC 3168, RFC 9331, RFC 9768.
@@ -42,6 +43,8 @@ ECN_ECHOED = Definition("ecn_echoed", "1", "ACKs with ECE", "RFC 3168")
 ECN_REDUCED = Definition("ecn_reduced", "1", "segments with CWR", "RFC 3168")
 ECN_COUNTED = Definition("ecn_counted", "1", "packets with CE that AccECN told", "RFC 9768")
 
+ECN_OPTIONS = Definition("ecn_options", "1", "ACKs with AccECN's option", "RFC 9768")
+
 
 class Ecn(FromOne):
     """The marks of each direction's segments, and their echoes."""
@@ -56,6 +59,7 @@ class Ecn(FromOne):
         ECN_ECHOED,
         ECN_REDUCED,
         ECN_COUNTED,
+        ECN_OPTIONS,
     )
 
     @override
@@ -71,4 +75,5 @@ class Ecn(FromOne):
             ECN_ECHOED: found.echoes,
             ECN_REDUCED: found.reduced,
             ECN_COUNTED: found.told if found.counter else NO_ACCURATE,
+            ECN_OPTIONS: found.byte_counters,
         }

@@ -12,15 +12,15 @@
     spin_rtt         = mean time from change to change: a round trip, with the ends' waits
     spin_rtt_least   = the shortest
 
-Evidence: a long header of version 1, version 2 or a draft of version 1. For the spin bit three
-changes, in at most a quarter of the short headers: an end that does not take part leaves the bit as
-it is, or sends random bits (RFC 9312, 4.1).
+Evidence: a long header of version 1, version 2, a draft of version 1, or a reserved version. For
+the spin bit three changes, in at most a quarter of the short headers: an end that does not take
+part leaves the bit as it is, or sends random bits (RFC 9312, 4.1).
 
 Limits: QUIC encrypts packet numbers and acknowledgements (RFC 9001): losses, retransmissions, data
 in flight and reasons for waiting are in the endpoint's log only (qlog). An application that pauses
 makes spin times long; packets that overtake each other make them short. A flow captured without its
 handshake cannot be told from other UDP (RFC 9312, 2.1). A connection that moves to other addresses
-is another flow. Version Negotiation has no version; what other versions do (RFC 8999) is not read.
+is another flow. Other versions (RFC 8999) are not read, and a reserved one has no kinds of packets.
 
 Vantage: any: each direction's spin bit gives the whole round trip. Units: 1, bytes, s, ms.
 """

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from capture_analysis.metrics.numbered_datagrams import NO_CLOCK
+
 HEADINGS = (
     *("UDP flow", "packets", "payload", "time, s", "Mbit/s", "packets/s", "longest gap, s"),
     *("what", "lost", "jitter, ms", "round trip, ms", "CE"),
 )
-_QUIC_2 = 0x6B3343CF
+_VERSIONS = {1: "1", 0x6B3343CF: "2"}
 _DIRECTIONS = ("forward", "backward")
 
 
@@ -62,7 +64,9 @@ def _row(flow: Mapping[str, Any], metrics: Mapping[str, Any], direction: str) ->
 def _what(metrics: Mapping[str, Any]) -> str:
     version, clock = (metrics[name]["value"] for name in ("quic_version", "rtp_clock"))
     if version:
-        return f"QUIC {2 if version == _QUIC_2 else version if version == 1 else 'draft'}"
+        return f"QUIC {_VERSIONS.get(version, hex(version))}"
     if metrics["numbered"]["value"] is None:
         return "-"
-    return f"RTP {clock / 1000:g} kHz" if clock else "numbered"
+    if clock:
+        return f"RTP {clock / 1000:g} kHz"
+    return "RTP" if metrics["rtp_clock"]["why"] == NO_CLOCK else "numbered"

@@ -51,5 +51,6 @@ class Symptoms(NamedTuple):
     offered: int
     counter: int
     told: int
+    byte_counters: int
     last_ns: int
     idle_ns: int

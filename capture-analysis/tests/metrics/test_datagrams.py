@@ -172,6 +172,12 @@ def test_an_end_that_does_not_spin(tmp_path: Path, spins: Callable[[int], int]) 
 def test_retry_negotiation_and_early_data(tmp_path: Path) -> None:
     """Retry, Version Negotiation and 0-RTT are counted; without its handshake nothing is QUIC."""
     negotiation = struct.pack(">BIB8xB5xI", 0x80, 0, 8, 5, 1)
+    unknown = long_header(Quic.INITIAL, 0xBABABABA)
+    (alone,) = analyse(write(tmp_path / "alone.pcap", [(0, 0, unknown), (5, 1, negotiation)]))[
+        "datagrams"
+    ]
+    assert alone["forward"]["quic_version"]["value"] == 0xBABABABA
+    assert alone["backward"]["quic_negotiation"]["value"] == 1
     packets = [
         (0, 0, long_header(Quic.INITIAL)),
         (5, 1, negotiation),

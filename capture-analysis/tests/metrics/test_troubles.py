@@ -282,7 +282,12 @@ def marked(*, accurate: bool) -> Script:
         script.hears(1)
         counter = (5 + seen) % 8
         bits = (counter & 1) * ECE | (counter >> 1 & 1) * CWR | (counter >> 2) * AE
-        script.ack(1, now + 20 * MS, flags=bits if accurate else ECE * (number in {2, 3}))
+        script.ack(
+            1,
+            now + 20 * MS,
+            flags=bits if accurate else ECE * (number in {2, 3}),
+            marks=int(Mark.ACCECN) * accurate,
+        )
     return script
 
 
@@ -294,6 +299,7 @@ def test_marks_and_their_echoes() -> None:
     assert (classic.ecn_echoed, classic.ecn_reduced) == (2, 1)
     assert isinstance(classic.ecn_counted, str)
     assert (accurate.ecn_echoed, accurate.ecn_reduced, accurate.ecn_counted) == (0, 0, 2)
+    assert (classic.ecn_options, accurate.ecn_options) == (0, 10)
 
 
 # Reasons for sending segments again, in connections written down packet by packet.

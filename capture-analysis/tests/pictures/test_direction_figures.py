@@ -5,7 +5,7 @@ from dataclasses import replace
 import measured_captures as made
 import numpy as np
 import pytest
-from capture_analysis.columns import Mark
+from capture_analysis.columns import FLAG_SYN, Mark
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pictures.capture_figures import (
     NAMES,
@@ -180,7 +180,7 @@ def test_silence_before_the_transfer_is_not_shown() -> None:
 
 
 def test_marks(compressed: Selected) -> None:
-    """Segments with CE and ACKs with ECE are counted over time, and drawn only if there are any."""
+    """Segments with CE, ACKs with ECE and AccECN's counter are drawn over time if there are any."""
     direction = compressed.direction
     every = np.flatnonzero(direction.data())[::10]
     packets = replace(direction.packets, marks=direction.packets.marks.copy())
@@ -189,6 +189,14 @@ def test_marks(compressed: Selected) -> None:
     counted = line(drawn, "segments with CE")
     assert counted.y.tolist() == list(range(1, len(every) + 1))
     assert figure(compressed, "marks").lines == []
+    flags = direction.packets.flags.copy()
+    flags[np.flatnonzero(flags & FLAG_SYN)] |= np.array([7, 2]) << 6
+    acks = np.flatnonzero(direction.pure_acks())
+    flags[acks] |= (5 + np.arange(len(acks)) // 4 & 7) << 6
+    counted = replace(direction, packets=replace(direction.packets, flags=flags))
+    (drawn_count,) = figure(replace(compressed, direction=counted), "marks").lines
+    assert drawn_count.name == "CE counted by AccECN's ACKs"
+    assert drawn_count.y.tolist() == [n // 4 for n in range(len(acks))]
 
 
 # The pictures of two captures, from packets with known fates.

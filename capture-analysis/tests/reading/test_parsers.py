@@ -225,6 +225,7 @@ def test_wireless_alike(link_type: int, start: bytes) -> None:
         (built.TIMESTAMPS, 31, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
         (built.TIMESTAMPS + built.SACK, 32, Mark.TIMESTAMPS | Mark.OPTIONS_CUT, (10, 20, 0, 0)),
         (built.SACK + built.MPTCP, 60, Mark.SACK | Mark.MPTCP, (0, 0, 5, 9)),
+        *((option, 60, Mark.ACCECN, (0, 0, 0, 0)) for option in built.ACCECN),
         (b"\1\1\5\x12" + bytes(7) + b"\1" + bytes(8), 60, Mark.SACK, (0, 0, 0, 1)),
         (b"\0\1\x08\x0a" + bytes(8), 60, 0, (0, 0, 0, 0)),
         (b"\x08\x08" + bytes(6), 60, 0, (0, 0, 0, 0)),
@@ -240,7 +241,7 @@ def test_whole_options_in_header_count(
     """An option counts if it is complete, captured and within the header."""
     packets, _ = parse(built.pcap([ethernet(ipv4(tcp(options)))[: 34 + kept]]))
     row = (packets.ts_value, packets.ts_echo, packets.sack_left, packets.sack_right)
-    assert packets.marks[0] & ~np.uint8(Mark.LENGTH_BEYOND) == marks
+    assert packets.marks[0] & ~np.uint16(Mark.LENGTH_BEYOND) == marks
     assert tuple(int(column[0]) for column in row) == values
 
 

@@ -8,6 +8,7 @@ TIMESTAMPS = b"\1\1\x08\x0a" + struct.pack(">II", 10, 20)
 SYN_OPTIONS = b"\2\4\5\xb4\1\3\3\7"  # MSS 1460, window scale 7
 SACK = b"\1\1\5\x0a" + struct.pack(">II", 5, 9)
 MPTCP = b"\x1e\4\0\0"
+ACCECN = b"\xac\x0b" + bytes(9), b"\xae\5\0\0\1"
 
 SYN, ACK = 0x02, 0x10
 
@@ -178,6 +179,7 @@ def conversation() -> list[bytes]:
         ethernet(ipv4(tcp(SYN_OPTIONS, SYN | ACK, **answer), source=2, destination=1)),
         ethernet(ipv4()),
         ethernet(ipv4(tcp(SACK + MPTCP))),
+        *(ethernet(ipv4(tcp(option))) for option in ACCECN),
         ethernet(ipv4(tcp(b"\2\xff"))),
         ethernet(ipv4(tcp(SYN_OPTIONS, SYN, seq=99))),
         ethernet(ipv4(total=0)),

@@ -156,6 +156,7 @@ def end_differences(case: Case) -> Iterator[str]:
             Mark.TIMESTAMPS: row["ts_echo"] != "",
             Mark.SACK: row["sack_right"] != "",
             Mark.MPTCP: row["mptcp"] != "",
+            Mark.ACCECN: row["accecn"] != "",
             Mark.FIRST_FRAGMENT: row.number("ip_more") or row.number("ipv6_more"),
         }
         if case.marked(n, Mark.OPTIONS_CUT):  # tshark reads what is left of the last one

@@ -54,6 +54,7 @@ FIELDS = {
     "sack_left": "tcp.options.sack_le",
     "sack_right": "tcp.options.sack_re",
     "mptcp": "tcp.options.mptcp.subtype",
+    "accecn": "tcp.options.acc_ecn",
     "ack_rtt": "tcp.analysis.ack_rtt",
     "protocols": "frame.protocols",
 }

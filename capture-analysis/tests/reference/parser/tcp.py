@@ -11,6 +11,7 @@ from reference.parser.frames import Bytes, Cursor, Fate, headers_at
 from reference.parser.limits import MOST_WINDOW_SCALE
 
 _END, _NOP, _MSS, _WINDOW_SCALE, _SACK, _TIMESTAMPS, _MPTCP = 0, 1, 2, 3, 5, 8, 30
+_ACCECN = 172, 174
 _FLAGS = 0x1FF
 _LEAST_OPTION_BYTES = 2  # kind and length
 
@@ -147,3 +148,4 @@ def _take(data: Bytes, options: Options, rows: IntArray, at: IntArray) -> None:
     which, one = values((kind == _WINDOW_SCALE) & (length == 3), _UINT8)
     options.window_scale[which] = np.minimum(one["value"], MOST_WINDOW_SCALE)
     options.marks[rows[kind == _MPTCP]] |= np.uint8(Mark.MPTCP)
+    options.marks[rows[np.isin(kind, _ACCECN)]] |= np.uint16(Mark.ACCECN)
