@@ -40,6 +40,7 @@ COMMANDS = (
     "sweep",
     "papers",
     "score",
+    "class",
     "packetdrill",
     "report",
     "figures",

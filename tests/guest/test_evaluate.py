@@ -71,6 +71,28 @@ def test_a_finding_on_linux_is_as_kept() -> None:
     assert answer["sound"]
 
 
+def test_a_class_of_three(tmp_path: Path) -> None:
+    """A control has marks beside the suite's, one that does not build has the compiler's words."""
+    base = {**LINUX, "duration_s": 1, "warm_up_s": 0}
+    base["matrix"] = {"control": {"set": ["flows.one.congestion"]}}
+    goodput = {"metric": "goodput.one", "better": "more"}
+    row = {"asks": "Is it quick?", "source": "the lab", "shows": [goodput]}
+    suite = {"schema": 2, "title": "A lab", "columns": ["reno"], "base": base, "rows": {"a": row}}
+    (tmp_path / "lab.yml").write_text(json.dumps(suite))
+    (tmp_path / "in").mkdir()
+    for name, source in {"good.c": AIMD, "bad.c": f"{AIMD}}}"}.items():
+        (tmp_path / "in" / name).write_text(source)
+    words = ("in", "--suite", "lab.yml", "--results", "r", "--longest", "600", "--workers", "2")
+    done = twoway("class", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, first, second = done.stdout.splitlines()
+    assert first.split()[:2] == ["1.", "good"]
+    assert float(first.split()[2]) > 90
+    assert second.split("  ")[-1].startswith("your C file does not compile: own_modules: tcp_eval")
+    found = json.loads((tmp_path / "r/class/lab/gradescope/bad.json").read_text())
+    assert "error: expected" in found["output"]
+
+
 @pytest.mark.long
 def test_the_script_of_the_guide_searches(tmp_path: Path) -> None:
     """The guide's script runs beside its control alone, and Reno scores as in the guide."""

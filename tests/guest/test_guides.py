@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from pictures import ASSETS, all_run_pictures, readme_experiment
-from support.guides import copy_listings
+from support.guides import copy_listings, listing
 from support.running import ROOT, carry_out_points, measure, metrics, run_small
 from support.warm_command import twoway
 
@@ -184,3 +184,30 @@ def test_the_guide_answers_what_it_prints(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     guide = ANSWERS.read_text("utf-8")
     assert f"```text\n{ran.stdout}```" in guide
+
+
+# The three labs for a class, as a student carries them out.
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lab", ["1", "2", "3"])
+def test_a_lab_works_as_written(tmp_path: Path, lab: str) -> None:
+    """Each command of a lab ends well, and a table that the lab shows is printed."""
+    guide, suite = ROOT / f"docs/guides/lab-{lab}.md", f"lab{lab}.yml"
+    copy_listings(guide.name, tmp_path, suite)
+    (tmp_path / "try").mkdir()
+    if lab == "3":
+        (tmp_path / "try/4711.c").write_text(listing("own-control.md", "tcp_aimd.c"))
+    else:
+        copy_listings(guide.name, tmp_path / "try", "4711.yml")
+    printed = ""
+    for line in re.findall(r"^\$ twoway (.*)$", guide.read_text("utf-8"), re.MULTILINE):
+        done = twoway(*line.split(), cwd=tmp_path)
+        assert done.returncode == line.startswith("compare"), done.stderr
+        printed += done.stdout
+    tables = re.findall(r"```text\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    assert tables
+    lines = [line.rstrip() for line in printed.splitlines()]
+    assert [
+        row for table in tables for row in table.splitlines() if row.rstrip() not in lines
+    ] == []

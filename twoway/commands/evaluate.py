@@ -5,22 +5,14 @@ import json
 import sys
 from io import TextIOWrapper
 
-from twoway.commands.options import KERNEL, WORKERS, add_options
+from twoway.commands.options import KERNEL, LONGEST, WORKERS, add_options
 
 HELP = "answer requests of a program: a JSON object a line on stdin, an answer a line on stdout"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `evaluate` to its parser."""
-    parser.add_argument(
-        "--longest",
-        type=_seconds,
-        default=60.0,
-        metavar="SECONDS",
-        help="wall time of one request, its compiler included; then its answer is an error "
-        "(default: %(default)g)",
-    )
-    add_options(parser, WORKERS, KERNEL)
+    add_options(parser, LONGEST, WORKERS, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,13 +27,3 @@ def run(args: argparse.Namespace) -> int:
     for answer in evaluate(sys.stdin, backend, count=args.workers, longest_s=args.longest):
         print(json.dumps(answer), flush=True)
     return GOOD
-
-
-def _seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0
-    if not 0 < found <= 86_400:
-        raise argparse.ArgumentTypeError(f'must be from 0 to 86400 s, got "{text}"')
-    return found

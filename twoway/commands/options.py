@@ -17,6 +17,17 @@ DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
 
 
+def seconds(text: str) -> float:
+    """Read a wall time of the command line."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0
+    if not 0 < found <= 86_400:
+        raise argparse.ArgumentTypeError(f'must be from 0 to 86400 s, got "{text}"')
+    return found
+
+
 def at_least_one(text: str) -> int:
     """Read a whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
@@ -99,6 +110,16 @@ WORKERS: Option = (
     },
 )
 
+LONGEST: Option = (
+    "--longest",
+    {
+        "type": seconds,
+        "default": 60.0,
+        "metavar": "SECONDS",
+        "help": "wall time of one request, its compiler included; then its answer is an error "
+        "(default: %(default)g)",
+    },
+)
 SCHEDULER: Option = (
     "--scheduler",
     {

@@ -1,5 +1,6 @@
 """A suite for reports: its situations, and the metrics shown for each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,12 @@ class Shown(Model):
         description="which values are better: more, less, or those nearer to a number, such as "
         "the fair share of the line's payload"
     )
+
+    def best(self, values: Sequence[float]) -> float:
+        """Return the best of some values, or the number that they should be near to."""
+        if not isinstance(self.better, str):
+            return self.better
+        return max(values) if self.better == "more" else min(values)
 
 
 class Row(Model):
@@ -63,6 +70,19 @@ class HarmRows(Model):
     )
 
 
+class Exercise(Model):
+    """For `twoway class`: values of each student, and fields that students may set."""
+
+    draws: list[Name] = Field(
+        default=[],
+        description="axes of the rows; each student has one value of each, by the student's number",
+    )
+    sets: list[str] = Field(
+        default=[],
+        description="fields that a student's file may set, by the paths that an axis has",
+    )
+
+
 class Suite(Model):
     """Situations that congestion controls are tried in: `suites/<name>.yml`."""
 
@@ -78,6 +98,9 @@ class Suite(Model):
         "controls of the flows under test",
     )
     harm: HarmRows | None = Field(default=None, description="the rows for the matrix of harm")
+    exercise: Exercise | None = Field(
+        default=None, description="for a class: what students have of their own, and may change"
+    )
     absent: Words | None = Field(
         default=None, description="what the suite does not try, and why, as sentences"
     )

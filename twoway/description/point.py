@@ -61,7 +61,7 @@ from twoway.messages import suggest
 from twoway.paths import experiment_files, shown_path
 
 # Names with another meaning in the results folder.
-_RESERVED_IDS = ("latest", "calibration", "papers", "score")
+_RESERVED_IDS = ("latest", "calibration", "papers", "score", "class")
 # The only point of an experiment without a matrix.
 WHOLE: AxisValues = {}
 # Fields that name hosts.

@@ -18,7 +18,7 @@ from pydantic import Field
 from twoway.contract.judge import Verdict
 from twoway.contract.model import Document, Record
 from twoway.contract.statements import in_words, label
-from twoway.contract.suite import AXIS, Better, HarmRows, ReadSuite, Row
+from twoway.contract.suite import AXIS, Better, HarmRows, ReadSuite, Row, Shown
 from twoway.contract.verdicts import fails
 from twoway.errors import UsageError
 from twoway.manifest import SEED
@@ -101,11 +101,7 @@ class Line(Record):
         }
         if not sound:
             return self
-        best = (
-            self.better
-            if not isinstance(self.better, str)
-            else min(sound.values(), key=self.distance)
-        )
+        best = Shown(metric=self.metric, better=self.better).best([*sound.values()])
         found = {
             control: self.cells[control].model_copy(
                 update={"standing": compare_with_best(value, best, self.better, self.worst)}
@@ -352,10 +348,16 @@ def _cell(metric: str, results: Sequence[Result], why: str) -> Cell:
 
 def _worst(metric: str, results: Sequence[Result]) -> float:
     """Return the value of a metric that is as bad as possible where more is better."""
-    if metric not in _JAIN or not results:
+    if not results:
         return 0
     manifest = results[0].manifest
-    return 1 / (len(manifest.connections) + sum(bool(each.udp_port) for each in manifest.programs))
+    senders = sum(bool(each.udp_port) for each in manifest.programs)
+    return worst_of(metric, len(manifest.connections) + senders)
+
+
+def worst_of(metric: str, flows: int) -> float:
+    """Return the value of a metric of some flows that is as bad as possible: 0, or Jain's least."""
+    return 1 / flows if metric in _JAIN and flows else 0
 
 
 def compare_with_best(
@@ -369,13 +371,17 @@ def compare_with_best(
         better: which values are better.
         worst: the value that is as bad as possible, unless less is better.
     """
-    if value == best:
-        return "near"
-    if better == "less":
-        share = best / value if value else 0
-    else:
-        share = 1 - abs(value - best) / (best - worst) if best > worst else 0
+    share = goodness(value, best, better, worst)
     return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
+
+
+def goodness(value: float, best: float, better: Better, worst: float = 0) -> float:
+    """Compute a number's share of the best, at most 1; arguments as for `standing`."""
+    if value == best:
+        return 1
+    if better == "less":
+        return best / value if value else 0
+    return 1 - abs(value - best) / (best - worst) if best > worst else 0
 
 
 def csv_table(card: Card) -> str:
