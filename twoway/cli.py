@@ -40,7 +40,7 @@ COMMANDS = (
     "sweep",
     "papers",
     "score",
-    "class",
+    "patch",
     "packetdrill",
     "report",
     "figures",

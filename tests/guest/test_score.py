@@ -226,3 +226,26 @@ def test_what_does_not_compile_stops_the_suite(tmp_path: Path, scored: Path) -> 
     assert "own_modules: tcp_bad does not build for" in done.stderr
     assert "kept" not in done.stderr
     assert (scored / "results/score/small/card.json").read_bytes() == before
+
+
+_BETA = """--- a/net/ipv4/tcp_cubic.c
++++ b/net/ipv4/tcp_cubic.c
+@@ -50,1 +50,1 @@
+-static int beta __read_mostly = 717;\t/* = 717/1024 (BICTCP_BETA_SCALE) */
++static int beta __read_mostly = 512;\t/* = 512/1024 (BICTCP_BETA_SCALE) */
+"""
+
+
+@pytest.mark.long
+def test_a_patch_of_cubic_changes_its_cells(tmp_path: Path) -> None:
+    """With a patch of CUBIC the mail has cells of CUBIC, and none of Reno."""
+    suite = {"schema": 2, "title": "Small", "columns": ["reno", "cubic"]}
+    rows = {"base": {**EXPERIMENT, "duration_s": 10}, "rows": {"alone": ROW}}
+    (tmp_path / "small.yml").write_text(yaml.safe_dump({**suite, **rows}))
+    (tmp_path / "beta.diff").write_text(_BETA)
+    words = ("--suite", tmp_path / "small.yml", "--results", tmp_path, "--seeds", 2)
+    done = twoway("patch", tmp_path / "beta.diff", *words)
+    assert done.returncode == 0, done.stderr
+    assert "cubic: " in done.stdout
+    assert "reno: " not in done.stdout
+    assert (tmp_path / "patch/small/mail.txt").read_text() == done.stdout

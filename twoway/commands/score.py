@@ -61,29 +61,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run a suite for controls, and write their card."""
     from twoway.backends.registry import find_backend
-    from twoway.contract.verdicts import BAD, GOOD
-    from twoway.description.suite import control_of, load_suite
     from twoway.report.card import card_table, printed_table
     from twoway.report.card_comparing import comparison_table
 
-    suite = load_suite(args.suite)
-    _refuse_unknown_metrics(suite)
-    asked = dict(control_of(name) for name in args.controls)
-    _refuse_missing_programs(asked)
-    others = {name: module for name, module in asked.items() if name not in suite.said.columns}
+    suite, others = read_columns(args)
     columns = (*others, *suite.said.columns)
     into = results_folder(args) / "score" / suite.name
     find_backend(args.backend, args.kernel)
     outcomes: list[Outcome] = []
     against = None
     if args.against and _is_kernel(args.against):
-        there = argparse.Namespace(**{**vars(args), "kernel": args.against})
-        before, outcomes = _card(there, suite, others, into / "against")
+        before, outcomes = card_on(args.against, args, suite, others, into / "against")
         against = _beside(before)
     elif args.against:
         against = _against(args.against, columns)
-    card, here = _card(args, suite, others, into)
-    outcomes += here
+    card, here = card_on(args.kernel, args, suite, others, into)
     chown_like_parent(args.results / "score")
     if args.json:
         print(card.json_text())
@@ -92,22 +84,48 @@ def run(args: argparse.Namespace) -> int:
         if against:
             print(*comparison_table(against(card)), sep="\n")
     say(card.runs_in_words, markup=False)
-    for each in outcomes:
-        if not each.good:
-            say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
-    say(f"report: {shorten_path(into / 'index.html')}", markup=False)
-    return GOOD if all(each.good for each in outcomes) else BAD
+    ended = say_failed([*outcomes, *here])
+    say(f"report: {shown(into / 'index.html')}", markup=False)
+    return ended
 
 
-def _card(
+def read_columns(
+    args: argparse.Namespace,
+) -> "tuple[LoadedSuite, Mapping[str, OwnModule | None]]":
+    """Read the suite, and the controls that it does not list, with their modules.
+
+    Raises: UsageError if there is no such suite, metric, control or program.
+    """
+    from twoway.description.suite import control_of, load_suite
+
+    suite = load_suite(args.suite)
+    _refuse_unknown_metrics(suite)
+    asked = dict(control_of(name) for name in args.controls)
+    _refuse_missing_programs(asked)
+    return suite, {n: module for n, module in asked.items() if n not in suite.said.columns}
+
+
+def say_failed(outcomes: "Iterable[Outcome]") -> int:
+    """Say which runs failed; return the exit code."""
+    from twoway.contract.verdicts import BAD, GOOD
+
+    failed = [each for each in outcomes if not each.good]
+    for each in failed:
+        say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
+    return BAD if failed else GOOD
+
+
+def card_on(
+    kernel: str | None,
     args: argparse.Namespace,
     suite: "LoadedSuite",
     others: "Mapping[str, OwnModule | None]",
     into: Path,
 ) -> "tuple[Card, list[Outcome]]":
-    """Run a suite on the kernel that is asked for, and write the card with its page.
+    """Run a suite on a kernel, and write the card with its page.
 
     Args:
+        kernel: the kernel's name; None for the backend's own.
         args: the command line.
         suite: the suite.
         others: the controls that the suite does not list, with their modules.
@@ -119,6 +137,7 @@ def _card(
     from twoway.report.results import read_results
     from twoway.runs.clean import Room
 
+    args = argparse.Namespace(**{**vars(args), "kernel": kernel})
     columns = (*others, *suite.said.columns)
     # those of the suite's columns, and of each other control
     loaded = [_points(suite.experiments, args)]

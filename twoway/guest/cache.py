@@ -16,12 +16,14 @@ from twoway.contract.files import open_lock
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.kernel import BuildError, call, compile_kernel, kernel_key, make_kernel, recipe_of
+from twoway.guest.patched import build_patched
 from twoway.guest.programs import build_guest_programs, programs_key, seal
 from twoway.guest.seals import BrokenBuildError, digests_of, read_facts, refuse_changed
 from twoway.guest.source import (
     Choice,
     Flavour,
     KernelSource,
+    Patched,
     fetched_source,
     flavour_of,
     kernel_source,
@@ -106,6 +108,8 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     if choice == "newest":
         steps.begin("newest kernel: fetch its source")
         call([str(VM / "fetch-newest-source")])
+    if isinstance(choice, Patched):
+        build_guest(steps, choice.base)
     source, flavour = kernel_source(choice), flavour_of(choice)
     if source.path is None:
         raise BuildError(
@@ -116,7 +120,7 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
         _remove_broken(choice)
         kernel = cache() / "kernel" / kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
-            _build_kernel(source, kernel, steps, flavour)
+            _build_kernel(source, kernel, steps, choice)
         programs = cache() / "programs" / programs_key(source, flavour)
         if not programs.is_dir():
             build_guest_programs(programs, kernel / "build", flavour, steps)
@@ -185,9 +189,13 @@ def lock_if_free(name: str) -> Iterator[bool]:
             yield True
 
 
-def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
+def _build_kernel(source: KernelSource, folder: Path, steps: Steps, choice: Choice) -> None:
     """Build user-mode Linux's kernel; guest.json is written last and marks it as complete."""
-    compile_kernel(source, folder, recipe_of(flavour), steps)
+    recipe = recipe_of(flavour_of(choice))
+    if isinstance(choice, Patched):
+        build_patched(kernel_folder(choice.base), choice.patch, folder, recipe, steps)
+    else:
+        compile_kernel(source, folder, recipe, steps)
     digests = digests_of([folder / "build/linux"])
     facts = _told_by(folder / "build") | {"source": source.identity, "digests": digests}
     write_json(folder / "guest.json", facts)

@@ -76,6 +76,12 @@ _LEFT_OUT = (
 class BuildError(TwowayError):
     """The guest could not be built."""
 
+    @property
+    def reason(self) -> str:
+        """The most informative line: a compiler's, if there is one."""
+        lines = str(self).splitlines()
+        return next((line for line in lines if "error:" in line), lines[0])
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -3,20 +3,39 @@
 import hashlib
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from twoway.errors import UsageError
-from twoway.guest.seals import read_facts
+from twoway.guest.seals import content_hash, read_facts
 from twoway.paths import PACKAGED, cache
 
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream; "wide" has more of
 # Linux's network, for what an experiment sets up by commands.
 Flavour = Literal["guest", "sanitized", "newest", "wide"]
-# The source of a guest: a flavour, or an unpacked tree.
-Choice = Flavour | Path
+
+
+@dataclass(frozen=True)
+class Patched:
+    """A kernel with a patch of the user's on top.
+
+    Attributes:
+        base: the kernel without it.
+        patch: a file of messages with diffs, or of a diff alone.
+    """
+
+    base: "Choice"
+    patch: Path
+
+    def __str__(self) -> str:
+        """Return the name by which `--kernel` takes it."""
+        return f"{self.base}+{self.patch}"
+
+
+# The source of a guest: a flavour, an unpacked tree, or either with a patch.
+Choice = Flavour | Path | Patched
 
 # Flavours by the names of kernels; without a name it is the first.
 NAMED: dict[str | None, Flavour] = {
@@ -59,12 +78,16 @@ def kernel_named(name: str | None) -> Choice:
     if name in NAMED:
         return NAMED[name]
     path = Path(str(name)).expanduser()
-    if not path.is_dir():
-        raise UsageError(
-            "kernel: must be guest, wide, newest or the folder of an unpacked source, "
-            f"got {name:.80}"
-        )
-    return path.resolve()
+    if path.is_dir():
+        return path.resolve()
+    for plus in re.finditer(r"(?<=.)\+", str(name)):
+        patch = Path(plus.string[plus.end() :]).expanduser()
+        if patch.is_file():
+            return Patched(kernel_named(plus.string[: plus.start()]), patch.resolve())
+    raise UsageError(
+        f"kernel: must be guest, wide, newest or the folder of an unpacked source, got {name:.80}",
+        "KERNEL+FILE is one of these with a patch",
+    )
 
 
 def flavour_of(choice: Choice) -> Flavour:
@@ -72,6 +95,8 @@ def flavour_of(choice: Choice) -> Flavour:
 
     Raises: UsageError if a folder is no kernel tree, or too old.
     """
+    if isinstance(choice, Patched):
+        return flavour_of(choice.base)
     if not isinstance(choice, Path):
         return choice
     return "newest" if version_of(choice) >= _FIRST_NEWEST else "guest"
@@ -86,6 +111,10 @@ def kernel_source(choice: Choice = "guest") -> KernelSource:
 
     Raises: UsageError if there is no source, or only one that is too old.
     """
+    if isinstance(choice, Patched):
+        base = kernel_source(choice.base)
+        identity = f"{base.identity} + {content_hash(choice.patch.read_bytes())}"
+        return replace(base, identity=identity)
     if isinstance(choice, Path):
         return _tree(choice)
     if choice == "newest":
@@ -93,6 +122,10 @@ def kernel_source(choice: Choice = "guest") -> KernelSource:
         if fetched is None:
             raise UsageError("no newest kernel source", "`twoway build --kernel newest` fetches it")
         return _tarball(fetched)
+    return _distribution_source()
+
+
+def _distribution_source() -> KernelSource:
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
         return _tree(Path(chosen).resolve())

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from twoway.contract.model import Document, Record
 from twoway.errors import UsageError
-from twoway.report.card import Card, Line
+from twoway.report.card import Card, Cell, Line
 from twoway.report.flow_table import align_columns
 
 # Rows that are printed; --json has all.
@@ -31,12 +31,15 @@ class CellPair(Record):
     better: Literal["first", "second"] | None = Field(
         description="which number is better; null if one is missing or both are equally good"
     )
+    beyond_chance: bool = Field(
+        description="no run of one card has a number in the range of the other's runs"
+    )
 
 
 class CardComparison(Document):
     """The cells in which two cards of a suite differ."""
 
-    schema_: Literal[1] = Field(default=1, description="version of this format: 1")
+    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
     suite: str = Field(description="the suite's name")
     same_files: bool = Field(description="both cards are of the same files of the suite")
     kernels: tuple[tuple[str, ...], tuple[str, ...]] = Field(
@@ -102,7 +105,8 @@ def _columns_alone(card: Card, other: Card) -> tuple[str, ...]:
 
 
 def _pair(here: Line, other: Line, control: str, beside: str) -> CellPair:
-    a, b = here.cells[control].value, other.cells[beside].value
+    one, two = here.cells[control], other.cells[beside]
+    a, b = one.value, two.value
     better: Literal["first", "second"] | None = None
     if a is not None and b is not None:
         distances = here.distance(a), here.distance(b)
@@ -116,7 +120,13 @@ def _pair(here: Line, other: Line, control: str, beside: str) -> CellPair:
         first=a,
         second=b,
         better=better,
+        beyond_chance=_apart(one, two) or _apart(two, one),
     )
+
+
+def _apart(low: Cell, high: Cell) -> bool:
+    """Tell whether all runs of one cell are below all of another, or one has no number."""
+    return low.most is None or high.least is None or low.most < high.least
 
 
 def comparison_table(found: CardComparison) -> list[str]:

@@ -1,5 +1,6 @@
 """Chosen rows of a card as text to hand on: LaTeX, Markdown, and plain ASCII for mail."""
 
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -8,6 +9,7 @@ from capture_analysis.pages.page_template import number
 
 from twoway.errors import UsageError
 from twoway.report.card import Card, Cell, Line
+from twoway.report.card_comparing import compare_cards
 from twoway.report.paper_text import latex, latex_table, markdown_table
 
 # The width of a line of mail, as on the kernel's lists.
@@ -92,9 +94,61 @@ def _mail(card: Card, lines: Sequence[Line]) -> str:
             # NUL keeps a control and its number on one line.
             cells = (f"{c}\0{_shown(line.cells[c])}" for c in card.columns)
             text.append(f"    {'; '.join(cells)}")
+    return _folded(text)
+
+
+def _folded(text: Sequence[str], indent: str = "    ") -> str:
+    """Fold lines for mail; a NUL becomes a space at which no line ends."""
     plain = (each.encode("ascii", "replace").decode() for each in text)
-    wrapped = (textwrap.fill(each, _MAIL_COLUMNS, subsequent_indent="    ") for each in plain)
+    wrapped = (
+        textwrap.fill(each, _MAIL_COLUMNS, subsequent_indent=indent, break_on_hyphens=False)
+        for each in plain
+    )
     return "\n".join(wrapped).replace("\0", " ") + "\n"
+
+
+def change_mail(before: Card, after: Card, title: str, last: Sequence[str]) -> str:
+    """Write a mail on what a patch changes: the cells that differ beyond chance.
+
+    Args:
+        before: the card without it.
+        after: the card with it, of the same suite.
+        title: the patch's subject.
+        last: lines for the end, such as the command that repeats the runs.
+    """
+    found = compare_cards(before, after)
+    cells = [each for each in found.cells if each.beyond_chance]
+    was, now = ({(x.row, x.at, x.metric): x for x in card.lines} for card in (before, after))
+    runs, chance = after.repetitions, math.comb(2 * after.repetitions, after.repetitions) // 2
+    kernels = f"Linux {', '.join(before.kernels)} before, {', '.join(after.kernels)} after"
+    counts = (
+        f"{len(cells)} of {len(found.cells) + found.common_cells} cells change beyond chance, "
+        f"{len(found.cells) - len(cells)} more within it."
+    )
+    means = (
+        f"A cell has the median of {runs} runs with other seeds, the least and the most. It is "
+        "listed if no run after the change is in the range of those before; of cells whose runs "
+        f"differ by their seeds alone one in {chance} would be."
+    )
+    alone = "A cell is of one run, so that chance may decide it; --seeds 5 excludes chance."
+    text = [
+        f"On: {title}",
+        "",
+        f"Suite {after.suite}: {after.title}. {kernels}.",
+        counts,
+        means if runs > 1 else alone,
+    ]
+    for (row, at), group in groupby(cells, lambda each: (each.row, each.at)):
+        text += ["", f"{row.removeprefix(f'{after.suite}-')} {at}".strip()]
+        for metric, of_metric in groupby(group, lambda each: each.metric):
+            place = row, at, metric
+            text.append(f"  {_metric(now[place])} ({now[place].aim} is better)")
+            for each in of_metric:
+                values = [_shown(cards[place].cells[each.control]) for cards in (was, now)]
+                verdict = {"first": ", worse", "second": ", better", None: ""}[each.better]
+                shown = f"{each.control}: {' -> '.join(values)}{verdict}"
+                text.append(f"    {shown}")
+    return _folded([*text, "", *last], indent="")
 
 
 FORMS: Mapping[str, Callable[[Card, Sequence[Line]], str]] = {

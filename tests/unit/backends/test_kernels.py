@@ -9,7 +9,7 @@ from support.warm_command import twoway
 
 from twoway.backends.registry import find_backend, kinds
 from twoway.errors import UsageError
-from twoway.guest.source import flavour_of, kernel_named, kernel_source
+from twoway.guest.source import Patched, flavour_of, kernel_named, kernel_source
 
 
 def _tree(folder: Path, version: str) -> Path:
@@ -19,12 +19,16 @@ def _tree(folder: Path, version: str) -> Path:
 
 
 def test_names_of_kernels(tmp_path: Path) -> None:
-    """A kernel's name is `guest`, `wide`, `newest` or a folder; any other name is refused."""
+    """A kernel's name is `guest`, `wide`, `newest`, a folder, or one of these with a patch."""
     assert kernel_named(None) == "guest"
     assert all(kernel_named(name) == name for name in ("guest", "wide", "newest"))
     assert kernel_named(str(tmp_path)) == tmp_path
-    with pytest.raises(UsageError, match=r"must be guest, wide, newest or the folder .* got 6\.12"):
-        kernel_named("6.12")
+    patch = tmp_path / "a+b.diff"
+    patch.touch()
+    assert kernel_named(f"wide+{tmp_path}/a+b.diff") == Patched("wide", patch)
+    for name in ("6.12", "guest+gone.diff", f"6.12+{patch}"):
+        with pytest.raises(UsageError, match=r"must be guest, wide, newest or the folder .* got "):
+            kernel_named(name)
 
 
 @pytest.mark.parametrize(

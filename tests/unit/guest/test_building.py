@@ -12,10 +12,13 @@ import pytest
 from support.running import ROOT
 from support.warm_command import twoway
 
-from twoway.guest.kernel import BuildError, check_config, unpack
+from twoway.errors import UsageError
+from twoway.guest.kernel import BuildError, Recipe, check_config, unpack
+from twoway.guest.patched import build_patched, messages_of
 from twoway.guest.seals import contents
 from twoway.guest.source import KernelSource
 from twoway.paths import VM
+from twoway.progress import Steps
 
 # The programs that build the guest.
 
@@ -70,6 +73,59 @@ def test_a_kernel_has_the_options_of_its_fragments(
     with pytest.raises(BuildError) as caught:
         check_config(made, [first, second])
     assert str(caught.value) == f"{second}: this kernel does not accept {refused}"
+
+
+# A patch of the user's on top of a kernel.
+
+DIFF = "--- a/net/a.c\n+++ b/net/a.c\n@@ -1 +1 @@\n-int a = {old};\n+int a = 2; /* = */\n"
+MAIL = """From 1 Mon Sep 17 00:00:00 2001
+Subject: [PATCH 0/1] a cover letter
+
+From nothing to something.
+From 2 Mon Sep 17 00:00:00 2001
+Subject: =?utf-8?q?=5BPATCH_1/1=5D_two?=
+Content-Transfer-Encoding: quoted-printable
+
+"""
+
+
+def _patched(folder: Path, patch: str) -> tuple[Path, Path]:
+    """Build a kernel of one file with a patch."""
+    (folder / "base/source/net").mkdir(parents=True)
+    (folder / "base/source/net/a.c").write_text("int a = 1;\n")
+    (folder / "base/build").mkdir()
+    (folder / "base/build/Makefile").write_text(f"include {folder}/base/source/Makefile\n")
+    (folder / "a.mbox").write_text(patch)
+    recipe = Recipe("guest", "um", "linux", [])
+    build_patched(folder / "base", folder / "a.mbox", folder / "new", recipe, Steps())
+    return folder / "base", folder / "new"
+
+
+def test_a_patch_is_applied_to_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mail's encoding is undone, the kernel beside it stays, and make finds the copy's paths."""
+    monkeypatch.setattr("twoway.guest.patched.make_kernel", lambda *_: None)
+    diff = DIFF.format(old=1).replace("=", "=3D")
+    base, new = _patched(tmp_path, MAIL + diff)
+    assert (base / "source/net/a.c").read_text() == "int a = 1;\n"
+    assert (new / "source/net/a.c").read_text() == "int a = 2; /* = */\n"
+    assert (new / "build/Makefile").read_text() == f"include {new}/source/Makefile\n"
+    assert [each["subject"] for each in messages_of(tmp_path / "a.mbox")] == ["[PATCH 1/1] two"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "sentence"),
+    [
+        (DIFF.format(old=5), r"does not apply to .*source: net/a.c: Hunk #1 FAILED at 1"),
+        (DIFF.format(old=1).replace("a.c", "b.c"), r"does not apply to .*: can't find file"),
+        (DIFF.format(old=1), r"a.mbox: the kernel does not compile with it: make -C"),
+        (MAIL, r"a.mbox: no diff in it"),
+    ],
+)
+def test_a_patch_that_makes_no_kernel(tmp_path: Path, patch: str, sentence: str) -> None:
+    """A patch that does not apply or compile is a sentence, and leaves nothing."""
+    with pytest.raises(UsageError, match=sentence):
+        _patched(tmp_path, patch)
+    assert not (tmp_path / "new").exists()
 
 
 # vm/releases.tsv is the one table of distributions; other lists agree with it.

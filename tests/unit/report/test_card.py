@@ -16,7 +16,7 @@ from twoway.description.suite import load_suite, suite_names
 from twoway.errors import UsageError
 from twoway.report.card import Card, card_table, compare_with_best, printed_table
 from twoway.report.card_harm import harm_tables
-from twoway.report.card_text import card_text
+from twoway.report.card_text import card_text, change_mail
 
 SCORES = ROOT / "docs/results/score"
 KEPT = {name: Card.read(SCORES / f"{name}.json") for name in suite_names()}
@@ -185,6 +185,31 @@ def test_rows_of_a_card_as_text() -> None:
             assert max(map(len, text.splitlines())) <= 72
     with pytest.raises(UsageError, match="--rows: nosuch: no such row"):
         card_text(card, "mail", ["nosuch"])
+
+
+def test_a_mail_has_the_cells_that_changed_beyond_chance() -> None:
+    """A cell is in the mail if the ranges of its runs are apart; one that overlaps is counted."""
+    kept = KEPT["quick"]
+    line = next(each for each in kept.lines if each.metric == "goodput.cubic")
+
+    def card(least: float, most: float) -> Card:
+        runs = {"value": (least + most) / 2, "least": least, "most": most, "runs": ("a", "b")}
+        reno = line.cells["reno"].model_copy(update=runs)
+        row = line.model_copy(update={"cells": {**line.cells, "reno": reno}})
+        lines = tuple(row if each is line else each for each in kept.lines)
+        return kept.model_copy(update={"lines": lines})
+
+    mail = change_mail(
+        card(4, 5), card(6, 7), "[PATCH] caf\N{LATIN SMALL LETTER E WITH ACUTE}", ["x"]
+    )
+    assert "reno: 4.5 (4 to 5) -> 6.5 (6 to 7), worse" in mail
+    assert "\n1 of " in mail
+    assert max(map(len, mail.splitlines())) <= 72
+    assert mail.isascii()
+    mail = change_mail(card(4, 5), card(5, 7), "x", ["x"])
+    assert "reno:" not in mail
+    assert "\n0 of " in mail
+    assert "1 more within" in mail
 
 
 @pytest.mark.parametrize("suite", suite_names())
