@@ -42,6 +42,7 @@ COMMANDS = (
     "score",
     "patch",
     "packetdrill",
+    "selftests",
     "report",
     "figures",
     "export",

@@ -10,7 +10,7 @@ from capture_analysis.reading.capture import read_capture
 from support.running import ROOT, twoway
 
 from twoway.guest.cache import Guest, find_guest
-from twoway.runs.packetdrill import Trial, Verdict, find_binary, find_trials, run_trial
+from twoway.runs.packetdrill import Trial, Verdict, run_trial
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +86,24 @@ def test_the_command_reports_in_three_formats(guest: Guest, drill: Path, tmp_pat
     assert (tmp_path / "packetdrill/hang.pkt.ipv4.pcap").is_file()
 
 
+def test_selftests_are_those_of_the_kernels_source(guest: Guest, tmp_path: Path) -> None:
+    """A collection without scripts is refused; another's scripts run with the same options."""
+    done = twoway("selftests", "net/tcp_ao", "--results", tmp_path)
+    assert done.returncode == 2
+    assert "net/tcp_ao: no scripts of packetdrill in " in done.stderr
+    assert "there are net/netfilter/packetdrill, net/packetdrill" in done.stderr
+    done = twoway("selftests", "net/packetdrill", "--packetdrill", tmp_path, "--results", tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path}: packetdrill cannot be read" in done.stderr
+    assert guest
+
+
 @pytest.mark.long
-def test_the_kernels_own_scripts_pass(guest: Guest) -> None:
+def test_the_kernels_own_scripts_pass(tmp_path: Path) -> None:
     """Each script of the kernel's selftests passes at 4 ms, over IPv4 and IPv6."""
     if not shutil.which("packetdrill"):
         pytest.skip("packetdrill is not on PATH: build it (docs/guides/packetdrill.md)")
-    scripts = guest.kernel.parent.parent / "source/tools/testing/selftests/net/packetdrill"
-    trials = list(find_trials([scripts], ["ipv4", "ipv6"]))
-    found = [run_trial(each, guest, find_binary(None), ()) for each in trials]
-    assert len(found) >= 24
-    assert [each for each in found if each.problem] == []
+    words = ("--variant", "ipv4", "--variant", "ipv6", "--results", tmp_path)
+    done = twoway("selftests", "net/packetdrill", *words)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("\nok ") >= 48

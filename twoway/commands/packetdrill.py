@@ -23,9 +23,14 @@ _MOST_US = 4000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `packetdrill` to its parser."""
+    parser.add_argument("places", nargs="+", type=Path, metavar="FILE|FOLDER", help="scripts, .pkt")
+    add_options_of_scripts(parser)
+
+
+def add_options_of_scripts(parser: argparse.ArgumentParser) -> None:
+    """Add all that is not a place."""
     from twoway.runs.packetdrill import VARIANTS
 
-    parser.add_argument("places", nargs="+", type=Path, metavar="FILE|FOLDER", help="scripts, .pkt")
     parser.add_argument(
         "--packetdrill", type=Path, metavar="FILE", help="the program (default: that on PATH)"
     )
