@@ -107,7 +107,7 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     """
     if choice == "newest":
         steps.begin("newest kernel: fetch its source")
-        call([str(VM / "fetch-newest-source")])
+        call([str(VM / "fetch-source")])
     if isinstance(choice, Patched):
         build_guest(steps, choice.base)
     source, flavour = kernel_source(choice), flavour_of(choice)

@@ -105,9 +105,9 @@ def flavour_of(choice: Choice) -> Flavour:
 def kernel_source(choice: Choice = "guest") -> KernelSource:
     """Find the kernel's source.
 
-    For the flavour "newest" that is the source which `vm/fetch-newest-source` fetched. For the
+    For the flavour "newest" that is the source which `vm/fetch-source` fetched. For the
     others it is $KERNEL_SRC if set, else the source of a guest packaged or deployed here, else the
-    tarball of the distribution's package, the oldest that is new enough.
+    tarball of the distribution's package, the oldest that is new enough, else Debian's 6.12.
 
     Raises: UsageError if there is no source, or only one that is too old.
     """
@@ -133,21 +133,22 @@ def _distribution_source() -> KernelSource:
         deployed = builds / "deployed.json"
         if deployed.is_file():
             return KernelSource(None, read_facts(deployed).get("source", ""), builds)
-    found = []
-    for path in Path("/usr/src").glob("linux-source-*.tar.*"):
-        match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
-        if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
-            found.append(((int(match[1]), int(match[2])), path))
-    if not found:
-        raise UsageError(
-            "no kernel source of 6.12 or newer in /usr/src",
-            "`make setup` installs linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
-        )
-    return _tarball(min(found)[1])
+    for folder in (Path("/usr/src"), cache() / "source-6.12"):
+        found = []
+        for path in folder.glob("linux-source-*.tar.*"):
+            match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
+            if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
+                found.append(((int(match[1]), int(match[2])), path))
+        if found:
+            return _tarball(min(found)[1])
+    raise UsageError(
+        "no kernel source of 6.12 or newer in /usr/src",
+        "`make setup` installs or fetches linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
+    )
 
 
 def fetched_source() -> Path | None:
-    """Return the newest kernel's source, fetched by `vm/fetch-newest-source`."""
+    """Return the newest kernel's source, fetched by `vm/fetch-source`."""
     return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
 
 

@@ -169,18 +169,27 @@ def test_kernels_are_of_these_suites() -> None:
     assert suites <= {suite.removesuffix("-security") for suite in SUITES} | {"sid"}
 
 
-def test_install_packages_names_the_suites() -> None:
-    """If apt knows no kernel source, the error names each release's suite that has one."""
-    program = ROOT / "vm/install-packages"
-    function = re.search(
-        r"^source_suites\(\) \{.*?^\}", program.read_text(), re.DOTALL | re.MULTILINE
-    )
-    assert function is not None
-    script = f"set -eu\n{function[0]}\nsource_suites"
-    said = subprocess.run(
-        ["bash", "-c", script, program], capture_output=True, text=True, check=True
-    )
-    assert said.stdout == ", ".join(f"{row[0]}: {row[1]}" for row in ROWS if row[1] != "-")
+@pytest.mark.parametrize("known", ["", "linux-source-6.1 - old\nlinux-source-6.12 - new"])
+def test_a_system_without_a_kernel_source_gets_debians(tmp_path: Path, known: str) -> None:
+    """Apt installs the oldest source from 6.12 on; if it knows none, Debian's is fetched."""
+    programs = {
+        "apt-get": f'echo "apt-get $*" >> {tmp_path}/said',
+        "fetch-source": f'echo "fetch-source $*" >> {tmp_path}/said',
+        "apt-cache": f"printf '{known}'",
+        "dpkg-query": "printf installed",
+        "id": "echo 0",
+    }
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    program = (ROOT / "vm/install-packages").read_text().replace("/usr/src", str(tmp_path))
+    (tmp_path / "install-packages").write_text(program)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    subprocess.run(["bash", tmp_path / "install-packages", "run"], env=path, check=True)
+    _, install, *fetch = (tmp_path / "said").read_text().splitlines()
+    package = "linux-source-6.12" if known else "debian-archive-keyring"
+    assert install.endswith(f"--no-install-recommends {package}")
+    assert fetch == ([] if known else ["fetch-source 6.12"])
 
 
 # A folder that is no repository of the kernel's source.
