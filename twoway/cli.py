@@ -40,6 +40,7 @@ COMMANDS = (
     "sweep",
     "papers",
     "score",
+    "class",
     "patch",
     "packetdrill",
     "selftests",

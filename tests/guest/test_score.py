@@ -243,7 +243,7 @@ def test_a_patch_of_cubic_changes_its_cells(tmp_path: Path) -> None:
     rows = {"base": {**EXPERIMENT, "duration_s": 10}, "rows": {"alone": ROW}}
     (tmp_path / "small.yml").write_text(yaml.safe_dump({**suite, **rows}))
     (tmp_path / "beta.diff").write_text(_BETA)
-    words = ("--suite", tmp_path / "small.yml", "--results", tmp_path, "--seeds", 2)
+    words = ("--suite", tmp_path / "small.yml", "--results", tmp_path, "--seeds", "2")
     done = twoway("patch", tmp_path / "beta.diff", *words)
     assert done.returncode == 0, done.stderr
     assert "cubic: " in done.stdout

@@ -51,13 +51,21 @@ def backend_for(point: Point, backend: Backend) -> Backend:
     kernel = point.experiment.kernel
     found = find_backend(backend.name, kernel) if kernel else backend
     stacks = (point.experiment.stack, *(each.stack for each in point.experiment.hosts.values()))
-    if versions := {stack.version for stack in stacks} - {""}:
-        release = found.description().kernel.release
-        for version, one in product(sorted(versions), release.split(", ")):  # of several hosts
-            if not re.match(rf"{re.escape(version)}(?![0-9])", one):
-                raise UsageError(
-                    f"{point.id}: stack.preset: linux-{version} needs Linux {version}, and the "
-                    f"backend {found.name} runs {release}",
-                    "`preset: linux` takes the defaults of any kernel; `kernel` names another",
-                )
+    versions = {stack.version for stack in stacks} - {""}
+    accurate = {f"{stack.ecn}" for stack in stacks if ECN_MODES[stack.ecn] > ECN_MODES["accept"]}
+    release = found.description().kernel.release if versions or accurate else ""
+    for mode, one in product(sorted(accurate), release.split(", ")):  # of several hosts
+        if tuple(map(int, re.findall(r"\d+", one)[:2])) < _FIRST_ACCECN:
+            raise UsageError(
+                f"{point.id}: stack.ecn: {mode} needs Linux 6.18 or later, and the backend "
+                f"{found.name} runs {release}",
+                "`kernel: newest` has it",
+            )
+    for version, one in product(sorted(versions), release.split(", ")):
+        if not re.match(rf"{re.escape(version)}(?![0-9])", one):
+            raise UsageError(
+                f"{point.id}: stack.preset: linux-{version} needs Linux {version}, and the "
+                f"backend {found.name} runs {release}",
+                "`preset: linux` takes the defaults of any kernel; `kernel` names another",
+            )
     return found

@@ -12,7 +12,7 @@ from twoway.commands.options import (
     add_options,
     at_least_one,
     results_folder,
-    shown,
+    shorten_path,
 )
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import UsageError
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         print(*class_table(suite, marked), sep="\n")
     page = write_class(suite, marked, into)
     chown_like_parent(into.parent)
-    say(f"report: {shown(page)}", markup=False)
+    say(f"report: {shorten_path(page)}", markup=False)
     return GOOD
 
 

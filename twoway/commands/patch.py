@@ -11,7 +11,7 @@ from twoway.commands.options import (
     WORKERS,
     add_options,
     results_folder,
-    shown,
+    shorten_path,
 )
 from twoway.commands.score import card_on, read_columns, say_failed
 from twoway.contract.writing import chown_like_parent
@@ -80,5 +80,8 @@ def run(args: argparse.Namespace) -> int:
     chown_like_parent(args.results / "patch")
     print(mail, end="")
     ended = say_failed([*first, *second])
-    say(f"mail: {shown(into / 'mail.txt')}; cards: {', '.join(kernels)} beside it", markup=False)
+    say(
+        f"mail: {shorten_path(into / 'mail.txt')}; cards: {', '.join(kernels)} beside it",
+        markup=False,
+    )
     return ended

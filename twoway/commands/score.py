@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             print(*comparison_table(against(card)), sep="\n")
     say(card.runs_in_words, markup=False)
     ended = say_failed([*outcomes, *here])
-    say(f"report: {shown(into / 'index.html')}", markup=False)
+    say(f"report: {shorten_path(into / 'index.html')}", markup=False)
     return ended
 
 

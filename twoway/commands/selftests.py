@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twoway.commands import packetdrill
 from twoway.errors import UsageError
-from twoway.messages import meant
+from twoway.messages import suggest
 
 HELP = "the scripts of packetdrill in a kernel's own source, on that kernel"
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     if args.collection not in known:
         raise UsageError(
             f"{args.collection:.80}: no scripts of packetdrill in {tests}"
-            f"{meant(args.collection, known)}",
+            f"{suggest(args.collection, known)}",
             f"there are {', '.join(known)}; tests of other kinds are not run"
             if known
             else "the guest's source is not there, or too old to have scripts of packetdrill",

@@ -24,7 +24,7 @@ from twoway.contract.statements import label
 from twoway.contract.suite import AXIS
 from twoway.description.draws import source
 from twoway.description.experiment import MOST_SEEDS
-from twoway.description.matrix import Value, point_name, without
+from twoway.description.matrix import Value, drop_axis, point_name
 from twoway.description.point import Point
 from twoway.description.reading import ExperimentSource, document_of, validate_document
 from twoway.description.suite import LoadedSuite
@@ -189,7 +189,7 @@ class _Class:
         request: dict[str, Any] = {
             "id": number,
             "environment": f"{self.file}/{row.removeprefix(f'{self.suite.name}-')}@"
-            + point_name(without(AXIS, job.point.values)),
+            + point_name(drop_axis(AXIS, job.point.values)),
             "control": (job.own.control if job.own else job.who.removeprefix(_COLUMN))
             or self.suite.said.columns[0],
             "seed": job.seed,
@@ -248,7 +248,7 @@ class _Class:
 
 def _at(point: Point) -> str:
     """Return the name of a point without its control."""
-    return f"{point.id.partition('@')[0]}@{point_name(without(AXIS, point.values))}"
+    return f"{point.id.partition('@')[0]}@{point_name(drop_axis(AXIS, point.values))}"
 
 
 def jobs_of(suite: LoadedSuite, hand_ins: Sequence[HandIn], seeds: Sequence[int]) -> list[Job]:

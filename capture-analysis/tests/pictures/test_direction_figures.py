@@ -193,8 +193,8 @@ def test_marks(compressed: Selected) -> None:
     flags[np.flatnonzero(flags & FLAG_SYN)] |= np.array([7, 2]) << 6
     acks = np.flatnonzero(direction.pure_acks())
     flags[acks] |= (5 + np.arange(len(acks)) // 4 & 7) << 6
-    counted = replace(direction, packets=replace(direction.packets, flags=flags))
-    (drawn_count,) = figure(replace(compressed, direction=counted), "marks").lines
+    with_counter = replace(direction, packets=replace(direction.packets, flags=flags))
+    (drawn_count,) = figure(replace(compressed, direction=with_counter), "marks").lines
     assert drawn_count.name == "CE counted by AccECN's ACKs"
     assert drawn_count.y.tolist() == [n // 4 for n in range(len(acks))]
 
