@@ -15,9 +15,13 @@
  *			CLOCK_REALTIME
  *
  *	drop		it is dropped
- *	keep		a full drop-tail queue takes it, beyond its limit
+ *	keep		a full drop-tail queue takes it, beyond its limit; a manager marks it instead
+ *			of dropping it, and it leaves with the bits of ECN that it came with
  *	mark		it gets CE before the queue, if its sender knows ECN
  *	unmark		it leaves with the bits of ECN that it came with
+ *
+ * A manager marks what its sender lets it mark, so the packet has ECT inside, and the manager must
+ * be one that marks; the law by which it drops goes on as if it had dropped.
  *
  * LIMITED is 1 if the qdisc drops what comes when it has sch->limit packets, and only then. The
  * parameter reads as a line for each rule: packets that fitted, packets that had another fate, and
@@ -27,6 +31,7 @@
  * by another qdisc. The module stays until the guest ends.
  */
 
+#include <linux/bitfield.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -38,6 +43,10 @@
 #include "seen.h"
 
 #define MOST_RULES 100
+/* In skb->mark, which nothing else sets here: a rule's number, and the bits of ECN as they came. */
+#define INSIDE	0x77000000
+#define RULE	GENMASK(15, 2)
+#define CAME	GENMASK(1, 0)
 
 static const char * const actions[] = { "drop", "keep", "mark", "unmark" };
 enum action { DROP, KEEP, MARK, UNMARK };
@@ -53,8 +62,6 @@ static struct rule {
 	u32 base;		/* sequence number of the SYN */
 	u64 fitted, acted;
 	u64 first_ns;		/* when it first acted */
-	struct sk_buff *inside;	/* of unmark: what the qdisc has; never followed */
-	u8 ecn;			/* of inside, as it came */
 } rules[MOST_RULES];
 static int count;
 
@@ -121,6 +128,14 @@ static u8 ecn_of(const struct sk_buff *skb)
 	return INET_ECN_NOT_ECT;
 }
 
+static void set_ecn(struct sk_buff *skb, u8 ecn)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, ecn);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, ecn);
+}
+
 static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct hook *hook = hook_of(sch);
@@ -138,9 +153,10 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	}
 	if (rule->action == MARK && ecn_of(skb) != INET_ECN_CE && !full && INET_ECN_set_ce(skb))
 		acts(rule, now);
-	if (rule->action == UNMARK) {
-		rule->inside = skb;
-		rule->ecn = ecn_of(skb);
+	if (rule->action == UNMARK || (rule->action == KEEP && !rule->limited)) {
+		skb->mark = INSIDE | FIELD_PREP(RULE, rule - rules) | ecn_of(skb);
+		if (rule->action == KEEP && ecn_of(skb) == INET_ECN_NOT_ECT)
+			set_ecn(skb, INET_ECN_ECT_0);
 	}
 	if (rule->action == KEEP && full) {
 		acts(rule, now);
@@ -154,20 +170,15 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 static struct sk_buff *dequeue(struct Qdisc *sch)
 {
 	struct sk_buff *skb = hook_of(sch)->dequeue(sch);
-	struct rule *rule;
+	u8 came;
 
-	for (rule = rules; skb && rule < rules + count; rule++) {
-		if (rule->inside != skb)
-			continue;
-		rule->inside = NULL;
-		if (ecn_of(skb) == rule->ecn)
-			continue;
-		acts(rule, ktime_get_real_ns());
-		if (skb->protocol == htons(ETH_P_IP))
-			ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, rule->ecn);
-		else
-			ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, rule->ecn);
-	}
+	if (!skb || (skb->mark & ~(RULE | CAME)) != INSIDE)
+		return skb;
+	came = skb->mark & CAME;
+	if (ecn_of(skb) == INET_ECN_CE && came != INET_ECN_CE)
+		acts(&rules[FIELD_GET(RULE, skb->mark)], ktime_get_real_ns());
+	set_ecn(skb, came);
+	skb->mark = 0;
 	return skb;
 }
 

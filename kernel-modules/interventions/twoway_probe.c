@@ -57,7 +57,7 @@ static struct record {
 	u64 ns;
 	struct seen seen;
 	u8 kind, cause, ca_state;
-	u32 queue;		/* packets in the qdisc, after what happens */
+	u32 queue;		/* packets in the qdisc, after the event */
 	u32 segments;		/* that the packet will be on the wire */
 	char interface[IFNAMSIZ];
 	const char *reason;

@@ -21,6 +21,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.comparing import relative
 from twoway.runs.interventions import refuse_difference
+from twoway.runs.points import load_point
+from twoway.sweeps.events import events_of
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -120,6 +122,28 @@ def test_one_packet_gets_or_loses_a_mark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "forward",
+    [{**CODEL, "ecn": False}, {**LINE, "queue_packets": 200, "loss": {"percent": 1}}],
+    ids=["codel", "loss"],
+)
+def test_an_event_of_a_law_or_of_chance_is_averted(tmp_path: Path, forward: Any) -> None:
+    """CoDel, and a link with random losses, pass on the packet that they would drop first."""
+    document = {**FILLS, "profile": {"directions": {"forward": forward, "reverse": LINE}}}
+    before = _run(tmp_path, document)
+    events, _ = events_of(before, load_point(str(tmp_path / "small.yml")))
+    first = next(event for event in events if event.place)
+    after = _run(tmp_path, document, *first.interventions)
+    view = after.connections["one"]
+    sequence = first.interventions[0]["keep"]["sequence"]
+    arrived = _sequences(after, view.arrived.data())
+    sent = _sequences(after, view.sent.data())
+    assert arrived.count(sequence) == sent.count(sequence) == 1
+    assert not _marked(after)
+    again = _sequences(before, before.connections["one"].sent.data())
+    assert again.count(sequence) == 2
+
+
+@pytest.mark.parametrize(
     ("intervention", "problem"),
     [
         (
@@ -132,7 +156,7 @@ def test_one_packet_gets_or_loses_a_mark(tmp_path: Path) -> None:
         ),
         (
             {"keep": {"flow": "one"}},
-            "interventions.0.keep: the first packet of one: the queue is not full when it comes",
+            "interventions.0.keep: the first packet of one: the queue does not drop it, or drops",
         ),
         (
             {"mark": {"flow": "one"}},
@@ -195,10 +219,37 @@ def test_the_loss_of_the_last_packet_costs_a_probe(tmp_path: Path) -> None:
     assert sentence in (folder / "why.html").read_text()
     assert sentence in (ROOT / "docs/guides/why.md").read_text()
     # The intervention in the page, in a file, makes the same run.
-    asked = [event["intervention"]]
+    asked = event["interventions"]
     anew = carry_out(write_experiment(tmp_path, TAIL | {"interventions": asked}), tmp_path / "r")
     table = twoway("report", anew, "--json").stdout
     assert json.loads(table)["metrics"][METRIC]["value"] == event["value"]
+
+
+# The lost segment is the last of all: no later one shows the gap.
+SILENT = {
+    **TAIL,
+    "stack": {"preset": "linux", "tail_loss_probe": False},
+    "flows": [{**TAIL["flows"][0], "transfer": {"bytes": 13032}}],
+}
+
+
+def test_marks_and_timeouts_are_events(tmp_path: Path) -> None:
+    """A loss names its time-out, and each mark of CoDel can be averted."""
+    analysis = Analysis(carry_out(write_experiment(tmp_path, SILENT), tmp_path / "results"))
+    ((event,), elsewhere) = events_of(analysis, load_point(str(tmp_path / "small.yml")))
+    again_ns = analysis.connections["answer"].sent.data().time_ns[-1]
+    assert event.timeout_s == analysis.run.seconds(again_ns)
+    ends = f"which ends in a time-out at {event.timeout_s:.3f} s"
+    assert event.text == f"forward dropped segment 9 of answer, {ends}"
+    assert not elsewhere
+    other = tmp_path / "marks"
+    other.mkdir()
+    carry_out(write_experiment(other, MARKS), other / "results")
+    done = _ask(other, "--most", "1", "--metric", "queue_mean.forward", "--json")
+    assert done.returncode == 0, done.stderr
+    (event,) = json.loads(done.stdout)["events"]
+    assert event["verb"] == "marked"
+    assert event["effect"] > 0
 
 
 def test_what_cannot_be_asked_has_a_sentence(tmp_path: Path) -> None:

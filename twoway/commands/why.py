@@ -16,7 +16,7 @@ from twoway.commands.options import (
 from twoway.commands.reporting import repeatable_run
 from twoway.messages import say
 
-HELP = "which loss decided a result: one more run for each, without that loss"
+HELP = "which loss or mark decided a result: one more run for each, without it"
 # The most events in the table; the page and --json have all.
 _MOST_LINES = 14
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=at_least_one,
         default=40,
         metavar="N",
-        help="the most events to try: bursts of losses first, then the first loss of each "
+        help="the most events to try: bursts first, then the first event of each "
         "(default: %(default)s)",
     )
     add_options(parser, JSON, RESULTS, WORKERS, KERNEL)

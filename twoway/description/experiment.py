@@ -366,6 +366,11 @@ class Experiment(Model):
         return [self.stack, *(host.stack for host in self.hosts.values())]
 
     @property
+    def has_ecn(self) -> bool:
+        """True if connections may ask for ECN."""
+        return any(each.ecn or "net.ipv4.tcp_ecn" in each.sysctls for each in self.stacks)
+
+    @property
     def repetition(self) -> int:
         """The seed of this repetition; 1 for an experiment that is no repetition."""
         return self.seed if self.seeds else 1

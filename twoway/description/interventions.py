@@ -12,6 +12,8 @@ from twoway.description.stack import RouterSettings
 from twoway.description.sysctls import Sysctls
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
+from twoway.links.element import Delay
+from twoway.links.loss import Loss
 from twoway.messages import suggest
 
 
@@ -54,7 +56,9 @@ class Intervention(Model):
 
     drop: PacketName | None = Field(default=None, description="the queue drops it")
     keep: PacketName | None = Field(
-        default=None, description="a full drop-tail queue takes it, beyond its limit"
+        default=None,
+        description="a full drop-tail queue takes it, beyond its limit; a manager, or a link with "
+        "random losses behind the queue, passes it on instead of dropping it",
     )
     mark: PacketName | None = Field(
         default=None, description="it comes to the queue with a mark of congestion (CE)"
@@ -79,13 +83,11 @@ class Intervention(Model):
         return (action, named) if isinstance(named, PacketName) else None
 
 
-def queue_of(
-    named: PacketName, connections: Mapping[str, Connection], graph: Graph
-) -> PlacedQueue | None:
+def queue_of(named: PacketName, of: "Surroundings") -> PlacedQueue | None:
     """Find the queue of a packet; None if the topology has none of that name."""
-    flow = connections.get(named.flow or "")
+    flow = of.connections.get(named.flow or "")
     wanted = named.queue or (flow.direction if flow else None)
-    return next((queue for queue in graph.placed_queues if queue.name == wanted), None)
+    return next((queue for queue in of.graph.placed_queues if queue.name == wanted), None)
 
 
 def drops_when_full_alone(direction: Direction) -> bool:
@@ -93,10 +95,55 @@ def drops_when_full_alone(direction: Direction) -> bool:
     return direction.manager is None and not direction.elements.has(Channel)
 
 
+def loses_at_random(direction: Direction) -> bool:
+    """Tell whether netem loses packets behind a direction's queue, which it could mark instead."""
+    loss = direction.elements.find(Loss)
+    return loss is not None and not loss.every and not direction.elements.has(Delay)
+
+
+class Place(NamedTuple):
+    """An interface whose root qdisc may drop a packet.
+
+    Attributes:
+        interface: its name.
+        limited: the qdisc is a drop-tail queue.
+        behind: it has the delay and the losses behind the queue.
+    """
+
+    interface: str
+    limited: bool
+    behind: bool = False
+
+
+def places_of(action: str, queue: PlacedQueue, of: "Surroundings") -> list[Place]:
+    """List the places where an intervention on a packet of a queue may happen."""
+    direction = of.directions[queue.direction]
+    found = [Place(queue.interface.name, drops_when_full_alone(direction))]
+    if action == "keep" and loses_at_random(direction) and not of.ecn:
+        found += [Place(each.name, False, True) for each in of.graph.delays[queue.direction]]
+    return found
+
+
+def may_keep(direction: Direction, *, ecn: bool) -> bool:
+    """Tell whether a direction's queue can keep a packet that it would drop.
+
+    A manager marks the packet instead, so it must be one that marks. If flows have ECN (`ecn`), it
+    must mark their packets without the intervention, too.
+    """
+    marks = direction.manager.marks if direction.manager else "never"
+    asked = marks == "asked" and (direction.ecn or not ecn)
+    return drops_when_full_alone(direction) or marks == "always" or asked
+
+
 class Surroundings(NamedTuple):
-    """A run's duration, connections, nodes and links, which interventions may name."""
+    """A run's duration, connections, nodes and links, which interventions may name.
+
+    Attributes:
+        ecn: some flows have ECN.
+    """
 
     duration_s: float
+    ecn: bool
     connections: Mapping[str, Connection]
     graph: Graph
     directions: Mapping[str, Direction]
@@ -107,7 +154,7 @@ def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> It
     for number, each in enumerate(asked):
         if found := each.packet:
             action, named = found
-            problems = [*_place_problems(action, named, of), *_time_problems(action, named, of)]
+            problems = [*_place_problems(action, named, of), *_time_problems(named, of)]
             yield from (f"interventions.{number}.{action}{problem}" for problem in problems)
         elif each.set:
             yield from (f"interventions.{number}.set{p}" for p in _host_problems(each.set, of))
@@ -143,7 +190,7 @@ def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterato
         guess, known = suggest(named.flow, of.connections), ", ".join(of.connections)
         yield f'.flow: no connection "{named.flow}"{guess}; there are {known}'
         return
-    queue = queue_of(named, of.connections, of.graph)
+    queue = queue_of(named, of)
     if queue is None:
         names = ", ".join(q.name for q in of.graph.placed_queues)
         wrong = f'no queue "{named.queue}"; there are' if named.queue else "without a flow, one of"
@@ -156,16 +203,15 @@ def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterato
             yield f".queue: no data of {named.flow} pass {queue.name}, but {', '.join(passed)}"
     elif named.sequence:
         yield f".sequence: needs a flow, got {named.sequence} of any"
-    if action == "keep" and not drops_when_full_alone(of.directions[queue.direction]):
-        yield f".queue: {queue.name} drops by its manager; `keep` is for drop-tail queues"
+    direction = of.directions[queue.direction]
+    if action == "keep" and not may_keep(direction, ecn=of.ecn):
+        yield f".queue: {queue.name} has a manager that cannot mark a packet instead of dropping it"
 
 
-def _time_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:
+def _time_problems(named: PacketName, of: Surroundings) -> Iterator[str]:
     latest, field = named.from_s, "from_s"
     if named.until_s is not None:
         latest, field = named.until_s, "until_s"
-        if action == "unmark":
-            yield f".until_s: `unmark` takes one packet, got {named.until_s:g}"
         if named.packet != 1:
             yield f".packet: not with until_s, got {named.packet}"
         if named.until_s <= named.from_s:

@@ -110,6 +110,13 @@ class Point:
     own_modules: tuple[OwnModule, ...]
     files: Mapping[str, Mapping[str, PlannedFile]]
 
+    @property
+    def surroundings(self) -> Surroundings:
+        """The parts of the experiment that interventions may name."""
+        named = {connection.name: connection for connection in self.connections}
+        chosen, directions = self.experiment, self.profile.directions
+        return Surroundings(chosen.duration_s, chosen.has_ecn, named, self.graph, directions)
+
     def mtu_of(self, interface: Interface) -> int | None:
         """Return the MTU of the link into which an interface sends, if it has its own."""
         for name, queues in self.graph.queues.items():
@@ -326,7 +333,7 @@ def make_point(
     datagrams = make_datagram_flows(where, experiment, graph)
     queues, directions = graph.placed_queues, profile.directions
     named = {connection.name: connection for connection in connections}
-    around = Surroundings(experiment.duration_s, named, graph, directions)
+    around = Surroundings(experiment.duration_s, experiment.has_ecn, named, graph, directions)
     problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
     problems += (
         *intervention_problems(experiment.interventions, around),

@@ -51,6 +51,13 @@ class ActiveQueue(QueueByWord):
         return not self.word.startswith("cake")
 
     @property
+    def marks(self) -> Literal["never", "asked", "always"]:
+        """When it marks a packet of flows with ECN instead of dropping it: if `ecn` asks for it."""
+        if self.word in _ALWAYS_MARKS:
+            return "always"
+        return "asked" if self.word in _MARKS else "never"
+
+    @property
     def cuts_segments(self) -> bool:
         """True for cake, which serves segments one by one."""
         return not self.is_under_htb
@@ -58,9 +65,8 @@ class ActiveQueue(QueueByWord):
     @property
     def why_no_ecn(self) -> str:
         """The reason why the field `ecn` is refused; empty if it is allowed."""
-        if self.word in _ALWAYS_MARKS:
-            return f"{self.word} always marks, without it"
-        return "" if self.word in _MARKS else f"{self.word} marks nothing"
+        said = {"always": "always marks, without it", "never": "marks nothing", "asked": ""}
+        return f"{self.word} {said[self.marks]}" if said[self.marks] else ""
 
     @property
     def has_threshold(self) -> bool:

@@ -8,7 +8,7 @@ The elements themselves say what they do to packets; no reader has to know their
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
@@ -192,6 +192,11 @@ class ManagedQueue(Element):
     def cuts_segments(self) -> bool:
         """True if it cuts a packet of many segments."""
         return False
+
+    @property
+    def marks(self) -> Literal["never", "asked", "always"]:
+        """When it marks a packet of flows with ECN instead of dropping it: if `ecn` asks for it."""
+        return "never"
 
     @property
     def is_under_htb(self) -> bool:

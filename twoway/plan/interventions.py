@@ -1,11 +1,13 @@
 """Steps of interventions: our module for packets, and commands for settings; and of a probe."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.contract.plan import Copy, LoadModule, Plan, TimedCommand
-from twoway.description.interventions import PacketName, drops_when_full_alone, queue_of
+from twoway.description.interventions import PacketName, places_of, queue_of
 from twoway.description.point import Point
+from twoway.links.shaper import Shaper
 from twoway.paths import KERNEL_MODULES
 
 MODULE = "twoway_interventions"
@@ -21,7 +23,7 @@ def packet_interventions(point: Point) -> tuple[LoadModule, ...]:
     named = [found for each in point.experiment.interventions if (found := each.packet)]
     if not named:
         return ()
-    rules = ",".join(_rule(point, action, packet) for action, packet in named)
+    rules = ",".join(rule for action, packet in named for rule in _rules(point, action, packet))
     return (_load(MODULE, {"rules": rules}),)
 
 
@@ -43,23 +45,50 @@ def with_probe(plan: Plan, interfaces: Sequence[str], between_ns: tuple[int, int
     )
 
 
-def _rule(point: Point, action: str, packet: PacketName) -> str:
-    """Write a rule as the module reads it."""
-    flows = {each.name: each for each in point.connections}
-    queue = queue_of(packet, flows, point.graph)
+def _rules(point: Point, action: str, packet: PacketName) -> Iterator[str]:
+    """Write a rule for each place of an intervention, as the module reads it."""
+    around = point.surroundings
+    flow, queue = around.connections.get(packet.flow or ""), queue_of(packet, around)
     assert queue is not None
-    flow = flows.get(packet.flow or "")
-    words = (
-        action,
-        queue.interface.name,
-        int(drops_when_full_alone(point.profile.directions[queue.direction])),
+    named = (
         *((flow.source_port, flow.port) if flow else (0, 0)),
         packet.sequence or 0,
         START_NS + whole_ns(packet.from_s) if packet.from_s else 0,
         START_NS + whole_ns(packet.until_s) if packet.until_s else 0,
         packet.packet,
     )
-    return "/".join(map(str, words))
+    for place in places_of(action, queue, around):
+        yield "/".join(map(str, (action, place.interface, int(place.limited), *named)))
+
+
+def marking(shapers: Sequence[Shaper], point: Point) -> list[Shaper]:
+    """Let the qdiscs mark from which interventions keep packets: nothing else can be marked."""
+    around = point.surroundings
+    kept = [
+        place
+        for each in point.experiment.interventions
+        if each.keep and (queue := queue_of(each.keep, around))
+        for place in places_of("keep", queue, around)
+        if not place.limited
+    ]
+    behind = {place.interface for place in kept if place.behind}
+    managed = {place.interface for place in kept if not place.behind}
+    return [
+        replace(shaper, arguments=(*shaper.arguments, "ecn"))
+        if shaper.interface.name in behind
+        else replace(shaper, inner=tuple(map(_with_ecn, shaper.inner)))
+        if shaper.interface.name in managed
+        else shaper
+        for shaper in shapers
+    ]
+
+
+def _with_ecn(line: str) -> str:
+    """Let a managed queue mark, unless it always does."""
+    words = line.split()
+    if words[:2] != ["qdisc", "add"] or "ecn" in words or "cake" in words or "dualpi2" in words:
+        return line
+    return " ".join([*(word for word in words if word != "noecn"), "ecn"])
 
 
 def outcomes(point: Point) -> tuple[Copy, ...]:

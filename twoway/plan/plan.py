@@ -10,7 +10,12 @@ from twoway.description.congestion import parameters_in_kernel
 from twoway.description.point import Point
 from twoway.plan.buffers import buffers_mib
 from twoway.plan.captures import captures
-from twoway.plan.interventions import outcomes, packet_interventions, setting_changes
+from twoway.plan.interventions import (
+    marking,
+    outcomes,
+    packet_interventions,
+    setting_changes,
+)
 from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
     channel_recorders,
@@ -46,7 +51,7 @@ def build_plan(
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
     found = captures(point, in_kernel=taps)
-    shapers = compile_profile(point.profile, point.graph)
+    shapers = marking(compile_profile(point.profile, point.graph), point)
     return Plan(
         experiment=point.id,
         mode=mode,

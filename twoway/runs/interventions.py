@@ -13,7 +13,7 @@ from zstandard import ZstdDecompressor
 
 from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.network import START_NS, whole_ns
-from twoway.description.interventions import PacketName
+from twoway.description.interventions import PacketName, places_of, queue_of
 from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.manifest import Happened, Intervened
@@ -24,7 +24,7 @@ _OUTCOME = re.compile(r"(\d{1,19}) (\d{1,19}) (\d{1,19})")
 # Why a packet that came has no other fate, by action.
 _MOOT = {
     "drop": "the queue is full when it comes, and drops it itself",
-    "keep": "the queue is not full when it comes, and takes it",
+    "keep": "the queue does not drop it, or drops it for another reason than its law",
     "mark": "it has a mark already, its sender does not know ECN, or the queue drops it",
     "unmark": "the queue does not mark it",
 }
@@ -52,7 +52,7 @@ def intervened(point: Point, folder: Path, original: Path, *, strict: bool = Tru
     for number, each in enumerate(point.experiment.interventions):
         if found := each.packet:
             action, packet = found
-            fitted, acted, first_ns = next(lines, (0, 0, 0))
+            fitted, acted, first_ns = _sum(lines, point, action, packet)
             what = f"interventions.{number}.{action}"
             if acted:
                 text = f"{action} {in_words(packet)}"
@@ -72,6 +72,18 @@ def intervened(point: Point, folder: Path, original: Path, *, strict: bool = Tru
     until_ns = min(each.time_ns for each in happened)
     refuse_difference(original, folder, until_ns)
     return Intervened(original=original.name, equal_until_ns=until_ns, happened=tuple(happened))
+
+
+def _sum(
+    lines: Iterator[tuple[int, int, int]], point: Point, action: str, packet: PacketName
+) -> tuple[int, int, int]:
+    """Add up what became of an intervention at its places: the first counts what came."""
+    queue = queue_of(packet, point.surroundings)
+    assert queue is not None
+    places = places_of(action, queue, point.surroundings)
+    found = [next(lines, (0, 0, 0)) for _ in places]
+    times_ns = [first_ns for _, acted, first_ns in found if acted]
+    return found[0][0], sum(acted for _, acted, _ in found), min(times_ns, default=0)
 
 
 def in_words(packet: PacketName) -> str:

@@ -85,13 +85,13 @@ class Moment:
         kind: ack, send, enqueue, dequeue or drop, as the probe has it.
         flow: the connection; its ports if the experiment does not name it.
         where: the host, or the queue.
-        what: what happens, in words.
+        what: the event in words.
         why: why a segment leaves now, or is dropped.
         seq: number of the packet's first byte; None without data.
         ack: the number that it acknowledges.
         payload: bytes of data.
         again: whether the segment was sent before.
-        queue: packets in the queue, after what happens; None elsewhere.
+        queue: packets in the queue, after the event; None elsewhere.
         socket: the state of the data's sender: cwnd and in_flight in packets, ssthresh,
             state, srtt_ms, rto_ms, window and unsent in bytes, pacing_mbit. It is that before TCP
             looks at an ACK, and that after a segment is sent. None elsewhere.
@@ -119,7 +119,7 @@ class Trace:
         run: the run's folder.
         from_s: start of the interval, after the traffic's start.
         to_s: its end.
-        moments: what happens, in order.
+        moments: the events, in order.
         left_out: number of events that did not fit into the probe's table.
         captures: SHA-256 of each capture, which both runs have.
     """
@@ -133,7 +133,7 @@ class Trace:
 
     @property
     def sentences(self) -> list[str]:
-        """The proof that the probe changed nothing, and what the trace lacks."""
+        """The proof that the probe changed nothing, and the number of events left out."""
         whole = hashlib.sha256("".join(self.captures.values()).encode()).hexdigest()
         count = len(self.captures)
         found = [
@@ -242,7 +242,7 @@ class _Table:
             self._bases |= {ends: first[0], ends[::-1]: first[1]}
 
     def moments(self) -> Iterator[Moment]:
-        """List what happens, in order."""
+        """List the events, in order."""
         names = tuple(self._columns)
         for row in np.column_stack(tuple(self._columns.values())).tolist():
             yield self._moment(dict(zip(names, row, strict=True)))

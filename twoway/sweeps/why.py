@@ -1,33 +1,28 @@
 """Asking a run which event decided a metric: one more run for each event, without that event.
 
-Events are the losses of drop-tail queues: each alone, and those that follow each other within the
-longest round trip together.
+Events are losses of queues, random losses of links, and marks: each alone, those that follow each
+other within the longest round trip together, and those that end in one time-out together.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from capture_analysis.columns import IntArray
-
 from twoway.backends.backend import Backend
-from twoway.contract.network import START_NS
-from twoway.description.interventions import Intervention, drops_when_full_alone
+from twoway.description.interventions import Intervention
 from twoway.description.point import Point
 from twoway.errors import RunError, UsageError
 from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute_one
-from twoway.measure.queue_view import QueueView
 from twoway.messages import suggest
 from twoway.progress import Steps
-from twoway.report.comparing import relative
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
+from twoway.sweeps.events import Event, events_of
 from twoway.sweeps.sweep import Outcome, Work
 from twoway.sweeps.workers import workers
 
@@ -35,55 +30,6 @@ from twoway.sweeps.workers import workers
 _TOGETHER = 2
 # Pairs of a metric's value and an error, as a worker returns them.
 _Tried = tuple[float | None, str]
-# Names of connections, by time and sequence number of lost data.
-_Owners = Mapping[tuple[int, int], str]
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event of a run, and the metric without it.
-
-    Attributes:
-        time_s: its time after the traffic's start.
-        last_s: the time of its last packet.
-        queue: the queue that dropped.
-        packets: number of packets that it dropped.
-        flow: the connection whose data it dropped; None for several, ACKs and datagrams.
-        segment: number of the dropped segment, from 1; None if it is not one of data.
-        burst: number of the burst that it belongs to, or is.
-        place: number of the loss in its burst, from 1; 0 for the burst itself.
-        intervention: the run without it, as in an experiment's file.
-        value: the metric without it; None if it is undefined, or if there is no such run.
-        effect: by how much that is more than the run's own.
-        problem: why there is no such run; empty otherwise.
-    """
-
-    time_s: float
-    last_s: float
-    queue: str
-    packets: int
-    flow: str | None
-    segment: int | None
-    burst: int
-    place: int
-    intervention: Mapping[str, Any]
-    value: float | None = None
-    effect: float | None = None
-    problem: str = ""
-
-    @property
-    def text(self) -> str:
-        """The event in words, without its time."""
-        of = f" of {self.flow}" if self.flow else ""
-        if self.packets > 1:
-            return f"{self.queue} dropped {self.packets} packets{of}"
-        return f"{self.queue} dropped {f'segment {self.segment}{of}' if of else 'a packet'}"
-
-    @property
-    def when(self) -> str:
-        """The event's time in words."""
-        first, last = (f"{each:.3f}" for each in (self.time_s, self.last_s))
-        return f"{first} s" if first == last else f"{first} to {last} s"
 
 
 @dataclass(frozen=True)
@@ -97,7 +43,7 @@ class Answer:
         value: its value in the run.
         events: those that were tried.
         left_out: number of events that were not tried.
-        elsewhere: number of losses that cannot be averted: of managed queues and channels.
+        elsewhere: number of losses that cannot be averted.
     """
 
     run: str
@@ -116,7 +62,8 @@ class Answer:
             found.append(f"{self.left_out} more events were not tried.")
         if self.elsewhere:
             found.append(
-                f"{self.elsewhere} losses by a manager or a channel cannot be averted: not tried."
+                f"{self.elsewhere} losses by a manager that cannot mark, a channel, or a link that "
+                "loses by count cannot be averted: not tried."
             )
         return found
 
@@ -127,14 +74,13 @@ class Answer:
         first, others = tried[0], [e for e in tried[1:] if not _overlap(tried[0], e)]
         if not first.effect:
             return f"No single event changes {self.metric}, {self._shown(self.value)}."
-        without = "these" if first.packets > 1 else "that drop"
         rest = max((abs(e.effect or 0) for e in others), default=0)
         which = "event that was tried" if self.left_out else "event"
         clause = f"; no other {which} is worth more than {rest:.2g}" if others else ""
         assert first.value is not None
         return (
-            f"{'From' if ' to ' in first.when else 'At'} {first.when} the queue {first.text}. "
-            f"Without {without} {self.metric} is {first.value:.4g} instead of "
+            f"{'From' if ' to ' in first.when else 'At'} {first.when} the {first.subject} "
+            f"{first.text}. Without {first.noun} {self.metric} is {first.value:.4g} instead of "
             f"{self._shown(self.value)}{clause}."
         )
 
@@ -145,9 +91,10 @@ class Answer:
             effects = [e.effect for e in mine if e.effect is not None]
             if burst.effect is None or len(effects) < burst.packets:
                 continue
+            plural = f"{burst.kind}{'es' if burst.kind == 'loss' else 's'}"
             if abs(burst.effect) > _TOGETHER * abs(sum(effects)):
                 yield (
-                    f"The {burst.packets} losses of {burst.when} interact: together they are "
+                    f"The {burst.packets} {plural} of {burst.when} interact: together they are "
                     f"worth {burst.effect:.2g}, and one by one {sum(effects):.2g} in all."
                 )
 
@@ -191,7 +138,7 @@ def ask(
         what = "has no value in this run" if measured else "no such metric"
         guess = "" if measured else suggest(name, point.metrics)
         raise UsageError(f"--metric: {name:.80}: {what}{guess}", "the run's page lists its metrics")
-    found, elsewhere = losses(analysis)
+    found, elsewhere = events_of(analysis, point)
     found.sort(key=lambda e: (e.place, e.time_s))
     tried = _without(found[:most], (point, backend, folder, name), crew)
     events = [_valued(event, *got, measured.value) for event, got in tried]
@@ -217,75 +164,6 @@ def refuse_unrepeatable(manifest: Manifest, point: Point, backend: Backend) -> N
         )
 
 
-def losses(analysis: Analysis) -> tuple[list[Event], int]:
-    """List the losses of all drop-tail queues, and their bursts; count those of other queues."""
-    found: list[Event] = []
-    elsewhere, owners = 0, _owners(analysis)
-    for view in analysis.queues.values():
-        passed, elements = view.passed, analysis.run.elements(view.queue)
-        refused = elements.refuse(passed.packets.time_ns, passed.packets.frame_bytes)
-        in_time = passed.packets.time_ns < analysis.run.stop_ns
-        rows = np.flatnonzero(passed.dropped & in_time & ~refused)
-        link = analysis.run.manifest.profile.directions.get(view.queue.link or "")
-        if link is None or not drops_when_full_alone(link):
-            elsewhere += len(rows)
-        elif len(rows):
-            gaps = np.diff(passed.packets.time_ns[rows]) > analysis.longest_round_trip_ns
-            for burst in np.split(rows, np.flatnonzero(gaps) + 1):
-                found += _events(analysis, view, burst, len(found), owners)
-    return found, elsewhere
-
-
-def _events(
-    analysis: Analysis, view: QueueView, rows: IntArray, burst: int, owners: _Owners
-) -> Iterator[Event]:
-    """Describe each loss of a burst, and the burst if it is more than one."""
-    singles = [
-        replace(_loss(analysis, view, row, owners), burst=burst, place=place)
-        for place, row in enumerate(rows.tolist(), 1)
-    ]
-    if len(singles) > 1:
-        first, last = singles[0], singles[-1]
-        flows = {each.flow for each in singles}
-        span = {"from_s": first.time_s, "until_s": round(last.time_s + 1e-9, 9)}
-        yield replace(
-            first,
-            last_s=last.time_s,
-            packets=len(singles),
-            flow=first.flow if len(flows) == 1 else None,
-            segment=None,
-            place=0,
-            intervention={"keep": {"queue": first.queue, **span}},
-        )
-    yield from singles
-
-
-def _owners(analysis: Analysis) -> _Owners:
-    """Find the connections of lost data, by time and sequence number."""
-    return {
-        key: name
-        for name, view in analysis.connections.items()
-        for lost in (analysis.lost(view),)
-        for key in zip(lost.time_ns.tolist(), lost.seq.tolist(), strict=True)
-    }
-
-
-def _loss(analysis: Analysis, view: QueueView, row: int, owners: _Owners) -> Event:
-    packet = view.passed.packets.where(slice(row, row + 1))
-    time_ns, queue = int(packet.time_ns[0]), view.queue.direction
-    time_s = (time_ns - START_NS) / 1e9
-    asked: dict[str, Any] = {"queue": queue, "from_s": time_s}
-    segment, name = None, owners.get((time_ns, int(packet.seq[0])))
-    if name:
-        (sequence,), _ = relative(packet.widened(), analysis.run.flows)
-        asked |= {"flow": name, "sequence": int(sequence)}
-        largest = analysis.connections[name].sent.payload_bytes.max()
-        segment = int(sequence // largest) + 1
-    elif at_once := row - int(np.searchsorted(view.passed.packets.time_ns, time_ns)):
-        asked["packet"] = at_once + 1
-    return Event(time_s, time_s, queue, 1, name, segment, 0, 0, {"keep": asked})
-
-
 def _without(
     events: Sequence[Event], of: tuple[Point, Backend, Path, str], count: int
 ) -> list[tuple[Event, _Tried]]:
@@ -296,7 +174,7 @@ def _without(
         steps.begin("runs, each without one event", len(events))
         futures = []
         for event in events:
-            asked = [Intervention.model_validate(event.intervention)]
+            asked = [Intervention.model_validate(each) for each in event.interventions]
             changed = point.experiment.model_copy(update={"interventions": asked})
             work = Work(point.id, replace(point, experiment=changed), backend, original)
             futures.append(executor.submit(run, work))

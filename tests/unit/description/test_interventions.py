@@ -10,7 +10,7 @@ from twoway.contract.plan import Copy, LoadModule
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-MANAGED = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "aqm": "fq_codel"}
+LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,6 @@ MANAGED = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8, "aqm": "fq_codel"
         (
             {"keep": {"flow": "one", "from_s": 1, "until_s": 1}},
             "0.keep.until_s: must be above from_s (1), got 1",
-        ),
-        (
-            {"unmark": {"flow": "one", "until_s": 1}},
-            "0.unmark.until_s: `unmark` takes one packet, got 1",
         ),
         (
             {"drop": {"flow": "one", "from_s": 3}},
@@ -71,14 +67,28 @@ def test_a_mistake_has_a_sentence(
     assert found.startswith(f"interventions.{problem}")
 
 
-def test_a_manager_drops_for_its_own_reasons(tmp_path: Path) -> None:
-    """A queue with a manager cannot be made to keep a packet."""
-    document = {**LINUX, "profile": {"directions": {"forward": MANAGED, "reverse": MANAGED}}}
+@pytest.mark.parametrize(
+    ("manager", "ecn", "kept"),
+    [
+        ({"aqm": "sfq"}, False, False),
+        ({"aqm": "fq_codel"}, False, True),
+        ({"aqm": "fq_codel"}, True, False),
+        ({"aqm": "fq_codel", "ecn": True}, True, True),
+        ({"aqm": "cake"}, True, True),
+    ],
+)
+def test_a_manager_keeps_what_it_can_mark(
+    tmp_path: Path, manager: dict[str, Any], ecn: bool, kept: bool
+) -> None:
+    """A manager keeps a packet by a mark; it must be able to mark, and mark no other packet."""
+    links = {"forward": {**LINK, **manager}, "reverse": LINK}
+    document = {**LINUX, "profile": {"directions": links}, "stack": {"preset": "linux", "ecn": ecn}}
     path = write_experiment(tmp_path, document | {"interventions": [{"keep": {"flow": "one"}}]})
-    (found,) = problems_of(str(path))
-    assert found == (
-        "interventions.0.keep.queue: forward drops by its manager; `keep` is for drop-tail queues"
+    sentence = (
+        "interventions.0.keep.queue: forward has a manager that cannot mark a packet instead of "
+        "dropping it"
     )
+    assert problems_of(str(path)) == ([] if kept else [sentence])
 
 
 def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
