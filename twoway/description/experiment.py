@@ -368,7 +368,8 @@ class Experiment(Model):
     @property
     def has_ecn(self) -> bool:
         """True if connections may ask for ECN."""
-        return any(each.ecn or "net.ipv4.tcp_ecn" in each.sysctls for each in self.stacks)
+        silent = (False, "accept", "accecn-accept")
+        return any(e.ecn not in silent or "net.ipv4.tcp_ecn" in e.sysctls for e in self.stacks)
 
     @property
     def repetition(self) -> int:

@@ -1,6 +1,6 @@
 """Finding the events of a run that a metric may depend on: losses, marks and time-outs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Event:
     segment: int | None
     burst: int
     place: int
-    interventions: tuple[Mapping[str, Any], ...]
+    interventions: tuple[dict[str, Any], ...]
     verb: str = "dropped"
     timeout_s: float | None = None
     value: float | None = None
@@ -203,9 +203,7 @@ def _burst(singles: list[Event], number: int) -> Iterator[Event]:
         yield replace(each, burst=number, place=place)
 
 
-def _several(
-    singles: Sequence[Event], number: int, without: tuple[Mapping[str, Any], ...]
-) -> Event:
+def _several(singles: Sequence[Event], number: int, without: tuple[dict[str, Any], ...]) -> Event:
     first, flows = singles[0], {each.flow for each in singles}
     return replace(
         first,
