@@ -10,10 +10,81 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 
+#include "../bbr3_model.h"
 #include "../fast_window.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
 #include "../variants.h"
+
+/* bbr3_model.h */
+
+/* 66 packets in 40 ms are 1650 packets/s: 1.65e-3 packets/us, and 66 in 40 ms again. */
+static void bbr3_volume_is_what_the_rate_sends(struct kunit *test)
+{
+	u32 rate = bbr3_rate(66, 40000);
+
+	KUNIT_EXPECT_EQ(test, rate, 27682);	/* 1.65e-3 * 2^24, cut */
+	KUNIT_EXPECT_EQ(test, bbr3_volume(rate, 40000, 256), 66);
+	KUNIT_EXPECT_EQ(test, bbr3_volume(rate, 40000, 128), 33);
+	KUNIT_EXPECT_EQ(test, bbr3_volume(rate, 40610, 256), 68);	/* 67.007, rounded up */
+	KUNIT_EXPECT_EQ(test, bbr3_volume(U32_MAX, U32_MAX, 710), S32_MAX);
+	KUNIT_EXPECT_EQ(test, bbr3_rate(U32_MAX, 1), BBR3_INFINITE - 1);
+}
+
+/* 1650 packets/s of 1000 bytes, less 1 %: 1633500 bytes/s, a little less for the cut rate. */
+static void bbr3_paces_below_the_rate(struct kunit *test)
+{
+	u32 rate = bbr3_rate(66, 40000);
+
+	KUNIT_EXPECT_EQ(test, bbr3_bytes_per_s(rate, 256, 1000), 1633476);
+	KUNIT_EXPECT_EQ(test, bbr3_bytes_per_s(rate, 320, 1000), 2041845);
+	KUNIT_EXPECT_EQ(test, bbr3_bytes_per_s(U32_MAX, 710, 9000), 6326099998527);
+}
+
+/* Two of a hundred are no reason, three are; losses cross a fiftieth after the second of 98 + x. */
+static void bbr3_finds_the_safe_volume(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, bbr3_too_high(0, 0));
+	KUNIT_EXPECT_FALSE(test, bbr3_too_high(2, 100));
+	KUNIT_EXPECT_TRUE(test, bbr3_too_high(3, 100));
+	/* (0 + x) / (90 + x) = 1/50 for x = 90/49. */
+	KUNIT_EXPECT_EQ(test, bbr3_inflight_at_loss(100, 10, 10), 91);
+	/* (1 + x) / (98 + x) = 1/50 for x = 48/49. */
+	KUNIT_EXPECT_EQ(test, bbr3_inflight_at_loss(100, 3, 2), 98);
+	KUNIT_EXPECT_EQ(test, bbr3_inflight_at_loss(100, 10, 1), 99);
+	KUNIT_EXPECT_EQ(test, bbr3_inflight_at_loss(5, 10, 10), 0);
+	KUNIT_EXPECT_EQ(test, bbr3_with_headroom(100), 85);
+	KUNIT_EXPECT_EQ(test, bbr3_with_headroom(5), BBR3_MIN_CWND);
+	KUNIT_EXPECT_EQ(test, bbr3_with_headroom(BBR3_INFINITE), BBR3_INFINITE);
+}
+
+/* Which bounds hold in which state: BoundCwndForModel(). */
+static void bbr3_states_have_their_bounds(struct kunit *test)
+{
+	static const u32 bounds[] = {
+		[BBR3_STARTUP] = 120, [BBR3_DRAIN] = 120, [BBR3_DOWN] = 100, [BBR3_CRUISE] = 85,
+		[BBR3_REFILL] = 100, [BBR3_UP] = 100, [BBR3_PROBE_RTT] = 85,
+	};
+	struct bbr3 ca = { .inflight_longterm = 100, .inflight_shortterm = 120 };
+
+	for (ca.state = 0; ca.state < ARRAY_SIZE(bounds); ca.state++)
+		KUNIT_EXPECT_EQ(test, bbr3_cwnd_bound(&ca), bounds[ca.state]);
+	ca.inflight_shortterm = 1;
+	KUNIT_EXPECT_EQ(test, bbr3_cwnd_bound(&ca), BBR3_MIN_CWND);
+}
+
+static struct kunit_case bbr3_cases[] = {
+	KUNIT_CASE(bbr3_volume_is_what_the_rate_sends),
+	KUNIT_CASE(bbr3_paces_below_the_rate),
+	KUNIT_CASE(bbr3_finds_the_safe_volume),
+	KUNIT_CASE(bbr3_states_have_their_bounds),
+	{}
+};
+
+static struct kunit_suite bbr3_suite = {
+	.name = "bbr3_model",
+	.test_cases = bbr3_cases,
+};
 
 /* fast_window.h */
 
@@ -462,7 +533,7 @@ static struct kunit_suite timer_suite = {
 	.test_cases = timer_cases,
 };
 
-kunit_test_suites(&fast_suite, &variants_suite, &tahoe_suite, &timer_suite);
+kunit_test_suites(&bbr3_suite, &fast_suite, &variants_suite, &tahoe_suite, &timer_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

@@ -23,6 +23,7 @@ MODULES = [
     "sch_dtm",
     "sch_medium",
     "sch_timetable",
+    "tcp_bbr3",
     "tcp_fast",
     "tcp_fixed",
     "tcp_tahoe",

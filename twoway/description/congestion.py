@@ -76,6 +76,7 @@ KERNELS_OWN: Mapping[str, tuple[str, ...]] = {
     "yeah": (),
 }
 CONTROLS = {
+    "bbr3": Control("tcp_bbr3"),
     "fixed": Control("tcp_fixed", "window_packets", "windows", can_be_paced=False),
     "fast": Control("tcp_fast", "alpha_packets", "alphas"),
     "tahoe": Control("tcp_tahoe", can_be_paced=False),

@@ -82,7 +82,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"flows": [_flow(window_packets=None)]}, "flows.0.window_packets: required with"),
         ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
         ({"flows": [_flow(congestion="qubic")]}, "no control 'qubic'; did you mean \"cubic\"?"),
-        ({"flows": [_flow(congestion="x")]}, "no control 'x'; there are fixed, fast, tahoe,"),
+        ({"flows": [_flow(congestion="x")]}, "no control 'x'; there are bbr3, fixed, fast,"),
         (
             {"flows": [_flow(congestion="x y")]},
             "flows.0.congestion: must be of letters, digits",
