@@ -43,16 +43,17 @@ _MOST_KIB, _MOST_PROBLEMS = 128, 50
 _NOT_HERE = {
     **dict.fromkeys(
         ("mptcp", "gre", "vxlan", "wireguard", "tun", "bond", "ecmp", "netfilter", "syn_cookies"),
-        "the guest's kernel has none",
+        "commands in `setup` make it with `kernel: wide`",
     ),
     **dict.fromkeys(
-        ("htb", "tbf", "prio", "priority", "classes", "dscp", "hhf", "qdisc"),
+        ("htb", "tbf", "prio", "priority", "classes", "hhf", "qdisc"),
         "`queue: {tc: WORDS}` takes tc's own words",
     ),
     **dict.fromkeys(("distribution", "correlation"), "netem's jitter is uniform here"),
     **dict.fromkeys(
         ("ack_filter", "diffserv", "atm"), "`queue: {tc: cake WORDS}` takes cake's options"
     ),
+    "dscp": "a flow's `socket: {dscp: 46}` has it, and `queue: {tc: WORDS}` sorts by it",
     "mtu": "mtu_bytes is a direction's own MTU, and stack.mtu_bytes that of all interfaces",
 }
 
