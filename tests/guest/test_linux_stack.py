@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import FLOW, LINUX, ROOT, write_experiment
+from support.running import FLOW, LINUX, ROOT, measure, write_experiment
 from support.runs import carry_out
 from support.warm_command import twoway
 
@@ -101,6 +101,17 @@ def test_a_window_that_arrives_at_once_stays(
     run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
     sink = json.loads((run / "traffic/one-sink.json").read_text())
     assert (sink["bytes_received"] > 10_000_000) == grows
+
+
+def test_each_segment_has_its_ack_if_the_file_says_so(tmp_path: Path) -> None:
+    """`acks: every-segment` holds under `linux`, too, which a check proves, as the run says."""
+    document = {**LINUX, "stack": {**LINUX["stack"], "acks": "every-segment"}}
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")
+    assert {row["verdict"] for row in found["fidelity"]} == {"pass"}
+    assert "one: acks less data segments" in {row["check"] for row in found["fidelity"]}
+    manifest = read_manifest(tmp_path / "results/latest")
+    assert [each.why for each in manifest.settings if "ack_defer" in each.name] == ["stack.acks"]
+    assert not [each for each in manifest.not_proven if "ACK" in each.what]
 
 
 def test_the_papers_stack_is_another(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
 from twoway.description.point import Point
 from twoway.manifest import Setting
 from twoway.plan.buffers import most_buffer_bytes
-from twoway.plan.personality import FIELDS_OF, node_sysctls, root_sysctls
+from twoway.plan.personality import EACH_SEGMENT, FIELDS_OF, node_sysctls, root_sysctls
 
 _SILENT = "a host sends no packets of its own, such as requests for an address or a router"
 _ONE_KERNEL = "one limit for all hosts of a run, and some have larger buffers"
@@ -65,6 +65,8 @@ def _changes(point: Point, step: Step) -> Iterable[Setting]:
 
 
 def _reason(name: str) -> str:
+    if name in EACH_SEGMENT:
+        return "stack.acks"
     if name in FIELDS_OF:
         return f"stack.{FIELDS_OF[name]}"
     return next(why for start, why in _REASONS.items() if name.startswith(start))
@@ -73,7 +75,8 @@ def _reason(name: str) -> str:
 def not_proven(point: Point) -> tuple[NotProven, ...]:
     """List what no check proves of Linux's defaults, offloads and `setup`."""
     stack_of = point.experiment.stack_of
-    receivers = sorted({c.to for c in point.connections if stack_of(c.to).is_linux})
+    linux = {c.to for c in point.connections if stack_of(c.to).is_linux}
+    receivers = sorted(host for host in linux if stack_of(host).acks == "delayed")
     windows = [c.name for c in point.connections if c.window_packets and stack_of(c.from_).is_linux]
     experiment, found = point.experiment, list[NotProven]()
     merging = [n for n, host in experiment.hosts.items() if host.gso or host.gro]

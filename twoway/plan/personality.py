@@ -36,6 +36,8 @@ FIELDS_OF = {
     "net.ipv4.tcp_pacing_ca_ratio": "pacing",
     "net.ipv4.tcp_pacing_ss_ratio": "pacing",
 }
+# One ACK for each segment needs these at 0, quickack on the route, and no GRO.
+EACH_SEGMENT = {"net.ipv4.tcp_backlog_ack_defer": 0, "net.ipv4.tcp_comp_sack_nr": 0}
 _PACING = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
 # Offloads that merge, split or defer packets; off on every interface, unless the file has them on.
 _OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
@@ -86,7 +88,8 @@ def node_sysctls(stack: Stack, most_bytes: int | None, *, router: bool) -> dict[
     if stack.is_linux:
         own = field_sysctls(Stack(preset="linux"))
         others = {n: value for n, value in field_sysctls(stack).items() if own.get(n) != value}
-        return {**({"net.ipv4.ip_forward": 1} if router else {}), **others}
+        acks = EACH_SEGMENT if stack.acks == "every-segment" else {}
+        return {**({"net.ipv4.ip_forward": 1} if router else {}), **others, **acks}
     fields = field_sysctls(stack)
     pacing = {name: fields.pop(name) for name in _PACING if name in fields}
     return {
@@ -98,9 +101,7 @@ def node_sysctls(stack: Stack, most_bytes: int | None, *, router: bool) -> dict[
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,
         "net.ipv4.tcp_slow_start_after_idle": 0,
-        # One ACK per segment needs these two at 0, quickack on the route, and no GRO.
-        "net.ipv4.tcp_backlog_ack_defer": 0,
-        "net.ipv4.tcp_comp_sack_nr": 0,
+        **EACH_SEGMENT,
         "net.ipv4.tcp_mtu_probing": 0,
         "net.ipv4.tcp_rmem": f"4096 131072 {most_bytes}",
         "net.ipv4.tcp_wmem": f"4096 16384 {most_bytes}",
@@ -211,7 +212,7 @@ def _route_metrics(stack: Stack, ip: IpVersion) -> dict[str, str]:
     found["rto_min"] = f"{stack.rto_min_ms}ms"
     if stack.receive_window_packets:
         found["window"] = f"{stack.receive_window_bytes(ip)}"
-    own = _route_metrics(Stack(), ip) if stack.is_linux else {}
+    own = _route_metrics(Stack(acks="delayed"), ip) if stack.is_linux else {}
     return {name: value for name, value in found.items() if own.get(name) != value}
 
 
