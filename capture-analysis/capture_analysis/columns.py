@@ -45,6 +45,12 @@ class Mark(IntFlag):
     """IP's TTL is 64, 128 or 255: no router passed the packet on."""
     ACCECN = 2048
     """The packet has an option with AccECN's counters of bytes (RFC 9768)."""
+    CLIENT_HELLO = 4096
+    """The payload begins with a record of TLS that has a ClientHello."""
+    SERVER_HELLO = 8192
+    """The payload begins with one that has a ServerHello."""
+    ENCRYPTED = 16384
+    """The payload begins with an encrypted record of TLS."""
 
 
 # The columns of `Packets` and the types in which readers write them.

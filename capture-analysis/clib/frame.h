@@ -48,6 +48,9 @@ enum mark {
 	MARK_UNFILLED = 512,	/* the TCP checksum */
 	MARK_FIRST_TTL = 1024,
 	MARK_ACCECN = 2048,
+	MARK_CLIENT_HELLO = 4096,
+	MARK_SERVER_HELLO = 8192,
+	MARK_ENCRYPTED = 16384,		/* a record of TLS */
 };
 
 /* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */

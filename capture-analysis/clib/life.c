@@ -102,6 +102,23 @@ static void add_data(const struct ca_block *block, size_t row, struct ca_life *l
 	life->seen = half ? life->seen | LIFE_LAST : life->seen & ~(int64_t)LIFE_LAST;
 }
 
+/* Follows the handshake of TLS: each part is of one end and has its mark. */
+static void add_tls(uint16_t marks, uint8_t half, int64_t time_ns, struct ca_life *life)
+{
+	static const uint16_t parts[TLS_PARTS] = { MARK_CLIENT_HELLO, MARK_SERVER_HELLO,
+						   MARK_ENCRYPTED, MARK_ENCRYPTED };
+	int64_t part = life->tls >> 1;
+
+	if (part == TLS_PARTS || !(marks & parts[part]))
+		return;
+	if (!part)
+		life->tls = half;
+	if (half != ((life->tls ^ part) & 1))
+		return;
+	life->tls_ns[part] = time_ns;
+	life->tls += 2;
+}
+
 void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_life *life)
 {
 	uint8_t kind = block->tracked.kind[row], half = block->packets.half[row];
@@ -124,8 +141,10 @@ void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_lif
 		life->seen |= LIFE_RST << half;
 	else if (flags & FLAG_FIN)
 		life->seen |= LIFE_FIN << half;
-	if (kind == KIND_NEW_DATA || kind == KIND_LATE_DATA)
+	if (kind == KIND_NEW_DATA || kind == KIND_LATE_DATA) {
 		add_data(block, row, life);
+		add_tls(block->packets.marks[row], half, time_ns, life);
+	}
 	if (progress)
 		life->seen &= ~(int64_t)LIFE_REPAIRING;
 	if (kind == KIND_RETRANSMISSION)

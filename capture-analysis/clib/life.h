@@ -28,6 +28,9 @@ enum life {
 	LIFE_HEARD = 2048,	/* a packet of the half */
 };
 
+/* ClientHello, ServerHello, and an encrypted record of the client, and then of the server. */
+#define TLS_PARTS 4
+
 /* Laid out as in one_capture/lives.py; all of it is 0 at first. */
 struct ca_life {
 	int64_t seen;
@@ -43,6 +46,9 @@ struct ca_life {
 	int64_t stalled_ns[WAITS];	/* the stalls for each cause: their sum, */
 	int64_t longest_ns[WAITS];	/* the longest, */
 	int64_t begun_ns[WAITS];	/* and its begin */
+	int64_t tls;		/* the parts of TLS's handshake so far: twice their number, and the
+				 * client's half */
+	int64_t tls_ns[TLS_PARTS];	/* their times */
 };
 
 /* Takes a packet, and whether a window was 0 before it. */

@@ -36,6 +36,18 @@ enum option {
 #define TIMESTAMPS_ALONE_START \
 	(OPTION_NOP << 24 | OPTION_NOP << 16 | OPTION_TIMESTAMPS << 8 | TIMESTAMPS_BYTES)
 
+#define TLS_RECORD_BYTES 5
+#define TLS_MAJOR 3
+#define TLS_MINOR_MAX 4
+/* Kinds of records of TLS, and of messages of its handshake. */
+enum tls {
+	TLS_CLIENT_HELLO = 1,
+	TLS_SERVER_HELLO = 2,
+	TLS_CHANGE_CIPHER = 20,
+	TLS_HANDSHAKE = 22,
+	TLS_APPLICATION = 23,
+};
+
 static void read_timestamps(struct view option, struct segment *segment)
 {
 	segment->ts_value = view_be32(option, 2);
@@ -118,6 +130,29 @@ static bool is_unfilled(struct view tcp, int64_t bytes, const struct segment *se
 	return !view_le16(tcp, 16) || (sum + 0xffff - view_le16(tcp, 16)) % 0xffff == 0;
 }
 
+/* The mark of the record of TLS (RFC 8446, 5.1) with which a payload begins, or 0. */
+static uint16_t tls_mark(struct view payload)
+{
+	if (view_be32(payload, 0) >> 16 == (TLS_CHANGE_CIPHER << 8 | TLS_MAJOR) &&
+	    view_be16(payload, 3) == 1)
+		payload = view_after(payload, TLS_RECORD_BYTES + 1);
+	if (!view_has(payload, TLS_RECORD_BYTES + 1) || view_u8(payload, 1) != TLS_MAJOR ||
+	    view_u8(payload, 2) > TLS_MINOR_MAX)
+		return 0;
+	if (view_u8(payload, 0) == TLS_APPLICATION)
+		return MARK_ENCRYPTED;
+	if (view_u8(payload, 0) != TLS_HANDSHAKE)
+		return 0;
+	switch (view_u8(payload, TLS_RECORD_BYTES)) {
+	case TLS_CLIENT_HELLO:
+		return MARK_CLIENT_HELLO;
+	case TLS_SERVER_HELLO:
+		return MARK_SERVER_HELLO;
+	default:
+		return 0;
+	}
+}
+
 /* Returns FATE_PACKET if the header was captured; bytes: size of header and payload by IP. */
 enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 {
@@ -145,6 +180,8 @@ enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 	segment->window_scale = NO_SCALE;
 
 	struct view options = view_after(view_first(tcp, header), TCP_BYTES);
+
+	segment->marks |= tls_mark(view_first(view_after(tcp, header), segment->payload_bytes));
 
 	header -= TCP_BYTES;
 	if (header == TIMESTAMPS_ALONE && view_has(options, TIMESTAMPS_ALONE) &&

@@ -147,7 +147,12 @@ class Connections:
         from_ns = np.where(data[0] & (asked <= answered), asked, connected_ns)
         passes = life[:, lives.TIME].any()
         known = passes & data[1] & ((data[0] & (asked <= answered)) | connected)
+        tls = lives.tls_parts(life)
         return {
+            **{
+                name: np.where(part < 0, np.nan, part / 1e9)
+                for name, part in zip(("tls_hello", "tls_finish", "tls_answer"), tls.T, strict=True)
+            },
             "start": (first - self._first_ns) / 1e9,
             "time": life[:, lives.TIME] / 1e9,
             "connect": np.where(connected & passes, life[:, lives.CONNECT] / 1e9, np.nan),

@@ -2,21 +2,35 @@
 
 from enum import IntFlag
 
+import numpy as np
+
 from capture_analysis.columns import BoolArray, IntArray
 
-NUMBERS = 30
+NUMBERS = 35
 SEEN, TIME, SYN, CONNECT, DATA = 0, 2, 3, 5, slice(7, 9)
 # What a connection waits for: the application of half 0, of half 1, the handshake, data sent again,
 # a window of 0, the network.
 WAITS = 6
 # For each wait: the sum of its stalls, the longest, and the begin of that.
 STALLED, LONGEST, BEGUN = slice(12, 18), slice(18, 24), slice(24, 30)
+# Twice the number of TLS's parts that were seen, plus the client's half; and their times.
+TLS, TLS_TIMES = 30, slice(31, 35)
 
 
 class Life(IntFlag):
     """Bits of `seen`; FIN, RST, DATA and HEARD are those of half 0."""
 
     SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST, HEARD = 1, 2, 4, 8, 32, 128, 512, 2048
+
+
+def tls_parts(rows: IntArray) -> IntArray:
+    """Return the times between the parts of TLS's handshake, ns, (n, 3); -1 if not reached.
+
+    Args:
+        rows: shape (n, NUMBERS).
+    """
+    reached = (rows[:, TLS] >> 1)[:, None] > [1, 2, 3]
+    return np.where(reached, np.maximum(np.diff(rows[:, TLS_TIMES], axis=1), 0), -1)
 
 
 def one_sided(seen: IntArray) -> BoolArray:

@@ -13,6 +13,8 @@ _LOSSES, _STANDING, _STEADY, _DELAYED = 10, 0.1, 0.15, 1.3
 _DROPS, _LOST, _LOST_AFAR = 6, 0.02, 0.04
 # A stall of this length is named, whatever the transfer's limit.
 _STALL_S = 1.0
+# A ServerHello that takes as long as this, and as many round trips of the handshake, is late.
+_TLS_S, _TRIPS = 0.2, 3
 # Of stall_cause, in metrics/stalls.py.
 _WAITS = (
     "the sender's application had nothing",
@@ -82,6 +84,12 @@ _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = 
         ),
     ),
     (lambda value: value("stall_longest") >= _STALL_S, _stalled),
+    (
+        lambda value: value("tls_hello") >= max(_TLS_S, _TRIPS * value("handshake_rtt") / 1e3),
+        lambda value: (
+            f"TLS: the ServerHello came {value('tls_hello'):.3g} s after the ClientHello."
+        ),
+    ),
     (
         lambda value: value("silly_segments") >= _LOSSES,
         lambda value: (

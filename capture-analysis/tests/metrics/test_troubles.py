@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN, Mark
+from capture_analysis.metrics import syn_cookies, tls
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import Measured, measure
@@ -52,6 +53,44 @@ def test_think_times(place_us: int) -> None:
     assert server.answer_own == pytest.approx(0.3, abs=2e-3)
     assert server.answer_longest_own == pytest.approx(0.6, abs=2e-3)
     assert client.answer_own == pytest.approx(0.05, abs=2e-3)
+
+
+def encrypted(late_us: int) -> Script:
+    """Make TLS whose server answers late; its first records after the hello are no answer."""
+    script, now = Script(20 * MS, 0), START
+    hello, answer, more = Mark.CLIENT_HELLO, Mark.SERVER_HELLO, Mark.ENCRYPTED
+    for end, wait_us, mark in (
+        *((0, 0, hello), (1, late_us, answer), (1, 1 * MS, more), (0, 25 * MS, more)),
+        *((0, 1 * MS, more), (1, 40 * MS, more), (1, 1 * MS, more)),
+    ):
+        now += wait_us
+        script.data(end, now, 500, marks=int(mark))
+        script.hears(1 - end)
+    return script
+
+
+def test_parts_of_tls() -> None:
+    """The parts are times between records, and a late ServerHello has a sentence."""
+    script = encrypted(700 * MS)
+    for end in (0, 1):
+        each = found(script, end)
+        assert (each.tls_hello, each.tls_finish, each.tls_answer) == (0.7, 0.026, 0.041)
+    assert "TLS: the ServerHello came 0.7 s after the ClientHello." in said(script, 1)
+    table = Connections(measure(script.captured()))
+    assert table.numbers("tls_answer").tolist() == [0.041]
+    assert "TLS" not in said(encrypted(30 * MS), 1)
+    script.packets = script.packets[:5]
+    assert (found(script).tls_hello, found(script).tls_finish) == (0.7, tls.NOT_REACHED)
+    assert found(asking()).tls_hello == tls.NO_TLS
+
+
+def test_a_server_that_answers_its_syn_again_has_no_cookie() -> None:
+    """A SYN-ACK that comes again shows that the server kept the connection; nothing shows more."""
+    kept, plain = asking(), asking()
+    kept.packets.insert(2, kept.packets[1] | {"time_ns": 5 * MS * 1000, "ip_id": 9999})
+    assert found(kept, 1).syn_cookie == 0
+    assert found(plain, 1).syn_cookie in {syn_cookies.NO_SCALE, syn_cookies.ALIKE}
+    assert found(plain).syn_cookie == syn_cookies.NO_ANSWER
 
 
 def black_hole(passes: int, repeats: int) -> Script:

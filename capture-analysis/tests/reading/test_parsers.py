@@ -264,6 +264,11 @@ def test_whole_options_in_header_count(
         (ethernet(ipv4(tcp(checksum=0), ttl=255)), 0, Mark.UNFILLED | Mark.FIRST_TTL),
         (ethernet(ipv4(tcp(), ttl=127)), 0, 0),
         (ethernet(ipv6(tcp(), ttl=64), 0x86DD), 0, Mark.FIRST_TTL),
+        *(
+            (ethernet(ipv4(tcp() + record + b"\0")), len(record) + 1, mark)
+            for record, mark in built.TLS
+        ),
+        (ethernet(ipv4(tcp(), total=40) + built.TLS[0][0]), 0, 0),
     ],
 )
 def test_payload_and_marks(frame: bytes, payload: int, marks: int) -> None:

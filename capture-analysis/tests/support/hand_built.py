@@ -3,12 +3,25 @@
 import struct
 from collections.abc import Iterable
 
+from capture_analysis.columns import Mark
+
 PAYLOAD = b"ten bytes."
 TIMESTAMPS = b"\1\1\x08\x0a" + struct.pack(">II", 10, 20)
 SYN_OPTIONS = b"\2\4\5\xb4\1\3\3\7"  # MSS 1460, window scale 7
 SACK = b"\1\1\5\x0a" + struct.pack(">II", 5, 9)
 MPTCP = b"\x1e\4\0\0"
 ACCECN = b"\xac\x0b" + bytes(9), b"\xae\5\0\0\1"
+# Begins of payloads: records of TLS, and what looks like one; with the marks of the first.
+TLS = (
+    (b"\x16\3\1\0\x50\1", Mark.CLIENT_HELLO),
+    (b"\x16\3\3\0\x50\2", Mark.SERVER_HELLO),
+    (b"\x17\3\3\0\x50a", Mark.ENCRYPTED),
+    (b"\x14\3\3\0\1\1\x17\3\3\0\x20a", Mark.ENCRYPTED),
+    (b"\x16\3\3\0\x50\x0b", 0),
+    (b"\x15\3\3\0\2\1", 0),
+    (b"\x17\2\3\0\x50a", 0),
+    (b"\x17\3\5\0\x50a", 0),
+)
 
 SYN, ACK = 0x02, 0x10
 
@@ -180,6 +193,7 @@ def conversation() -> list[bytes]:
         ethernet(ipv4()),
         ethernet(ipv4(tcp(SACK + MPTCP))),
         *(ethernet(ipv4(tcp(option))) for option in ACCECN),
+        *(ethernet(ipv4(tcp() + record)) for record, _ in TLS),
         ethernet(ipv4(tcp(b"\2\xff"))),
         ethernet(ipv4(tcp(SYN_OPTIONS, SYN, seq=99))),
         ethernet(ipv4(total=0)),

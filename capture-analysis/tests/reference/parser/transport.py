@@ -55,7 +55,26 @@ def _segments(segments: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
     unfilled |= header["checksum"] % np.uint16(0xFFFF) == _pseudo_header(segments, datagrams)
     found["marks"] |= unfilled * np.uint16(Mark.UNFILLED)
     found["payload_bytes"] = datagrams.left_bytes[segments.rows] - tcp.header_length(header)
+    begin = segments.place[segments.rows] + tcp.header_length(header)
+    left = segments.captured() - tcp.header_length(header)
+    for row, (at, bytes_left) in enumerate(
+        zip(begin, np.minimum(left, found["payload_bytes"]), strict=True)
+    ):
+        if bytes_left > 0:
+            found["marks"][row] |= _tls(segments.data[at : at + min(bytes_left, 12)].tobytes())
     return found
+
+
+def _tls(payload: bytes) -> int:
+    """Return the mark of the record of TLS with which a payload begins, or 0."""
+    if payload.startswith(b"\x14\3") and payload[3:5] == b"\0\1":
+        payload = payload[6:]
+    if len(payload) < 6 or payload[1] != 3 or payload[2] > 4:
+        return 0
+    hellos = {1: Mark.CLIENT_HELLO, 2: Mark.SERVER_HELLO}
+    if payload[0] == 23:
+        return int(Mark.ENCRYPTED)
+    return int(hellos.get(payload[5], 0)) if payload[0] == 22 else 0
 
 
 def _pseudo_header(segments: Cursor, datagrams: Datagrams) -> NDArray[np.uint64]:
