@@ -7,8 +7,11 @@
  *     repair    the packet is data sent again or late, or follows data sent again, without progress
  *     network   data was on its way: the packet acknowledges, or follows data that nothing
  *               acknowledged yet
- *     half      otherwise: the packet's sender, if it has new data; else the half that did not
- *               send the last data
+ *     half      otherwise: the packet's sender, if it has new data, or sent the last data and only
+ *               keeps the connection alive; else the half that did not send the last data
+ *
+ * Small data of the half that sent the last data, and then its FIN, are its last words (an alert of
+ * TLS), for which the other end did not wait.
  *
  * A wait lasts until the connection makes progress: new data, or an ACK of some. Its longest gap
  * names its cause. It is a stall from STALL_NS and three round trips of the handshake on.
@@ -18,12 +21,14 @@
 #define STALL_NS 200000000	/* the shortest retransmission timer of Linux */
 #define LATE_ACK_NS 500000000	/* RFC 9293, 3.8.6.3 */
 #define STALL_TRIPS 3
+#define LAST_WORDS_BYTES 100
 
 static enum wait wait_of(const struct ca_block *block, size_t row, bool shut,
 			 const struct ca_life *life)
 {
 	const struct ca_tracked *tracked = &block->tracked;
 	uint8_t kind = tracked->kind[row], half = block->packets.half[row];
+	uint8_t last = !!(life->seen & LIFE_LAST);
 
 	if (!(life->seen & LIFE_CONNECTED))
 		return WAIT_CONNECT;
@@ -36,7 +41,9 @@ static enum wait wait_of(const struct ca_block *block, size_t row, bool shut,
 		       WAIT_NETWORK : (enum wait)(WAIT_HALF + half);
 	if (tracked->acked_bytes[row])
 		return WAIT_NETWORK;
-	return life->seen & LIFE_LAST ? WAIT_HALF : WAIT_HALF + 1;
+	if (half == last && !(block->packets.flags[row] & (FLAG_FIN | FLAG_RST)))
+		return WAIT_HALF + half;
+	return WAIT_HALF + !last;
 }
 
 /* The shortest stall. A receiver may delay an ACK by half a second, and delays no data by that. */
@@ -74,6 +81,7 @@ static void add_handshake(const struct ca_block *block, size_t row, struct ca_li
 {
 	uint16_t flags = block->packets.flags[row] & (FLAG_SYN | FLAG_ACK | FLAG_RST);
 	int64_t time_ns = block->packets.time_ns[row];
+	uint8_t half = block->packets.half[row];
 
 	if (flags == FLAG_SYN) {
 		if (!(life->seen & LIFE_SYN))
@@ -82,7 +90,8 @@ static void add_handshake(const struct ca_block *block, size_t row, struct ca_li
 		life->seen |= LIFE_SYN;
 	} else if (flags & FLAG_SYN) {
 		life->seen |= LIFE_ANSWERED;
-	} else if (!(flags & FLAG_RST) && !(life->seen & LIFE_CONNECTED)) {
+	} else if (!(flags & FLAG_RST) && !(life->seen & LIFE_CONNECTED) &&
+		   (!half || !(life->seen & LIFE_SYN) || life->seen & LIFE_ANSWERED)) {
 		life->seen |= LIFE_CONNECTED;
 		if (life->seen & LIFE_SYN) {
 			/* A clock may be set back meanwhile. */
@@ -119,6 +128,25 @@ static void add_tls(uint16_t marks, uint8_t half, int64_t time_ns, struct ca_lif
 	life->tls += 2;
 }
 
+static void keep_waits(struct ca_life *life)
+{
+	for (unsigned int half = 0; half < 2; half++) {
+		life->before_ns[half][0] = life->stalled_ns[half];
+		life->before_ns[half][1] = life->longest_ns[half];
+		life->before_ns[half][2] = life->begun_ns[half];
+	}
+}
+
+/* Undoes the wait for a half's last words. */
+static void end_words(struct ca_life *life, uint8_t half)
+{
+	if (life->closing != half + 1)
+		return;
+	life->stalled_ns[half] = life->before_ns[half][0];
+	life->longest_ns[half] = life->before_ns[half][1];
+	life->begun_ns[half] = life->before_ns[half][2];
+}
+
 void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_life *life)
 {
 	uint8_t kind = block->tracked.kind[row], half = block->packets.half[row];
@@ -137,19 +165,30 @@ void life_add(const struct ca_block *block, size_t row, bool shut, struct ca_lif
 	}
 	life->seen |= LIFE_HEARD << half;
 	add_handshake(block, row, life);
-	if (flags & FLAG_RST)
-		life->seen |= LIFE_RST << half;
-	else if (flags & FLAG_FIN)
-		life->seen |= LIFE_FIN << half;
 	if (kind == KIND_NEW_DATA || kind == KIND_LATE_DATA) {
+		bool last = life->seen & LIFE_DATA << half && half == !!(life->seen & LIFE_LAST);
+
+		if (!last || block->packets.payload_bytes[row] > LAST_WORDS_BYTES)
+			life->closing = 0;
+		else if (!life->closing)
+			life->closing = half + 1;
 		add_data(block, row, life);
 		add_tls(block->packets.marks[row], half, time_ns, life);
+	}
+	if (flags & FLAG_RST) {
+		life->seen |= LIFE_RST << half;
+	} else if (flags & FLAG_FIN) {
+		life->seen |= LIFE_FIN << half;
+		end_words(life, half);
 	}
 	if (progress)
 		life->seen &= ~(int64_t)LIFE_REPAIRING;
 	if (kind == KIND_RETRANSMISSION)
 		life->seen |= LIFE_REPAIRING;
-	if (progress || connecting != (life->seen & LIFE_CONNECTED))
+	if (progress || connecting != (life->seen & LIFE_CONNECTED)) {
 		life->this_ns = life->gap_ns = 0;
+		if (!life->closing)
+			keep_waits(life);
+	}
 	life->last_ns = time_ns;
 }

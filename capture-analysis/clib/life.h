@@ -49,6 +49,9 @@ struct ca_life {
 	int64_t tls;		/* the parts of TLS's handshake so far: twice their number, and the
 				 * client's half */
 	int64_t tls_ns[TLS_PARTS];	/* their times */
+	int64_t closing;	/* one more than the half whose small data may be its last words */
+	int64_t before_ns[2][3];	/* stalled_ns, longest_ns and begun_ns of each half before
+					 * the present wait */
 };
 
 /* Takes a packet, and whether a window was 0 before it. */

@@ -163,6 +163,10 @@ class Connections:
         """Return numbers for: connect, server, losses, zero window, network, client; (n, 6)."""
         at, each = np.arange(len(self)), self._life[:, columns]
         server, client = each[at, 1 - self.client_end], each[at, self.client_end]
+        # Without any data no end was asked.
+        idle = ~(self._seen(Life.DATA) | self._seen(Life.DATA, 1))
+        client = np.where(idle, np.maximum(server, client), client)
+        server = np.where(idle, 0, server)
         return np.column_stack([each[:, 2], server, each[:, 3:], client])
 
     def _waits(self) -> dict[str, Column]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
 
-NUMBERS = 35
+NUMBERS = 42
 SEEN, TIME, SYN, CONNECT, DATA = 0, 2, 3, 5, slice(7, 9)
 # What a connection waits for: the application of half 0, of half 1, the handshake, data sent again,
 # a window of 0, the network.
@@ -20,7 +20,8 @@ TLS, TLS_TIMES = 30, slice(31, 35)
 class Life(IntFlag):
     """Bits of `seen`; FIN, RST, DATA and HEARD are those of half 0."""
 
-    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST, HEARD = 1, 2, 4, 8, 32, 128, 512, 2048
+    SYN, ANSWERED, CONNECTED, FIN, RST, DATA, LAST = 1, 2, 4, 8, 32, 128, 512
+    REPAIRING, HEARD = 1024, 2048
 
 
 def tls_parts(rows: IntArray) -> IntArray:
@@ -34,8 +35,11 @@ def tls_parts(rows: IntArray) -> IntArray:
 
 
 def one_sided(seen: IntArray) -> BoolArray:
-    """Mark the connections that lack the packets of one end."""
-    found: BoolArray = (seen & seen >> 1 & Life.HEARD) == 0
+    """Mark the connections that lack the packets of one end.
+
+    Data sent again without progress up to the end are those of an end that is not answered.
+    """
+    found: BoolArray = ((seen & seen >> 1 & Life.HEARD) == 0) & ((seen & Life.REPAIRING) == 0)
     return found
 
 

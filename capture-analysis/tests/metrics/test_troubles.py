@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from capture_analysis.columns import FLAG_ACK, FLAG_RST, FLAG_SYN, Mark
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN, Mark
 from capture_analysis.metrics import syn_cookies, tls
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.limit import limit_of
@@ -76,8 +76,7 @@ def test_parts_of_tls() -> None:
         each = found(script, end)
         assert (each.tls_hello, each.tls_finish, each.tls_answer) == (0.7, 0.026, 0.041)
     assert "TLS: the ServerHello came 0.7 s after the ClientHello." in said(script, 1)
-    table = Connections(measure(script.captured()))
-    assert table.numbers("tls_answer").tolist() == [0.041]
+    assert table(script).numbers("tls_answer").tolist() == [0.041]
     assert "TLS" not in said(encrypted(30 * MS), 1)
     script.packets = script.packets[:5]
     assert (found(script).tls_hello, found(script).tls_finish) == (0.7, tls.NOT_REACHED)
@@ -91,6 +90,59 @@ def test_a_server_that_answers_its_syn_again_has_no_cookie() -> None:
     assert found(kept, 1).syn_cookie == 0
     assert found(plain, 1).syn_cookie in {syn_cookies.NO_SCALE, syn_cookies.ALIKE}
     assert found(plain).syn_cookie == syn_cookies.NO_ANSWER
+
+
+def table(script: Script) -> Connections:
+    """Return the row of a connection."""
+    return Connections(measure(script.captured()))
+
+
+def test_an_idle_connection_does_not_wait_for_its_server() -> None:
+    """Keep-alives, a close without data, and last words before a FIN are no stalls of a server."""
+    idle = asking(thinks_us=20 * MS)
+    idle.data(0, 2_000 * MS, 40)
+    idle.hears(1)
+    idle.ack(1, 2_001 * MS)
+    idle.packets.append(idle.packets[-2] | {"time_ns": 47_000 * MS * 1000, "payload_bytes": 0})
+    idle.ack(1, 47_020 * MS)
+    assert table(idle).words("cause")[0] == "fine"
+    assert table(idle).numbers("client_wait")[0] == pytest.approx(45, abs=0.1)
+    silent = Script(20 * MS, 20 * MS)
+    silent.ack(1, 9_000 * MS, flags=FLAG_FIN)
+    silent.ack(0, 9_020 * MS, flags=FLAG_FIN)
+    assert table(silent).words("cause")[0] == "fine"
+    for payload, cause in ((31, "fine"), (500, "server")):
+        closed = asking(thinks_us=20 * MS)
+        closed.ack(0, 500 * MS)
+        closed.data(1, 6_000 * MS, payload)
+        closed.ack(1, 6_001 * MS, flags=FLAG_FIN)
+        assert table(closed).words("cause")[0] == cause
+    late = asking(thinks_us=20 * MS)
+    late.ack(0, 500 * MS)
+    late.data(1, 6_000 * MS, 31)
+    assert table(late).words("cause")[0] == "server"
+
+
+def test_an_answer_of_another_connection_is_no_connect() -> None:
+    """A SYN that meets TIME_WAIT is answered by an ACK: the connect ends with the next SYN-ACK."""
+    script = asking()
+    for packet in script.packets[1:]:
+        packet["time_ns"] += 1_000 * MS * 1000
+    script.packets[1:1] = [
+        script.packets[1] | {"time_ns": 300_000, "flags": FLAG_ACK, "seq": 77, "ip_id": 901},
+        script.packets[0] | {"time_ns": 400_000, "flags": FLAG_RST, "seq": 99, "ip_id": 902},
+        script.packets[0] | {"time_ns": 1_000 * MS * 1000, "ip_id": 903},
+    ]
+    assert table(script).numbers("connect")[0] == pytest.approx(1.02, abs=0.01)
+
+
+def test_data_that_stay_unanswered_are_losses() -> None:
+    """Data sent again up to the end of a capture, with no packet of the other end, were lost."""
+    script = Script(20 * MS, 20 * MS)
+    script.packets = []
+    for at in (0, 300, 900, 2100):
+        script.repeat(0, START + at * MS, 1, 500)
+    assert table(script).words("cause")[0] == "losses"
 
 
 def black_hole(passes: int, repeats: int) -> Script:
