@@ -24,6 +24,15 @@ MOST_ROWS = 20
 _Row = tuple[tuple[str, ...], tuple[Spread | None, ...]]
 
 
+class _At(NamedTuple):
+    """A metric at a value of an axis: the value's place on the axis, its words, draws by seed."""
+
+    position: float
+    words: str
+    spread: Spread
+    draws: dict[int, float | None]
+
+
 class Answer(NamedTuple):
     """A table of a sweep's points, one row each, over their repetitions.
 
@@ -144,26 +153,32 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe how each metric varies over the longest axis, for each value of the others."""
     axis = longest_axis(experiment)
-    if axis == SEED:
+    if axis == SEED or (len(points) == 1 and experiment.repeated):
         yield from _alone(points, units)
         return
-    lines: dict[tuple[str, str], list[tuple[float, str, float]]] = {}
+    lines: dict[tuple[str, str], list[_At]] = {}
     for runs in points:
         others = [
             f"{name} {label(value)}"
             for name, value in runs[0].point.items()
             if name not in (axis, SEED) and len(experiment.axes[name]) > 1
         ]
+        seeds = [run.point.get(SEED, 1) for run in runs]
         for name in units:
             if found := spread(_values(runs, name)):
-                at = (position(experiment, axis, runs[0]), label(runs[0].point[axis]), found.mean)
+                place = position(experiment, axis, runs[0])
+                draws = dict(zip(seeds, _values(runs, name), strict=True))
+                at = _At(place, label(runs[0].point[axis]), found, draws)
                 lines.setdefault((name, ", ".join(others)), []).append(at)
     logarithmic, named = is_logarithmic(experiment, axis), bool(axis_names(experiment, axis))
     for (name, where), line in list(lines.items())[:_MOST_SENTENCES]:
         if len(line) > 1:
-            said = _course(axis, sorted(line), units[name], logarithmic=logarithmic, named=named)
-            seeds = f"; means of {len(points[0])} seeds" if experiment.repeated else ""
-            yield f"{name}{f' ({where})' if where else ''} {said}{seeds}."
+            unit = _unit(name, units[name], [at.spread.mean for at in line])
+            line.sort(key=lambda at: at.position)
+            said = _course(axis, line, unit, logarithmic=logarithmic, named=named)
+            numbers = sorted({at.spread.defined for at in line})
+            of = f"; means of {' to '.join(map(str, numbers[:: len(numbers) - 1 or 1]))} seeds"
+            yield f"{name}{f' ({where})' if where else ''} {said}{of * experiment.repeated}."
     if len(lines) > _MOST_SENTENCES:
         yield f"{len(lines) - _MOST_SENTENCES} more lines are in the table."
 
@@ -173,41 +188,43 @@ def _alone(points: list[list[Result]], units: dict[str, str]) -> Iterator[str]:
         for name, unit in list(units.items())[:_MOST_SENTENCES]:
             found = spread(_values(runs, name))
             if found and not math.isnan(found.margin):
+                ends = (found.mean - found.margin, found.mean + found.margin)
+                words = _unit(name, unit, [found.mean, *ends])
+                low, mean, high = (_number(each, words) for each in (ends[0], found.mean, ends[1]))
                 yield (
-                    f"{name} is {_number(found.mean, unit)} in the mean of {found.defined} seeds, "
-                    f"{_number(found.mean - found.margin, unit)} to "
-                    f"{_number(found.mean + found.margin, unit)} with 95 %."
+                    f"{name} is {mean}, the mean of {found.defined} seeds; its 95 % interval goes "
+                    f"from {low} to {high}."
                 )
 
 
-def _course(
-    axis: str, line: list[tuple[float, str, float]], unit: str, *, logarithmic: bool, named: bool
-) -> str:
+def _course(axis: str, line: list[_At], unit: str, *, logarithmic: bool, named: bool) -> str:
     """Write how a metric varies along an axis."""
-    values = [value for _, _, value in line]
-    least, most = min(line, key=lambda at: at[2]), max(line, key=lambda at: at[2])
-    if least[2] == most[2]:
-        return f"is {_number(most[2], unit)} at each {axis}"
+    least = min(line, key=lambda at: at.spread.mean)
+    most = max(line, key=lambda at: at.spread.mean)
+    low, high = (_number(at.spread.mean, unit) for at in (least, most))
+    if low == high:
+        return f"is {high} at each {axis}"
     first, last = line[0], line[-1]
-    if not named and {first, last} == {least, most}:
-        verb = "rises" if last is most else "falls"
-        said = (
-            f"{verb} from {_number(first[2], unit)} at {axis} {first[1]} "
-            f"to {_number(last[2], unit)} at {last[1]}"
-        )
+    if not named and {first.words, last.words} == {least.words, most.words}:
+        verb, ends = ("rises", (low, high)) if last is most else ("falls", (high, low))
+        said = f"{verb} from {ends[0]} at {axis} {first.words} to {ends[1]} at {last.words}"
         even = _even(line, logarithmic=logarithmic)
-        shares = unit == "1" and min(values) >= 0 and max(values) <= 1
-        return f"{said}; 50 % at about {even:.3g}" if shares and even is not None else said
-    return (
-        f"is {_number(most[2], unit)} at most, at {axis} {most[1]}, "
-        f"and {_number(least[2], unit)} at least, at {least[1]}"
-    )
+        if unit == "%" and even is not None:
+            said += f"; 50 % at about {even:.3g}"
+    else:
+        said = f"is {high} at most, at {axis} {most.words}, and {low} at least, at {least.words}"
+    seeds = [seed for seed in most.draws if seed in least.draws]
+    apart = difference(*([at.draws[seed] for seed in seeds] for at in (most, least)))
+    if apart and apart.mean <= apart.margin:  # NaN for one draw
+        said += ", which these seeds do not tell from chance (95 %)"
+    return said
 
 
-def _even(line: list[tuple[float, str, float]], *, logarithmic: bool) -> float | None:
+def _even(line: list[_At], *, logarithmic: bool) -> float | None:
     """Return where a line passes 0.5, between its points; None unless it does so once."""
     passed = []
-    for (x, _, y), (next_x, _, next_y) in pairwise(line):
+    means = [(at.position, at.spread.mean) for at in line]
+    for (x, y), (next_x, next_y) in pairwise(means):
         if (y - 0.5) * (next_y - 0.5) < 0:
             part = (0.5 - y) / (next_y - y)
             if logarithmic:
@@ -217,8 +234,15 @@ def _even(line: list[tuple[float, str, float]], *, logarithmic: bool) -> float |
     return passed[0] if len(passed) == 1 else None
 
 
+def _unit(name: str, unit: str, values: Sequence[float]) -> str:
+    """Return the unit in which a sentence has values of a metric: "%" for shares alone."""
+    whole = all(value == int(value) for value in values)
+    share = unit == "1" and not whole and min(values) >= 0 and max(values) <= 1
+    return "%" if share and not name.startswith("jain") else unit
+
+
 def _number(value: float, unit: str) -> str:
-    if unit == "1" and 0 <= value <= 1:
+    if unit == "%":
         return f"{value * 100:.3g} %"
     return f"{value:.4g}" + (f" {unit}" if unit != "1" else "")
 
@@ -233,10 +257,12 @@ def _doubts(
             values = _values(runs, name)
             found = spread(values)
             if found and found.groups:
-                low, high = (_number(each, unit) for each in found.groups)
+                words = _unit(name, unit, found.groups)
+                low, high = (_number(each, words) for each in found.groups)
                 yield (
                     f"{name} at {where}: the draws fall in two groups, near {low} and near {high}; "
                     "mean and median describe none of them."
                 )
             if undefined := sum(each is None for each in values):
-                yield f"{name} at {where}: undefined in {undefined} of {len(values)} runs."
+                share = f" in {undefined} of {len(values)} runs" if len(values) > 1 else ""
+                yield f"{name} is undefined at {where}{share}."

@@ -1,6 +1,7 @@
 """The answer of a sweep: its table, its sentences, and what a reader must know of them."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def swept(tmp_path: Path) -> Experiment:
     return experiment
 
 
-def with_values(result: Result, values: list[float], buffer: float) -> list[Result]:
+def with_values(result: Result, values: Sequence[float | None], buffer: float) -> list[Result]:
     """Repeat a run with other seeds, one for each value of its metric `share`."""
     axis = {"buffer": {"set": [], "to": [0.25, 0.5, 1, 2, 4]}}
     repeated = []
@@ -63,7 +64,7 @@ def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
         "ratio (acks every-segment) rises from 4 at window 4 to 8 at 8.",
         "ratio (acks delayed) rises from 4 at window 4 to 16 at 16.",
     )
-    assert answer.doubts == ("ratio at window 16, acks every-segment: undefined in 1 of 1 runs.",)
+    assert answer.doubts == ("ratio is undefined at window 16, acks every-segment.",)
 
 
 def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
@@ -92,6 +93,48 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
     # On a logarithmic axis, for the buffers double.
     assert answer.sentences == (
         "share falls from 85 % at buffer 0.25 to 15 % at 2; 50 % at about 0.707; means of 2 seeds.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (
+            [0.3, 0.6, 0.5],
+            [0.4, 0.5, 0.7],
+            "rises from 46.7 % at buffer 0.25 to 53.3 % at 2; 50 % at",
+        ),
+        (
+            [0.1, 0.5, 0.9],
+            [0.2, 0.61, 0.99],
+            "rises from 50 % at buffer 0.25 to 60 % at 2; means of",
+        ),
+        ([1, 1, 1], [3, 3, 3], "rises from 1 at buffer 0.25 to 3 at 2; means of 3 seeds."),
+        ([0, 0, 0], [1, 1, 1], "rises from 0 at buffer 0.25 to 1 at 2; means of 3 seeds."),
+        ([0.5, 0.5, 0.5], [1.5, 1.5, 1.5], "rises from 0.5 at buffer 0.25 to 1.5 at 2; means of 3"),
+        ([0.3, 0.3, 0.3], [0.30001, 0.3, 0.3], "is 30 % at each buffer; means of 3 seeds."),
+        ([0.3, None, 0.3], [0.6, 0.6, 0.6], "rises from 30 % at buffer 0.25 to 60 % at 2; 50 % at"),
+    ],
+)
+def test_a_sentence_says_no_more_than_its_draws(
+    tmp_path: Path, low: list[float | None], high: list[float | None], said: str
+) -> None:
+    """Percent is for shares, equal prints are one, and a difference by chance is called so."""
+    first = swept(tmp_path).results[0]
+    runs = [*with_values(first, low, 0.25), *with_values(first, high, 2)]
+    (sentence,) = answer_of(Experiment("swept", tuple(runs)), ["share"]).sentences
+    assert sentence.startswith(f"share {said}")
+    by_chance = low == [0.3, 0.6, 0.5]
+    assert ("which these seeds do not tell from chance (95 %)" in sentence) == by_chance
+    assert (None in low) == sentence.endswith("means of 2 to 3 seeds.")
+
+
+def test_seeds_alone_have_one_sentence(tmp_path: Path) -> None:
+    """One point with seeds has a sentence: its mean, and the ends of the mean's interval."""
+    first = swept(tmp_path).results[0]
+    sweep = Experiment("swept", tuple(with_values(first, [0.2, 0.3, 0.4], 1)))
+    assert answer_of(sweep, ["share"]).sentences == (
+        "share is 30 %, the mean of 3 seeds; its 95 % interval goes from 5.16 % to 54.8 %.",
     )
 
 
