@@ -161,7 +161,7 @@ lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 # With KEEP=1 what a benchmark prints is kept, and docs/speed.md is written from it.
 KEPT = $(if $(KEEP),| tee bench/kept/$(@:bench-of-%=%).txt && $(BIN)/python docs/speed_page.py)
 
-bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, speed, dctcp or lab (as root)
+bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, ns2 (NS2=FOLDER), speed, dctcp or lab (as root)
 
 bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests $(BIN)/python bench/speed.py $(KEPT)
@@ -171,6 +171,9 @@ bench-of-ns3: setup bench-packages
 
 bench-of-dctcp: setup bench-packages
 	@$(BIN)/python bench/beside_ns3_dctcp.py $(KEPT)
+
+bench-of-ns2: env
+	@$(BIN)/python bench/beside_ns2.py $(NS2) $(KEPT)
 
 bench-of-captures: setup test-packages
 	@PYTHONPATH=bench $(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY),$(KEPT))
