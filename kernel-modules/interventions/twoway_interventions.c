@@ -4,9 +4,9 @@
  *
  *	insmod twoway_interventions.ko rules=RULE,RULE,...
  *
- * A rule is ACTION/INTERFACE/LIMITED/PORT/PORT/SEQUENCE/FROM/UNTIL/N. It takes the N-th packet that
- * comes to the interface's root qdisc, in whatever network namespace, and that fits; or with UNTIL
- * each that fits from then on:
+ * A rule is ACTION/INTERFACE/LIMITED/PORT/PORT/SEQUENCE/FROM/UNTIL/N/VALUE. It takes the N-th
+ * packet that comes to the interface's root qdisc, in whatever network namespace, and that fits; or
+ * with UNTIL each that fits from then on:
  *
  *	PORT PORT	of the flow between two ports, TCP or UDP; 0 0: of any
  *	SEQUENCE	its payload begins at this number, from the first port on, where the
@@ -15,13 +15,19 @@
  *			CLOCK_REALTIME
  *
  *	drop		it is dropped
- *	keep		a full drop-tail queue takes it, beyond its limit; a manager marks it instead
- *			of dropping it, and it leaves with the bits of ECN that it came with
+ *	keep		a full drop-tail queue takes it, beyond its limit; a manager marks it
+ *			instead of dropping it, and it leaves with the bits of ECN as they came
  *	mark		it gets CE before the queue, if its sender knows ECN
  *	unmark		it leaves with the bits of ECN that it came with
  *
  * A manager marks what its sender lets it mark, so the packet has ECT inside, and the manager must
  * be one that marks; the law by which it drops goes on as if it had dropped.
+ *
+ * Two actions are on no packet, but hold from FROM on:
+ *
+ *	limit		the qdisc takes as many packets as VALUE
+ *	control		the flow has the congestion control VALUE, after its first packet from
+ *			then on
  *
  * LIMITED is 1 if the qdisc drops what comes when it has sch->limit packets, and only then. The
  * parameter reads as a line for each rule: packets that fitted, packets that had another fate, and
@@ -35,6 +41,8 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/net_namespace.h>
@@ -48,8 +56,8 @@
 #define RULE	GENMASK(15, 2)
 #define CAME	GENMASK(1, 0)
 
-static const char * const actions[] = { "drop", "keep", "mark", "unmark" };
-enum action { DROP, KEEP, MARK, UNMARK };
+static const char * const actions[] = { "drop", "keep", "mark", "unmark", "limit", "control" };
+enum action { DROP, KEEP, MARK, UNMARK, LIMIT, CONTROL };
 
 static struct rule {
 	char interface[IFNAMSIZ];
@@ -62,6 +70,10 @@ static struct rule {
 	u32 base;		/* sequence number of the SYN */
 	u64 fitted, acted;
 	u64 first_ns;		/* when it first acted */
+	char value[TCP_CA_NAME_MAX];	/* of limit and control */
+	u32 limit;
+	struct sock *sk;		/* of control, until it has another */
+	struct work_struct work;
 } rules[MOST_RULES];
 static int count;
 
@@ -104,7 +116,8 @@ static struct rule *rule_for(struct hook *hook, const struct sk_buff *skb, u64 n
 	struct rule *rule, *found = NULL;
 
 	for (rule = rules; rule < rules + count; rule++) {
-		if (strcmp(rule->interface, hook->interface) || !fits(rule, &seen, now))
+		if (rule->action >= LIMIT || strcmp(rule->interface, hook->interface) ||
+		    !fits(rule, &seen, now))
 			continue;
 		rule->fitted++;
 		if (!found && (rule->until_ns || rule->fitted == rule->number))
@@ -136,34 +149,54 @@ static void set_ecn(struct sk_buff *skb, u8 ecn)
 		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, ecn);
 }
 
+/* The limit in force; its rule acts when a packet comes that only one of both limits admits. */
+static u32 limit_of(const struct hook *hook, const struct Qdisc *sch, u64 now)
+{
+	u32 limit = sch->limit, length = sch->q.qlen;
+	struct rule *rule;
+
+	for (rule = rules; rule < rules + count; rule++) {
+		if (rule->action != LIMIT || strcmp(rule->interface, hook->interface) ||
+		    now < rule->from_ns)
+			continue;
+		rule->fitted++;
+		if (min(limit, rule->limit) <= length && length < max(limit, rule->limit))
+			acts(rule, now);
+		limit = rule->limit;
+	}
+	return limit;
+}
+
 static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct hook *hook = hook_of(sch);
 	u64 now = ktime_get_real_ns();
 	struct rule *rule = rule_for(hook, skb, now);
-	bool full = rule && rule->limited && sch->q.qlen >= sch->limit;
-	u32 limit = sch->limit;
+	u32 own = sch->limit;
+	bool full;
 	int ret;
 
-	if (!rule)
-		return hook->enqueue(skb, sch, to_free);
-	if (rule->action == DROP && !full) {
+	sch->limit = limit_of(hook, sch, now);
+	full = rule && rule->limited && sch->q.qlen >= sch->limit;
+	if (rule && rule->action == DROP && !full) {
 		acts(rule, now);
+		sch->limit = own;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	if (rule->action == MARK && ecn_of(skb) != INET_ECN_CE && !full && INET_ECN_set_ce(skb))
+	if (rule && rule->action == MARK && ecn_of(skb) != INET_ECN_CE && !full &&
+	    INET_ECN_set_ce(skb))
 		acts(rule, now);
-	if (rule->action == UNMARK || (rule->action == KEEP && !rule->limited)) {
+	if (rule && (rule->action == UNMARK || (rule->action == KEEP && !rule->limited))) {
 		skb->mark = INSIDE | FIELD_PREP(RULE, rule - rules) | ecn_of(skb);
 		if (rule->action == KEEP && ecn_of(skb) == INET_ECN_NOT_ECT)
 			set_ecn(skb, INET_ECN_ECT_0);
 	}
-	if (rule->action == KEEP && full) {
+	if (rule && rule->action == KEEP && full) {
 		acts(rule, now);
 		sch->limit = U32_MAX;
 	}
 	ret = hook->enqueue(skb, sch, to_free);
-	sch->limit = limit;
+	sch->limit = own;
 	return ret;
 }
 
@@ -180,6 +213,45 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 	set_ecn(skb, came);
 	skb->mark = 0;
 	return skb;
+}
+
+/* As setsockopt() does, right after the packet: a process may wait for the socket's lock. */
+static void set_control(struct work_struct *work)
+{
+	struct rule *rule = container_of(work, struct rule, work);
+	struct sock *sk = rule->sk;
+
+	if (!sk->sk_prot->setsockopt(sk, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(rule->value),
+				     strlen(rule->value)))
+		acts(rule, ktime_get_real_ns());
+	sock_put(sk);
+}
+
+static void on_send(void *unused, struct sk_buff *skb)
+{
+	u64 now = ktime_get_real_ns();
+	struct sock *sk = skb->sk;
+	struct rule *rule;
+	struct seen seen;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP)
+		return;
+	seen = look(skb);
+	for (rule = rules; rule < rules + count; rule++) {
+		if (rule->action != CONTROL || rule->sk || rule->from_port != seen.source ||
+		    !fits(rule, &seen, now))
+			continue;
+		rule->fitted++;
+		sock_hold(sk);
+		rule->sk = sk;
+		schedule_work(&rule->work);
+	}
+}
+
+static void attach(struct tracepoint *point, void *unused)
+{
+	if (!strcmp(point->name, "net_dev_queue"))
+		tracepoint_probe_register(point, on_send, NULL);
 }
 
 /* Replace the functions of the root qdisc of an interface, once. */
@@ -215,10 +287,13 @@ static int rule_read(const char *text, struct rule *rule)
 {
 	char action[8];
 
-	if (sscanf(text, "%7[^/]/%15[^/]/%u/%u/%u/%u/%llu/%llu/%llu", action, rule->interface,
+	if (sscanf(text, "%7[^/]/%15[^/]/%u/%u/%u/%u/%llu/%llu/%llu/%15s", action, rule->interface,
 		   &rule->limited, &rule->from_port, &rule->to_port, &rule->sequence,
-		   &rule->from_ns, &rule->until_ns, &rule->number) != 9)
+		   &rule->from_ns, &rule->until_ns, &rule->number, rule->value) != 10)
 		return -EINVAL;
+	INIT_WORK(&rule->work, set_control);
+	if (kstrtou32(rule->value, 10, &rule->limit))
+		rule->limit = 0;
 	for (rule->action = 0; rule->action < ARRAY_SIZE(actions); rule->action++)
 		if (!strcmp(actions[rule->action], action))
 			return 0;
@@ -256,8 +331,14 @@ static int __init interventions_init(void)
 
 	rtnl_lock();
 	for (i = 0; i < count && !err; i++)
-		err = hook_into(rules[i].interface);
+		if (rules[i].action != CONTROL)
+			err = hook_into(rules[i].interface);
 	rtnl_unlock();
+	for (i = 0; i < count && !err; i++)
+		if (rules[i].action == CONTROL) {
+			for_each_kernel_tracepoint(attach, NULL);
+			break;
+		}
 	return err;
 }
 module_init(interventions_init);

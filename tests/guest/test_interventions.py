@@ -195,7 +195,7 @@ METRIC = "completion_time.answer"
 
 
 def _ask(folder: Path, *words: str) -> Any:
-    return twoway("why", "small.yml", "--results", folder / "results", *words, cwd=folder)
+    return twoway("why", "small.yml", *words, "--results", folder / "results", cwd=folder)
 
 
 def test_the_loss_of_the_last_packet_costs_a_probe(tmp_path: Path) -> None:
@@ -269,6 +269,42 @@ def test_what_cannot_be_asked_has_a_sentence(tmp_path: Path) -> None:
     done = _ask(tmp_path)
     assert done.returncode == 2
     assert "has interventions" in done.stderr
+
+
+# `twoway why A B` finds until when the parameter in which two runs differ decides.
+
+
+def test_a_longer_queue_decides_until_the_loss(tmp_path: Path) -> None:
+    """A place more in the queue decides until the packet comes that it is for, and not later."""
+    short = {**TAIL, "duration_s": 0.2}
+    forward = short["profile"]["directions"]["forward"]
+    longer = {"forward": {**forward, "queue_packets": 11}, "reverse": forward}
+    folders = [
+        carry_out(write_experiment(tmp_path, document, name), tmp_path / "results")
+        for name, document in (
+            ("small", short),
+            ("longer", {**short, "profile": {"directions": longer}}),
+        )
+    ]
+    done = _ask(tmp_path, "longer.yml", "--metric", METRIC, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    analysis = Analysis(folders[0])
+    (lost_ns,) = analysis.lost(analysis.connections["answer"]).time_ns
+    begin, end = found["step"]
+    assert begin < analysis.run.seconds(lost_ns) <= end < begin + 0.002
+    assert found["decides"]
+    assert found["sentences"][1].startswith(f"queue_packets 11 decides until {begin:.4f} s: ")
+
+
+def test_runs_that_differ_in_more_than_one_parameter_are_refused(tmp_path: Path) -> None:
+    """Two differences, and a parameter that cannot change during a run, have a sentence."""
+    mss = {"preset": "linux", "mtu_bytes": 1400}
+    for name, stack, duration_s in (("small", TAIL["stack"], 2), ("b", mss, 2), ("c", mss, 1.5)):
+        document = {**TAIL, "stack": stack, "duration_s": duration_s}
+        carry_out(write_experiment(tmp_path, document, name), tmp_path / "results")
+    assert "small and c must differ in one parameter, and differ in " in _ask(tmp_path, "c").stderr
+    assert "differ in experiment.stack.mtu_bytes, which cannot" in _ask(tmp_path, "b").stderr
 
 
 # `twoway trace` shows an interval from inside the kernel, and changes no byte.

@@ -70,19 +70,20 @@ def named_run(args: argparse.Namespace) -> Path:
     return find_run(args.run or str(args.results / "latest"), args.results)
 
 
-def repeatable_run(args: argparse.Namespace) -> "tuple[Path, Point, Backend]":
-    """Find the run that the command line names, its experiment of today and its backend.
+def repeatable_run(args: argparse.Namespace, named: str | None) -> "tuple[Path, Point, Backend]":
+    """Find a run, the latest if none is named, with its experiment of today and its backend.
 
     The experiment's file is the one that is named, or the one in the current folder, if any.
     """
     from twoway.backends.registry import backend_for, find_backend
     from twoway.manifest import read_manifest
+    from twoway.runs.finding import find_run
     from twoway.runs.points import load_point
 
-    folder = named_run(args)
+    folder = find_run(named or str(args.results / "latest"), args.results)
     name = read_manifest(folder).experiment.id
     experiment, at, values = name.partition("@")
-    given = Path((args.run or "").partition("@")[0])
+    given = Path((named or "").partition("@")[0])
     for file in (Path(f"{experiment}.yml"), given):
         if file.suffix in {".yml", ".yaml"} and file.is_file():
             name = f"{file}{at}{values}"

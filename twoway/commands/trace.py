@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.trace_page import TITLES, cells, write_trace_page
     from twoway.sweeps.trace import trace
 
-    folder, point, backend = repeatable_run(args)
+    folder, point, backend = repeatable_run(args, args.run)
     found = trace(folder, point, backend, (args.from_s, args.to_s))
     page = folder / "trace.html"
     write_trace_page(found, page)

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twoway.commands.options import (
     JSON,
@@ -16,7 +18,13 @@ from twoway.commands.options import (
 from twoway.commands.reporting import repeatable_run
 from twoway.messages import say
 
+if TYPE_CHECKING:
+    from twoway.backends.backend import Backend
+    from twoway.description.point import Point
+
 HELP = "which loss or mark decided a result: one more run for each, without it"
+# The part of a run to look at before and after a moment, s.
+_AROUND_S = 0.02
 # The most events in the table; the page and --json have all.
 _MOST_LINES = 14
 
@@ -24,6 +32,12 @@ _MOST_LINES = 14
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `why` to its parser."""
     add_options(parser, RUN)
+    parser.add_argument(
+        "other",
+        nargs="?",
+        metavar="OTHER",
+        help="a run that differs in one parameter: until when does the parameter decide?",
+    )
     parser.add_argument(
         "--metric", metavar="NAME", help="the metric (default: goodput of the first connection)"
     )
@@ -44,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.pages import write_why_page
     from twoway.sweeps.why import ask
 
-    folder, point, backend = repeatable_run(args)
+    folder, point, backend = repeatable_run(args, args.run)
+    if args.other:
+        return _turning(args, folder, point, backend)
     answer = ask(folder, point, backend, args.metric, most=args.most, crew=args.workers)
     page = folder / "why.html"
     write_why_page(answer, page)
@@ -59,5 +75,31 @@ def run(args: argparse.Namespace) -> int:
         print(*align_columns(rows, left=2), sep="\n")
     for sentence in answer.sentences:
         say(sentence, markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
+    return 0
+
+
+def _turning(args: argparse.Namespace, folder: Path, point: "Point", backend: "Backend") -> int:
+    """Print until when the parameter in which two runs differ decides a metric of the first."""
+    from twoway.report.flow_table import align_columns
+    from twoway.report.pages import write_turning_page
+    from twoway.sweeps.turning import Asked, find_turning
+
+    second = Asked(*repeatable_run(args, args.other))
+    answer = find_turning(Asked(folder, point, backend), second, args.metric, args.workers)
+    page = folder / "why.html"
+    write_turning_page(answer, page)
+    if args.json:
+        print(json.dumps(answer.document(), indent=1))
+    else:
+        rows = [("changes at, s", answer.metric)]
+        rows += [(f"{time_s:.4f}", f"{value:.4g}") for time_s, value in answer.curve]
+        print(*align_columns(rows), sep="\n")
+    for sentence in answer.sentences:
+        say(sentence, markup=False)
+    if answer.decides:
+        begin, end = max(0, answer.step[0] - _AROUND_S), answer.step[1] + _AROUND_S
+        name = args.run or point.id
+        say(f"its packets: twoway trace {name} --from {begin:.3f} --to {end:.3f}", markup=False)
     say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0

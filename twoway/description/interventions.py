@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.network import CHANGE_NS, Connection, whole_ns
+from twoway.description.congestion import KERNELS_OWN
 from twoway.description.graph import Graph, PlacedQueue
 from twoway.description.stack import RouterSettings
 from twoway.description.sysctls import Sysctls
@@ -51,6 +52,27 @@ class HostSysctls(Model):
     at_s: Positive = Field(description="time of the change, after the traffic's start")
 
 
+class QueueLimit(Model):
+    """Another limit of a drop-tail queue, from a time on."""
+
+    queue: Name = Field(description="a direction of the profile")
+    packets: Annotated[int, Field(ge=1, lt=2**32)] = Field(description="its new limit")
+    at_s: Positive = Field(description="time of the change, after the traffic's start")
+
+
+class FlowControl(Model):
+    """Another congestion control of a connection, from a time on."""
+
+    flow: Name = Field(description="a connection, as in metrics")
+    congestion: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,15}$")] = Field(
+        description="a congestion control that is part of the kernel"
+    )
+    at_s: Positive = Field(
+        description="time of the change, after the traffic's start: the next packet is the last of "
+        "the old control"
+    )
+
+
 class Intervention(Model):
     """A change to a run: one of its fields."""
 
@@ -67,6 +89,10 @@ class Intervention(Model):
         default=None, description="the queue's manager does not mark it"
     )
     set: HostSysctls | None = Field(default=None, description="a host gets other sysctls")
+    limit: QueueLimit | None = Field(default=None, description="a queue gets another limit")
+    control: FlowControl | None = Field(
+        default=None, description="a connection gets another congestion control"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -158,6 +184,31 @@ def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> It
             yield from (f"interventions.{number}.{action}{problem}" for problem in problems)
         elif each.set:
             yield from (f"interventions.{number}.set{p}" for p in _host_problems(each.set, of))
+        elif each.limit:
+            yield from (f"interventions.{number}.limit{p}" for p in _limit_problems(each.limit, of))
+        elif each.control:
+            found = _control_problems(each.control, of)
+            yield from (f"interventions.{number}.control{problem}" for problem in found)
+
+
+def _limit_problems(change: QueueLimit, of: Surroundings) -> Iterator[str]:
+    queue = queue_of(PacketName(queue=change.queue), of)
+    if queue is None:
+        names = ", ".join(q.name for q in of.graph.placed_queues)
+        yield f'.queue: no queue "{change.queue}"; there are {names}'
+    elif not drops_when_full_alone(of.directions[queue.direction]):
+        yield f".queue: {queue.name} is no drop-tail queue"
+    yield from _late(change.at_s, of)
+
+
+def _control_problems(change: FlowControl, of: Surroundings) -> Iterator[str]:
+    if change.flow not in of.connections:
+        guess, known = suggest(change.flow, of.connections), ", ".join(of.connections)
+        yield f'.flow: no connection "{change.flow}"{guess}; there are {known}'
+    if change.congestion not in KERNELS_OWN:
+        guess, known = suggest(change.congestion, KERNELS_OWN), ", ".join(KERNELS_OWN)
+        yield f'.congestion: no control "{change.congestion}" of the kernel{guess}; {known}'
+    yield from _late(change.at_s, of)
 
 
 def _host_problems(change: HostSysctls, of: Surroundings) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.contract.plan import Copy, LoadModule, Plan, TimedCommand
-from twoway.description.interventions import PacketName, places_of, queue_of
+from twoway.description.interventions import Intervention, PacketName, places_of, queue_of
 from twoway.description.point import Point
 from twoway.links.shaper import Shaper
 from twoway.paths import KERNEL_MODULES
@@ -20,11 +20,8 @@ EVENTS = "events.csv"
 
 def packet_interventions(point: Point) -> tuple[LoadModule, ...]:
     """Load our module with a rule for each packet, built for this run alone."""
-    named = [found for each in point.experiment.interventions if (found := each.packet)]
-    if not named:
-        return ()
-    rules = ",".join(rule for action, packet in named for rule in _rules(point, action, packet))
-    return (_load(MODULE, {"rules": rules}),)
+    rules = [rule for each in point.experiment.interventions for rule in _rules(point, each)]
+    return (_load(MODULE, {"rules": ",".join(rules)}),) if rules else ()
 
 
 def _load(module: str, parameters: dict[str, str]) -> LoadModule:
@@ -45,20 +42,36 @@ def with_probe(plan: Plan, interfaces: Sequence[str], between_ns: tuple[int, int
     )
 
 
-def _rules(point: Point, action: str, packet: PacketName) -> Iterator[str]:
+def _rules(point: Point, asked: Intervention) -> Iterator[str]:
     """Write a rule for each place of an intervention, as the module reads it."""
     around = point.surroundings
-    flow, queue = around.connections.get(packet.flow or ""), queue_of(packet, around)
-    assert queue is not None
-    named = (
-        *((flow.source_port, flow.port) if flow else (0, 0)),
-        packet.sequence or 0,
-        START_NS + whole_ns(packet.from_s) if packet.from_s else 0,
-        START_NS + whole_ns(packet.until_s) if packet.until_s else 0,
-        packet.packet,
-    )
-    for place in places_of(action, queue, around):
-        yield "/".join(map(str, (action, place.interface, int(place.limited), *named)))
+    if change := asked.limit:
+        queue = queue_of(PacketName(queue=change.queue), around)
+        assert queue is not None
+        words = ("limit", queue.interface.name, 1, 0, 0, 0, _ns(change.at_s), 0, 1)
+        yield "/".join(map(str, (*words, change.packets)))
+    elif then := asked.control:
+        flow = around.connections[then.flow]
+        ports, at_ns = (flow.source_port, flow.port), _ns(then.at_s)
+        named = ("control", flow.source_interface, 0, *ports, 0, at_ns, 0, 1, then.congestion)
+        yield "/".join(map(str, named))
+    elif found := asked.packet:
+        action, packet = found
+        sender, queue = around.connections.get(packet.flow or ""), queue_of(packet, around)
+        assert queue is not None
+        fields = (
+            *((sender.source_port, sender.port) if sender else (0, 0)),
+            packet.sequence or 0,
+            _ns(packet.from_s) if packet.from_s else 0,
+            _ns(packet.until_s) if packet.until_s else 0,
+            packet.packet,
+        )
+        for place in places_of(action, queue, around):
+            yield "/".join(map(str, (action, place.interface, int(place.limited), *fields, "-")))
+
+
+def _ns(time_s: float) -> int:
+    return START_NS + whole_ns(time_s)
 
 
 def marking(shapers: Sequence[Shaper], point: Point) -> list[Shaper]:

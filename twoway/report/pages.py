@@ -152,6 +152,26 @@ def write_why_page(answer: Any, path: Path) -> None:
     write(path, "why.html.j2", [figure] if effects else [], answer=answer)
 
 
+def write_turning_page(answer: Any, path: Path) -> None:
+    """Write the page of a metric over the time at which a parameter changes (sweeps/turning.py)."""
+    times, values = np.array(answer.curve, dtype=float).T
+    unit = f", {answer.unit}" if answer.unit != "1" else ""
+    caption = f"{answer.metric} if {answer.parameter} begins at a time; crosses: the largest step."
+    step = np.isin(times, answer.step)
+    figure = Figure(
+        "turning",
+        f"Until when {answer.parameter} decides",
+        caption,
+        "time of the change, s",
+        f"{answer.metric}{unit}",
+        [
+            Line("the run with the change", times, values, "marked"),
+            Line("the largest step", times[step], values[step], "crosses", 1),
+        ],
+    )
+    write(path, "turning.html.j2", [figure], answer=answer)
+
+
 def _overlay(kind: str, runs: Sequence[dict[str, Figure]]) -> Iterator[Figure]:
     """Draw each line of a picture that all runs have, once for each run."""
     figures = [run[kind] for run in runs if kind in run]

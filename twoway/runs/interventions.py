@@ -13,12 +13,20 @@ from zstandard import ZstdDecompressor
 
 from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.network import START_NS, whole_ns
-from twoway.description.interventions import PacketName, places_of, queue_of
+from twoway.description.interventions import (
+    FlowControl,
+    PacketName,
+    QueueLimit,
+    places_of,
+    queue_of,
+)
 from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.manifest import Happened, Intervened
 from twoway.plan.interventions import OUTCOMES
 
+# The consequence of a setting in force that no packet meets.
+NOTHING = "changes nothing from then on"
 _HEADER_BYTES, _RECORD = 24, struct.Struct("<IIII")
 _OUTCOME = re.compile(r"(\d{1,19}) (\d{1,19}) (\d{1,19})")
 # Why a packet that came has no other fate, by action.
@@ -48,7 +56,8 @@ def intervened(point: Point, folder: Path, original: Path, *, strict: bool = Tru
     Raises: RunError if an intervention did not happen, or if the captures differ before the first.
     """
     happened, problems = [], []
-    lines = iter(_outcomes(folder) if any(i.packet for i in point.experiment.interventions) else ())
+    in_kernel = any(not each.set for each in point.experiment.interventions)
+    lines = iter(_outcomes(folder) if in_kernel else ())
     for number, each in enumerate(point.experiment.interventions):
         if found := each.packet:
             action, packet = found
@@ -67,11 +76,26 @@ def intervened(point: Point, folder: Path, original: Path, *, strict: bool = Tru
             at_ns = START_NS + whole_ns(each.set.at_s)
             text = f"set {values} at {each.set.host}"
             happened.append(Happened(what=text, packets=0, time_ns=at_ns))
+        elif change := each.limit or each.control:
+            _, acted, first_ns = next(lines, (0, 0, 0))
+            (what,) = each.model_fields_set
+            text = _in_force(change)
+            if acted:
+                happened.append(Happened(what=text, packets=0, time_ns=first_ns))
+            else:
+                problems.append(f"interventions.{number}.{what}: {text}: {NOTHING}")
     if problems and (strict or not happened):
         raise RunError("\n".join(problems), "`twoway export` and Wireshark show a run's packets")
     until_ns = min(each.time_ns for each in happened)
     refuse_difference(original, folder, until_ns)
     return Intervened(original=original.name, equal_until_ns=until_ns, happened=tuple(happened))
+
+
+def _in_force(change: QueueLimit | FlowControl) -> str:
+    """Write a setting that holds from a time on."""
+    if isinstance(change, QueueLimit):
+        return f"limit {change.packets} of {change.queue} from {change.at_s:.9g} s on"
+    return f"control {change.congestion} of {change.flow} from {change.at_s:.9g} s on"
 
 
 def _sum(

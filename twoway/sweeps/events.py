@@ -74,12 +74,12 @@ class Event:
 
     @property
     def subject(self) -> str:
-        """What the event happens at: the queue, or the link behind it."""
+        """The place of the event: the queue, or the link behind it."""
         return "link" if self.verb == "lost" else "queue"
 
     @property
     def kind(self) -> str:
-        """What happens to a packet, as a noun."""
+        """The fate of a packet, as a noun."""
         return _VERBS[self.verb][0]
 
     @property
@@ -162,9 +162,9 @@ def _singles(analysis: Analysis, happened: _Happened) -> list[Event]:
     """Describe each packet of one fate at one queue."""
     packets, (queue, verb, _) = happened.packets, happened
     owners: dict[int, str] = {}
-    lanes = Lanes(numbers_of(packets))
+    directions = Lanes(numbers_of(packets))
     for name, view in analysis.connections.items():
-        rows = analysis.run.rows(lanes, view.connection, forward=True)
+        rows = analysis.run.rows(directions, view.connection, forward=True)
         owners |= {row: name for row in rows.tolist() if packets.payload_bytes[row]}
     sequences, _ = relative(packets, analysis.run.flows)
     found = []

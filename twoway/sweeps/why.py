@@ -5,7 +5,7 @@ other within the longest round trip together, and those that end in one time-out
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -132,19 +132,34 @@ def ask(
         where = f"{manifest.experiment.id}/{manifest.run}"
         raise UsageError(f"{where}: has interventions", f"ask the original: {did.original}")
     refuse_unrepeatable(manifest, point, backend)
+    name, value, unit = measured_metric(analysis, point, metric)
+    found, elsewhere = events_of(analysis, point)
+    found.sort(key=lambda e: (e.place, e.time_s))
+    asked = [list(event.interventions) for event in found[:most]]
+    tried = run_changed(asked, (point, backend, folder, name), crew)
+    events = [_valued(event, *got, value) for event, got in zip(found[:most], tried, strict=True)]
+    events.sort(key=lambda e: (-abs(e.effect or 0), e.effect is None, e.time_s))
+    rest = len(found) - len(events)
+    return Answer(str(folder), name, unit, value, tuple(events), rest, elsewhere)
+
+
+def measured_metric(analysis: Analysis, point: Point, metric: str | None) -> tuple[str, float, str]:
+    """Measure a metric of a run: its name, its value and its unit.
+
+    Args:
+        analysis: the run.
+        point: its experiment.
+        metric: the metric; None for the goodput of the first connection.
+
+    Raises: UsageError if the run has no such metric.
+    """
     name = metric or next((f"goodput.{c.name}" for c in analysis.run.connections), "utilisation")
     measured = compute_one(analysis, name)
     if measured is None or measured.value is None:
         what = "has no value in this run" if measured else "no such metric"
         guess = "" if measured else suggest(name, point.metrics)
         raise UsageError(f"--metric: {name:.80}: {what}{guess}", "the run's page lists its metrics")
-    found, elsewhere = events_of(analysis, point)
-    found.sort(key=lambda e: (e.place, e.time_s))
-    tried = _without(found[:most], (point, backend, folder, name), crew)
-    events = [_valued(event, *got, measured.value) for event, got in tried]
-    events.sort(key=lambda e: (-abs(e.effect or 0), e.effect is None, e.time_s))
-    rest = len(found) - len(events)
-    return Answer(str(folder), name, measured.unit, measured.value, tuple(events), rest, elsewhere)
+    return name, measured.value, measured.unit
 
 
 def _valued(event: Event, value: float | None, problem: str, before: float) -> Event:
@@ -164,27 +179,35 @@ def refuse_unrepeatable(manifest: Manifest, point: Point, backend: Backend) -> N
         )
 
 
-def _without(
-    events: Sequence[Event], of: tuple[Point, Backend, Path, str], count: int
-) -> list[tuple[Event, _Tried]]:
-    """Run the experiment without each event, and measure the metric."""
+def run_changed(
+    changes: Sequence[Sequence[Mapping[str, Any]]],
+    of: tuple[Point, Backend, Path, str],
+    crew: int,
+) -> list[_Tried]:
+    """Run an experiment once for each list of interventions, and measure a metric of each run.
+
+    Args:
+        changes: the interventions of each run, as in an experiment's file.
+        of: the experiment, its backend, the folder of its run without interventions, the metric.
+        crew: number of runs at the same time.
+    """
     point, backend, original, metric = of
     task = partial(_measured_without, original, metric)
-    with Steps() as steps, workers(count, task) as (executor, run):
-        steps.begin("runs, each without one event", len(events))
+    with Steps() as steps, workers(crew, task) as (executor, run):
+        steps.begin("runs, each with one change", len(changes))
         futures = []
-        for event in events:
-            asked = [Intervention.model_validate(each) for each in event.interventions]
+        for change in changes:
+            asked = [Intervention.model_validate(each) for each in change]
             changed = point.experiment.model_copy(update={"interventions": asked})
             work = Work(point.id, replace(point, experiment=changed), backend, original)
             futures.append(executor.submit(run, work))
-        found: list[tuple[Event, _Tried]] = []
-        for event, future in zip(events, futures, strict=True):
+        found: list[_Tried] = []
+        for future in futures:
             tried: Any = future.result()
             steps.advance()
             if isinstance(tried, Outcome):
                 raise RunError(tried.error)
-            found.append((event, tried))
+            found.append(tried)
     return found
 
 

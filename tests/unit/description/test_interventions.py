@@ -51,10 +51,18 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
             {"set": {"host": "h1", "at_s": 1, "sysctls": {"net.ipv4.tcp_retries2": 256}}},
             "0.set.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got 256",
         ),
-        ({}, "0: takes one of drop, keep, mark, unmark, set; got none"),
+        (
+            {"limit": {"queue": "up", "packets": 9, "at_s": 1}},
+            '0.limit.queue: no queue "up"; there are forward, reverse',
+        ),
+        (
+            {"control": {"flow": "one", "congestion": "rino", "at_s": 1}},
+            '0.control.congestion: no control "rino" of the kernel; did you mean "reno"?',
+        ),
+        ({}, "0: takes one of drop, keep, mark, unmark, set, limit, control; got none"),
         (
             {"drop": {"flow": "one"}, "keep": {"flow": "one"}},
-            "0: takes one of drop, keep, mark, unmark, set; got drop, keep",
+            "0: takes one of drop, keep, mark, unmark, set, limit, control; got drop, keep",
         ),
     ],
 )
@@ -102,6 +110,6 @@ def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
     assert (*teardown,) == plain.teardown
     assert isinstance(module, LoadModule)
     assert isinstance(outcome, Copy)
-    assert module.run[2:] == ("rules=drop/r1-eth1/1/40001/5001/0/946684831500000000/0/2",)
+    assert module.run[2:] == ("rules=drop/r1-eth1/1/40001/5001/0/946684831500000000/0/2/-",)
     assert outcome.file == "interventions.txt"
     assert plan.guest_only == ("interventions",)
